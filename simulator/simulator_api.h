@@ -2,8 +2,7 @@
 // functions. Plain C.
 //
 // 1. A real driver has none of these functions: look them up with dlsym, and do without them if
-// they
-//    are absent.
+//    they are absent.
 // 2. Registered kernels run when their turn comes on the virtual clock, one at a time, with the
 //    driver's lock held: they must not call the driver, and may call vramstowSimulatorTranslate.
 // 3. Sizes are bytes, times are virtual nanoseconds.

@@ -63,7 +63,7 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   return mark;
 }
 
-// Returns when the mark is expected to be reached; it is not reached yet.
+// Returns when the mark is expected to be reached. The mark must not be reached yet.
 uint64_t Timeline::ExpectedEnd(const Mark& mark) {
   const Queue& queue = *mark.queue;
   const uint64_t index = mark.sequence - queue.completed_ - 1;
@@ -90,8 +90,8 @@ void Timeline::Expect(Queue* queue, Queue::Operation* operation) {
   RaiseDue(end);
 }
 
-// The first operation of the queue ends at `end`: the operations behind it end as much later, or
-// earlier, as this differs from what was expected.
+// Shifts the expected ends of the queue's operations after its first operation ends at `end`,
+// earlier or later than expected.
 void Timeline::Correct(Queue* queue, uint64_t end) {
   if (!modelled_) return;
   queue->delay_ns_ = static_cast<int64_t>(end - queue->operations_.front().expected_end);

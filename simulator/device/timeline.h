@@ -117,10 +117,10 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // May be called without the lock.
+  // Returns the virtual time of the host. May be called without the lock.
   uint64_t now_ns() const { return now_.load(std::memory_order_relaxed); }
-  // With a model's clock: when all work that was enqueued up to now will have ended, or now. Never
-  // goes back. May be asked without the lock.
+  // Returns when all work that was enqueued so far will have ended, or the current time if that is
+  // later. Used only with clock=model. The result never decreases. May be called without the lock.
   uint64_t due_ns() const { return std::max(now_ns(), due_.load(std::memory_order_relaxed)); }
   static QueuePointer NewQueue() { return std::make_shared<Queue>(); }
 

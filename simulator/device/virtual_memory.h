@@ -93,7 +93,8 @@ class VirtualMemory {
 
   // As on a GPU, only the beginning of the range must be reserved; the rest must be free.
   Result Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle);
-  // A reserved range without any mapping is not an error, but a part of a mapping is.
+  // Unmaps a range. A reserved range without any mapping is not an error, but unmapping a part of a
+  // mapping is.
   Result Unmap(uint64_t address, uint64_t size);
   // `device` may be kHost.
   Result SetAccess(uint64_t address, uint64_t size, int device, Access access);

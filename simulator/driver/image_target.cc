@@ -3,8 +3,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The newest PTX version of each version of CUDA. A version of CUDA without a row has that of the
-// row before.
+// The newest PTX version of each version of CUDA. A version of CUDA without a row uses the row
+// before it.
 constexpr struct {
   int cuda;
   uint32_t ptx;

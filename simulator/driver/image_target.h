@@ -28,7 +28,8 @@ class ImageTarget {
   uint32_t capability() const { return capability_; }
   uint32_t ptx_version() const { return ptx_version_; }
 
-  // Return true if the architecture is not known.
+  // Return whether the GPU can run machine code for an architecture, or compile PTX for it. An
+  // unknown architecture is accepted.
   bool Runs(Architecture code) const;
   bool Compiles(Architecture ptx) const;
   bool Knows(uint32_t ptx_version) const { return ptx_version <= ptx_version_; }

@@ -439,7 +439,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     pool->destroyed = true;
     if (IsOwn(pool->ticket)) OwnExports().Withdraw(pool->ticket);
     if (CurrentPool(pool->place) == pool) {
-      // The device's default pool becomes current for a managed pool, too, as on a GPU.
+      // If the destroyed pool was a managed one, the device's default pool becomes current, too, as
+      // on a GPU.
       const bool of_device = pool->place.device != kHost;
       Pools().current_of[pool->place] =
           DefaultPool(of_device ? PoolPlace{PoolKind::kDevice, pool->place.device} : pool->place);

@@ -75,7 +75,7 @@ CUresult cuMemPoolExportToShareableHandle(void* shareable, CUmemoryPool handle,
   });
 }
 
-// The pointer's value is the descriptor itself.
+// `shareable` is not a pointer here: its value is the file descriptor.
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* out, void* shareable,
                                             CUmemAllocationHandleType type,
                                             unsigned long long flags) {

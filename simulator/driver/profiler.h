@@ -2,7 +2,7 @@
 //
 // Idea: a call is reported at its begin and at its end. While a profiler is attached, work is
 // wrapped: the wrapper records when the work was queued and reports when it has ended. Without a
-// profiler both cost one load.
+// profiler, each call and each piece of work only loads one pointer.
 //
 // Ownership: notes belong to the wrapped work; names of kernels live as long as the process.
 // Threads: any for Profiler(); the other functions need the driver's lock. Errors: none. Units:

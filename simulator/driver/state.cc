@@ -16,8 +16,8 @@ namespace {
 
 void NoteFork() { Globals().forked = true; }
 
-// Sleeps as long as the teardown of a real driver may take, so that calls of other threads fall
-// into it.
+// Sleeps as long as the teardown of a real driver may take, so that other threads may call the
+// driver during it.
 void LingerInExit() {
   const timespec a_while = {0, 200'000'000};
   nanosleep(&a_while, nullptr);

@@ -67,7 +67,7 @@ class ValuesWork : public Work {
   bool IsEnded() const {
     return Globals().shut_down || !context_->alive || context_->sticky != CUDA_SUCCESS;
   }
-  // The driver's lock is held.
+  // Must be called with the driver's lock held.
   bool Reaches(const StreamValue& value) {
     if (state_->machine->contents.Check(value.address, value.size, context_->device, value.write,
                                         true) == Result::kSuccess) {

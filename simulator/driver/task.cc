@@ -293,7 +293,7 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   memcpy(&known, &given, std::min(given.size, sizeof known));
   auto task = std::make_shared<Task>(state, stream->context, known);
   *taken = true;
-  // The mark is set now, because pending work may lead to the size.
+  // Recorded before the task runs, because pending work may lead to the size.
   if ((known.traits & kVramstowSimulatorDecidesSize) != 0) ComputingBudget::Global().NoteSize();
   if (stream->capture == nullptr) {
     state->machine->timeline.Append(stream->queue, std::move(task));

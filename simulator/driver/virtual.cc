@@ -296,7 +296,7 @@ CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHan
   });
 }
 
-// The pointer's value is the descriptor itself.
+// `shareable` is not a pointer here: its value is the file descriptor.
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
                                         CUmemAllocationHandleType type) {
   return Serve("cuMemImportFromShareableHandle", Needs::kInit, [&](Call& call) -> CUresult {

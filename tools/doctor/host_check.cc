@@ -180,7 +180,8 @@ Finding CheckLockedMemory() {
   if (limit.rlim_cur == RLIM_INFINITY) {
     return {"host.memlock", Verdict::kGood, "locked memory is not limited", ""};
   }
-  // The driver pins memory in the kernel, beyond this limit; libraries for InfiniBand do not.
+  // The driver pins memory in the kernel, where this limit does not apply; libraries for InfiniBand
+  // are limited by it.
   return {"host.memlock", Verdict::kGood,
           absl::StrCat("locked memory is limited to ", Bytes(limit.rlim_cur),
                        ": enough, unless the job speaks InfiniBand (ulimit -l unlimited)"),

@@ -211,8 +211,8 @@ class Dataset:
         return told, new
 
     def write(self) -> None:
-        # Local files are first written to another folder, so that no reader sees a part of them; a
-        # storage service has no renaming.
+        # Local files are first written to another folder, so that no reader sees a part of them;
+        # remote storage cannot rename files.
         stamp = uuid.uuid4().hex
         place = f"{self.path}/.new-{stamp}" if self.is_local else self.path
         if self.is_local:

@@ -56,8 +56,8 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
 
 // Returns the samples of devices (not of the CPU) as events at the framework layer. Blocks that are
 // freed without having been allocated in the trace are allocated at time 0 by the call
-// "window_start". The allocator's own totals count more than the sum of the events: allocated bytes
-// beyond the sum are one block at an address that no GPU has. It is allocated at the start
+// "window_start". If the allocator's own totals exceed the sum of the events, the totals are
+// trusted: the excess becomes one block at an address that no GPU has. It is allocated at the start
 // ("window_start") or where the totals rise above the sum ("not_recorded").
 EventList ProfilerEvents(const ProfilerTrace& trace);
 

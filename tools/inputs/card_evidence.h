@@ -1,4 +1,4 @@
-// CardEvidence is what a memory snapshot reveals about the GPU on which it was made.
+// CardEvidence has what a memory snapshot reveals about the GPU on which it was made.
 //
 // Idea: a snapshot does not name its GPU. It shows how much memory was reserved, how much was free
 // when memory ran out, and the size of cuBLAS's workspace, which depends on the GPU's generation.

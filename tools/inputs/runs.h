@@ -1,9 +1,9 @@
 // Runs decides which traces of a folder belong together.
 //
 // Idea: vramstow run gives each trace the id of its run; a run inside a run has an id that begins
-// with the outer one's. Ranks that each have their own vramstow run, as under srun, have the same
-// job of their launcher, and each rank occurs once. Traces without such a relation are separate
-// runs, because figures of unrelated runs must not be added up.
+// with the outer one's. If each rank has its own vramstow run, as under srun, ranks belong together
+// if their launcher's job is the same and no rank occurs twice. Traces without such a relation are
+// separate runs, because figures of unrelated runs must not be added up.
 //
 // Ownership: values. Threads: no shared state. Errors: recordings of other programs have no run and
 // count as one run together; a file that cannot be read belongs to none. Units: nanoseconds since

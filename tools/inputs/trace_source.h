@@ -37,8 +37,7 @@ class TraceSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(TextNumber(mark));
   }
-  // A trace that was converted from another kind of file has the answers to these functions in its
-  // facts.
+  // Both functions read the facts of a trace that was converted from another kind of file.
   std::optional<uint16_t> OpeningCall() const override;
   bool TellsFreeCompleted() const override {
     return facts().contains("source.tells_free_completed");

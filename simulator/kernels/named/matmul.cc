@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kRows = 64;
 constexpr int64_t kColumns = 4;
 
-// Returns a matrix as numbers, column by column without gaps; transposed if it says so.
+// Returns a matrix as numbers, column by column without gaps, transposed if matrix.transposed is
+// set.
 template <typename T>
 std::vector<T> Pack(const Matrix& matrix, const char* bytes, int64_t rows, int64_t columns) {
   std::vector<T> packed(static_cast<size_t>(rows * columns));

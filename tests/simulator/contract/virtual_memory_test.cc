@@ -340,7 +340,7 @@ TEST_F(VirtualMemoryTest, OnlyMemoryForNetworkCardsSynchronizesItsOperations) {
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
 }
 
-// The comments in PyTorch's allocator say this about cudaMemcpyAsync and cudaMemcpyPeerAsync.
+// Comments in PyTorch's allocator describe this rule for cudaMemcpyAsync and cudaMemcpyPeerAsync.
 TEST_F(VirtualMemoryTest, WithoutAccessOfTheOtherDeviceACopyHasToNameBothContexts) {
   int devices = 0;
   ASSERT_OK(driver_.cuDeviceGetCount(&devices));

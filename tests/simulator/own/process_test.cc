@@ -57,7 +57,7 @@ TEST(ProcessTest, ForkedChildOfAnInitialisedProcessIsRefused) {
             }));
 }
 
-// The time passes for the program, and only in calls that succeed.
+// Only calls that succeed take the time that vmm-time= sets.
 TEST(ProcessTest, CallsOfVirtualMemoryTakeTheTimeThatIsTold) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB,vmm-time=create:30ms/6400ms", [] {
               const Driver& driver = GetDriver();

@@ -1,5 +1,5 @@
-// Which releases the stand-ins are: those that the CUDA wheel of PyTorch 2.15 brings, whatever
-// headers they are compiled with. PyTorch compares cuDNN's answer with the release that it was
+// Defines the releases that the stand-ins report: those in the CUDA wheel of PyTorch 2.15, whatever
+// headers they are compiled with. PyTorch compares the release of cuDNN with the one that it was
 // built with. tests/libraries compares these figures with the headers of the installed wheel.
 //
 // Ownership: constants. Threads: any. Errors: none. Units: none.
