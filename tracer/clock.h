@@ -91,8 +91,8 @@ class TraceClock {
   // Returns nanoseconds per tick times 2^32, measured over the time since Start. The error is 10^-7
   // after one second. ValidTicks says how long the value may be used.
   static uint64_t Scale(const Reading& now);
-  // Returns the age of the trace, limited to kFirstAnchorNs and kAnchorNs, in ticks. Over this time
-  // the error remains at some 100 ns.
+  // Returns for how many ticks a scale that was measured now may be used: for the age of the trace,
+  // but at least kFirstAnchorNs and at most kAnchorNs. The error then remains at some 100 ns.
   static uint64_t ValidTicks(const Reading& now);
   // Converts nanoseconds to ticks.
   static uint64_t TicksOf(uint64_t time_ns, const Reading& now);

@@ -65,7 +65,7 @@ class FoldInput {
                                                            : header.base_sequence;
     }
   };
-  // The chunks of one buffer, or those of the retained events.
+  // A sequence of chunks: those of one buffer, or those of the events that the last fold retained.
   struct Stream {
     size_t first;
     size_t end;

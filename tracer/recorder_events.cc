@@ -35,8 +35,8 @@ uint64_t RecorderState::RecordWithStack(const Event& event) {
   return RecordFast<&RecorderState::RecordWithoutCapture>(event);
 }
 
-// Handles the fast case. All other cases are a tail call of kOther, so that no register has to be
-// saved for them.
+// Handles the fast case. In all other cases it ends with a call of kOther (a tail call), so that it
+// need not save registers for them.
 template <uint64_t (RecorderState::*kOther)(const Event&)>
 inline uint64_t RecorderState::RecordFast(const Event& event) {
   ThreadBuffer* const buffer = StaticBuffer();
@@ -139,7 +139,8 @@ ThreadBuffer* RecorderState::OwnBuffer() {
 }
 
 // Handles events with stacks, traces without a trusted counter, and traces whose recording has
-// stopped. It only chooses, so that counting does not save registers for the other case.
+// stopped. It calls one of two functions and does nothing else, so that the registers that one of
+// them needs are not saved for the other.
 [[gnu::noinline]] uint64_t RecorderState::RecordGeneral(const Event& event) {
   if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
   return RecordWithItsStack(event);
@@ -164,8 +165,9 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer == nullptr ? 0 : events_.Record(buffer, event);
 }
 
-// Only counts the event after recording has stopped: in the thread's chunk, if it has one. Close
-// may miss the last such events; then it does not matter where they are counted (Seal).
+// Only counts the event, because recording has stopped. The count belongs to the thread's chunk, if
+// it has one. Close may miss the last of these events; then it does not matter where they are
+// counted (Seal).
 uint64_t RecorderState::CountOnly() {
   if (trace_.status.condition() != RecordingStatus::kLatched) return 0;
   void** const slot = trace_.thread_slot();

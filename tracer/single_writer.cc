@@ -6,13 +6,14 @@
 namespace vramstow {
 namespace {
 
-// A thread that was the only one for this time is expected to remain so. A shorter time would cost
-// more, because a barrier interrupts all running threads.
+// The time for which a thread has to record alone before it becomes the single writer. With a
+// shorter time there would be more barriers, which interrupt all running threads.
 constexpr uint64_t kAloneNs = 10'000'000;
 
 }  // namespace
 
-// Clears the single writer unless it is `except`. Its thread notices that by itself.
+// Ends the role of the single writer, unless the writer is `except`. The writer's thread notices
+// this at its next event.
 void SingleWriter::EndUnless(const ThreadBuffer* except) {
   const ThreadBuffer* single = buffer_.load(std::memory_order_relaxed);
   while (single != nullptr && single != except) {

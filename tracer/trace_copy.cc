@@ -85,9 +85,10 @@ ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   return got;
 }
 
-// Copies the file block by block. A thread fills two slots by turns. Of the slot that is read later
-// the chunk must be the older one, which is complete by then. If it is the newer one, the other
-// slot has got more events or its next chunk meanwhile, and is read once more.
+// Copies the file block by block. Each thread fills two slots alternately. Of its two slots, the
+// one that is copied later must contain the older chunk, which is complete by then. If it contains
+// the newer one, the slot that was copied first has got more events or its next chunk meanwhile,
+// and is copied again.
 class BlockCopier {
  public:
   // `block` has room for one slot; `slots` has kBuffers elements, which are zero.

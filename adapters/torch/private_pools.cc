@@ -55,7 +55,8 @@ void PrivatePools::SetUseOnOutOfMemory(Device* device, MempoolId_t id, bool use)
   if (device->pools.IsNative(id)) native_.SetUseOnOutOfMemory(device->index, id, use);
 }
 
-// Does nothing for pools of the pool itself, which cuts blocks to size and never loses the rest.
+// Has no effect on private pools that vramstow's pool serves, because it splits blocks exactly and
+// wastes no rest.
 void PrivatePools::SetNoSplit(Device* device, MempoolId_t id) {
   if (device->pools.IsNative(id)) native_.SetNoSplit(device->index, id);
 }

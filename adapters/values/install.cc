@@ -27,8 +27,8 @@ struct EntryOpener {
 };
 template struct EntryOpener<&c10::OperatorHandle::operatorDef_>;
 
-// Copies and convolutions have one kernel for all devices, which chooses another one. Here the
-// operator that the program called is computed.
+// Copies and convolutions have one kernel for all devices, which chooses the implementation of a
+// device. That kernel is replaced, because it belongs to the operator that the program called.
 constexpr const char* kForAllDevices[] = {"aten::copy_", "aten::convolution"};
 
 // Suppresses warnings about replaced kernels, because the replacement is intended.

@@ -44,8 +44,8 @@ struct Plan {
 // Returns null if there is nothing to compute, or no way to compute it.
 std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op);
 
-// Returns the operations of a matrix product, as gemm= of the SPEC counts them; 0 if the operator
-// is none.
+// Returns the operations of a matrix product, as gemm= of the SPEC counts them; 0 for other
+// operators.
 uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& results);
 
 }  // namespace vramstow::values

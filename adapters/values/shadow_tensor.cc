@@ -17,7 +17,8 @@ int64_t ReachOf(const at::Tensor& tensor) {
 at::Tensor CopyOfHostTensor(const at::Tensor& tensor) {
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);
-  // A number of the program must not determine the type of a result, so the copy is marked as one.
+  // A Python number must not determine the type of a result. So the copy of a tensor that was made
+  // from such a number is marked in the same way.
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     copy.unsafeGetTensorImpl()->set_wrapped_number(true);
   }

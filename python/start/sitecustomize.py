@@ -66,7 +66,8 @@ def _say_no_tensors(error: Exception) -> None:
     _say(f"{whose} PyTorch's segments, not its tensors", error)
 
 
-# The reasons why a kind of library is missing, by the variable that would name it.
+# The errors of the libraries that could not be compiled, by the environment variable that would
+# contain the library's path.
 _troubles: "dict[str, Exception]" = {}
 
 

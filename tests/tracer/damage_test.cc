@@ -119,7 +119,8 @@ TEST_P(DamageOfTest, AFlippedBitIsReportedWhereverAnEventChanged) {
   const std::string original = bytes;
   size_t reported = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    // Flips all bits of bytes in use, and a few bits of unused ones.
+    // In bytes with contents every bit is flipped, one at a time. In empty bytes only a few bits
+    // are flipped.
     const bool is_empty = original[i] == 0 && (i < 8 || original[i - 1] == 0);
     if (i % (is_empty ? 64 : kStride) != 0) continue;
     for (int bit = is_empty ? 7 : 0; bit < 8; ++bit) {
@@ -230,7 +231,7 @@ TEST(DamageTest, AGreaterMinorVersionIsRead) {
   EXPECT_TRUE(IsUndamaged(read.report));
 }
 
-// Returns a file of chunk headers that are valid one by one and announce a lot of data.
+// Returns a file of chunk headers. Each is valid, and together they announce a lot of data.
 std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_t committed,
                     ChunkState state) {
   std::string bytes = FileBytes(Golden("v1.0-closed.stow")).substr(0, kFileHeaderBytes);

@@ -193,7 +193,7 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   EXPECT_GT(with_stack, 500);
 }
 
-// Some of a hundred amounts get their second number, because other amounts have the first one.
+// Of a hundred amounts some get their second number, because another amount has their first one.
 TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(0, 0);

@@ -38,8 +38,8 @@ void RecordMany(Recorder* recorder, uint64_t seed, int count) {
   for (int i = 0; i < count; ++i) recorder->Record(maker.Next());
 }
 
-// Records long events, which repeat: they fill a chunk soon, and the repository's copy of it is
-// small.
+// Records long events that repeat. They fill a chunk soon, but the file in the repository
+// compresses well.
 void RecordLong(Recorder* recorder, uint64_t seed, int count) {
   EventMaker maker(seed);
   std::vector<Event> events;

@@ -65,7 +65,7 @@ uint64_t ReadAll(TraceReader* reader) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  // An unchanged golden file is a good beginning, too.
+  // An unchanged golden file is also a useful first input.
   if ((data[0] & 1) == 0) bytes.erase(0, 1);
   if ((data[0] & 2) == 0) vramstow::MakeChecksumsRight(&bytes);
   vramstow::TraceReader reader;

@@ -24,8 +24,8 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Returns the least nanoseconds per event of several rounds, below this many additional native
-// frames.
+// Measures the nanoseconds per event below this many additional native frames. Returns the least
+// value of several rounds.
 __attribute__((noinline)) double Measure(int frames, int events) {
   if (frames > 0) {
     const double result = Measure(frames - 1, events);

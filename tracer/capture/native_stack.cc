@@ -187,7 +187,7 @@ void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epo
   }
 }
 
-// Puts the frames of this walk in front of the stored ones.
+// Stores the frames of this walk before the older frames that are still valid.
 void NativeStack::Join(size_t fresh, size_t known, uint64_t epoch) {
   if (fresh > known) {
     // If there are too many, the outermost frames are dropped.

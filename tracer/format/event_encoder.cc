@@ -3,7 +3,7 @@
 namespace vramstow {
 namespace {
 
-// Begins a record with its type and a byte for its length, which is filled in at the record's end.
+// Begins a record: writes its type and a placeholder for its length, which EndRecord fills in.
 uint8_t* BeginRecord(uint8_t* out, RecordType type) {
   *out = static_cast<uint8_t>(type);
   return out + 2;

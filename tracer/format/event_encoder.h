@@ -98,7 +98,7 @@ class EventEncoder {
       return (size ^ other.size) | (requested ^ other.requested) | (object ^ other.object);
     }
     uint64_t Hash() const { return (size ^ std::rotl(requested, 23) ^ object << 7) * kHashFactor; }
-    // True for the amount that all numbers stand for at the beginning of a chunk.
+    // True for the amount of three zeros. At the beginning of a chunk every number stands for it.
     bool IsZero() const { return (size | requested | object) == 0; }
   };
 

@@ -390,7 +390,7 @@ void TraceReader::Impl::Finish() {
   report.missing_events = is_ticked_ ? MissingInBuffers() : MissingNumbers();
 }
 
-// Counts missing events by the sequences that all threads share.
+// Counts missing events of a trace in which all threads take their sequences from one counter.
 uint64_t TraceReader::Impl::MissingNumbers() const {
   uint64_t last = last_sequence_;
   if (report.closed) last = std::max(last, header_.last_sequence);

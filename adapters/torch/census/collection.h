@@ -9,7 +9,7 @@
 // lock.
 //
 // Examinations that find nothing, and vain waits for locks, may take five seconds in all, plus a
-// twentieth of the run time. A successful collection halves that account.
+// twentieth of the run time. A successful collection halves the time that was counted so far.
 //
 // Ownership: static. Threads: any, without locks of PyTorch's allocator; a caller that comes while
 // a collection runs waits for its end. Errors: none reach the caller. Units: bytes, nanoseconds.

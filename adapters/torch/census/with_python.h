@@ -15,7 +15,7 @@
 
 namespace vramstow::torch_census {
 
-// Returns false if the lock was not free in time, or if `run` threw; then nothing of it continues.
+// Returns false if the lock was not free in time (then `run` is never called), or if `run` threw.
 // There is no time limit for `run` itself.
 bool WithPython(std::chrono::milliseconds patience, const std::function<void()>& run);
 

@@ -87,7 +87,7 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
     Contexts& contexts = call.context().contexts;
     if (contexts.DeviceOf(*context) == kNoDevice) {
       contexts.Remember(*context, device);
-      // A caller created this context past every hook, and may also end it so.
+      // Some library created this context without a hooked call, and may also end it without one.
       if (was_active) call.context().unseen_contexts.Note();
     }
   }

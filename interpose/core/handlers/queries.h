@@ -9,7 +9,8 @@
 
 namespace vramstow::handlers {
 
-// Each of the two pointers may be null.
+// Changes the driver's figures to those of the process (AdjustMemoryInfo). One of the pointers may
+// be null.
 template <typename Call>
 void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
   size_t free = 0;
@@ -41,8 +42,8 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   return result;
 }
 
-// Replaces an address of the pool that is in no live block. The driver does not know this variable
-// either, so its answer is the right one.
+// The driver does not know the address of this variable. It is asked about this address in place of
+// an address of the pool that is in no live block, so that the caller gets the driver's own error.
 inline const char kUnknownMemory = 0;
 inline CUdeviceptr UnknownAddress() { return reinterpret_cast<CUdeviceptr>(&kUnknownMemory); }
 

@@ -19,7 +19,7 @@
 
 namespace vramstow::handlers {
 
-// Stores the event under the call's function and caller. Returns its sequence number, or 0.
+// Records the event with the call's function and caller. Returns its sequence number, or 0.
 template <typename Call>
 uint64_t Record(const Call& call, const Event& event) {
   return call.context().trace.RecordCall(call.site(), event);

@@ -119,7 +119,7 @@ RecorderError Trace::MakeFile(const char* folder) {
   }
   model_clock_.Start();
   state_.store(State::kOpen, std::memory_order_release);
-  // No other thread waits for the facts that follow.
+  // Other threads do not wait while the following facts are written.
   DescribeProcess(&recorder_, options);
   // The default depends on the program, so the trace states the outcome.
   if (!WantsStacks(options)) recorder_.Describe("option.stacks", "off");
