@@ -11,15 +11,15 @@
 namespace vramstow {
 
 struct CardRates {
-  const char* key;  // as in a SPEC
-  double bf16;      // with sums in f32; of cards without it those of f32
+  const char* key;  // the GPU's name in a SPEC
+  double bf16;      // accumulating in f32; the f32 rate if not supported
   double f16;
   double tf32;
   double f32;
   double f64;
   double memory;
-  double links;  // to other cards of the same machine; 0: over the bus
-  double host;   // the bus to the host
+  double links;  // to other GPUs of the machine; 0 if only over the bus
+  double host;   // over the bus to the host
   // The share of these rates that large products and fused attention reach in a training
   // (docs/plan.md lists the measurements).
   double product_share;

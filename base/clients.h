@@ -27,7 +27,7 @@ struct Client {
   int descriptor = 0;
   uint64_t deadline_ns = 0;
   size_t received = 0;
-  size_t answer_size = 0;  // 0: the request is not complete
+  size_t answer_size = 0;  // 0 if the request is not complete
   size_t sent = 0;
   char request[kRequestBytes] = {};
   char answer[kAnswerBytes] = {};

@@ -17,7 +17,7 @@
 namespace vramstow {
 
 inline constexpr char kControlGreeting[] = "VRAMSTOW/1 ";
-inline constexpr size_t kMaxControlRequest = 512;   // bytes, with the line's end
+inline constexpr size_t kMaxControlRequest = 512;   // bytes, including the end of the line
 inline constexpr size_t kMaxControlAnswer = 16384;  // bytes
 // The longest path that a socket may have, including its zero byte (sockaddr_un).
 inline constexpr size_t kMaxControlPath = 108;

@@ -23,42 +23,42 @@ namespace vramstow {
 // The numbers are stored in traces: never change one, only append.
 enum class EventKind : uint8_t {
   kNone = 0,
-  kAllocate = 1,      // memory came into being: address, size, requested
-  kFree = 2,          // memory was given back: address (for kPhysical: the handle)
-  kRefused = 3,       // (*) the driver refused what an earlier event announced; result says why
-  kReserve = 4,       // address range reserved: address, size
-  kUnreserve = 5,     // address range given back: address, size
-  kMap = 6,           // physical memory `object` mapped at address: size, offset
-  kUnmap = 7,         // mapping removed: address, size
-  kAccess = 8,        // access rights set: address, size, device
-  kRetain = 9,        // one more reference to the physical memory `object`, found by address
-  kRegister = 10,     // host memory of the application pinned: address, size
-  kUnregister = 11,   // and unpinned: address
-  kExport = 12,       // memory `object` or address shared with another process
-  kImport = 13,       // memory of another process opened: address (or `object`), size
-  kCloseImport = 14,  // an import closed: address
-  kPoolCreate = 15,   // stream-ordered pool `object`
+  kAllocate = 1,      // memory was allocated: address, size, requested
+  kFree = 2,          // memory was freed: address (for kPhysical: the handle)
+  kRefused = 3,       // (*) the driver refused what an earlier event announced: result
+  kReserve = 4,       // an address range was reserved: address, size
+  kUnreserve = 5,     // an address range was released: address, size
+  kMap = 6,           // physical memory `object` was mapped: address, size, offset
+  kUnmap = 7,         // a mapping was removed: address, size
+  kAccess = 8,        // access rights were set: address, size, device
+  kRetain = 9,        // the physical memory `object` got one more reference: address
+  kRegister = 10,     // host memory of the application was pinned: address, size
+  kUnregister = 11,   // host memory of the application was unpinned: address
+  kExport = 12,       // memory was shared with another process: `object` or address
+  kImport = 13,       // memory of another process was opened: address (or `object`), size
+  kCloseImport = 14,  // an import was closed: address
+  kPoolCreate = 15,   // the stream-ordered pool `object` was created
   kPoolDestroy = 16,
-  kPoolTrim = 17,       // pool `object` cut down to `size` bytes
+  kPoolTrim = 17,       // the pool `object` was trimmed to `size` bytes
   kAdvise = 18,         // advice or prefetch for address, size
-  kMemoryInfo = 19,     // (*) how much memory is free: of a device, or of the host
-  kContextCreate = 20,  // context `object` on `device`
+  kMemoryInfo = 19,     // (*) the free memory of a device or of the host was read
+  kContextCreate = 20,  // the context `object` was created on `device`
   kContextDestroy = 21,
   kDeviceReset = 22,
-  kGraphAllocate = 23,  // a graph node that will allocate: `object` is the node, size
-  kGraphFree = 24,      // a graph node that will free: address
+  kGraphAllocate = 23,  // a graph node that allocates was added: `object` is the node, size
+  kGraphFree = 24,      // a graph node that frees was added: address
   kGraphTrim = 25,
-  kPeerAccess = 26,     // (*) context may reach another device
-  kMark = 27,           // (*) an annotation of the application
-  kGap = 28,            // (*) events were lost here (buffers full, disk full)
-  kPoolSelect = 29,     // stream-ordered pool `object` became the current one of `device`
-  kFreeCompleted = 30,  // what kFree gave back may be handed out again: address, size
+  kPeerAccess = 26,     // (*) a context got access to another device
+  kMark = 27,           // (*) the application recorded an annotation
+  kGap = 28,            // (*) events were lost here (full buffers or a full disk)
+  kPoolSelect = 29,     // the stream-ordered pool `object` became the current one of `device`
+  kFreeCompleted = 30,  // memory of an earlier kFree may be reused: address, size
   // Steps of vramstow's own pool, with layer kPool. Its blocks are kAllocate and kFree events; the
   // `object` of a kAllocate says how the block was served (Served).
   kCacheMiss = 31,         // an allocation of `size` bytes that cached memory could not serve
-  kCacheStitch = 32,       // (*) free chunks were mapped anew
-  kCacheGrow = 33,         // `size` bytes more are reserved
-  kCacheTrim = 34,         // `size` bytes were given back to the device
+  kCacheStitch = 32,       // (*) free chunks were mapped to new addresses
+  kCacheGrow = 33,         // `size` more bytes were reserved
+  kCacheTrim = 34,         // `size` bytes were released to the device
   kCacheHook = 35,         // (*) hooks of the application ran
   kCacheFenceWait = 36,    // (*) an allocation waited for submitted work
   kCacheOutOfMemory = 37,  // an allocation of `size` bytes failed after all steps
@@ -67,24 +67,24 @@ enum class EventKind : uint8_t {
   // has a memory kind. Both name the program's call that they belong to by CUPTI's number of that
   // call.
   kActivity = 38,
-  kCorrelation = 39,  // (*) in which of CUPTI's calls an event was recorded
-  kOffload = 40,      // (*) live memory went to the host
-  kReturn = 41,       // (*) and came back
+  kCorrelation = 39,  // (*) an event was recorded during this call of CUPTI's
+  kOffload = 40,      // (*) live memory was evicted to the host
+  kReturn = 41,       // (*) live memory was restored to the device
   // (*) Kernels were launched (--launches). The event either counts all launches of a kernel, or
   // records one in every N launches of a thread. A launch that is not a kernel's has the name of
   // its entry point.
   kLaunch = 42,
   kTouch = 43,       // (*) submitted work names the address
-  kModelClock = 44,  // (*) the simulated card's own time, and what went over the link up to then
-  kModelWork = 45,   // (*) how long that card takes for all work up to then
+  kModelClock = 44,  // (*) the simulated GPU's virtual time and the bytes over its link
+  kModelWork = 45,   // (*) the time that the simulated GPU needs for its work so far
 };
 
 // The kind of memory that an event concerns. The numbers are stored in traces: only append.
 enum class MemoryKind : uint8_t {
   kNone = 0,
-  kDevice = 1,          // cuMemAlloc and kin
+  kDevice = 1,          // cuMemAlloc and related functions
   kDevicePitched = 2,   // cuMemAllocPitch
-  kDeviceStream = 3,    // stream-ordered: cuMemAllocAsync and kin
+  kDeviceStream = 3,    // stream-ordered: cuMemAllocAsync and related functions
   kPhysical = 4,        // cuMemCreate: a handle, no address
   kManaged = 5,         // cuMemAllocManaged
   kHostPinned = 6,      // cuMemHostAlloc, cuMemAllocHost
@@ -103,39 +103,39 @@ enum class OffloadReason : uint8_t {
   kPressure = 1,
   kAsked = 2,
   kTouched = 3,
-  kPaused = 4,     // what the pages hold is kept
-  kDiscarded = 5,  // …is given up
+  kPaused = 4,     // the contents of the pages are preserved
+  kDiscarded = 5,  // the contents of the pages are discarded
 };
 inline constexpr int kOffloadReasons = 6;
 
 // The layer that made the request. The numbers are stored in traces: only append.
 enum class Layer : uint8_t {
   kDriver = 0,     // the driver's own entry points
-  kPool = 1,       // the pool's dealings with the driver
+  kPool = 1,       // the pool's own driver calls
   kFramework = 2,  // tensors
 };
 
 inline constexpr uint64_t kUnknownStream = ~uint64_t{0};
 inline constexpr int16_t kNoDevice = -1;
-inline constexpr uint16_t kUnknownName = 0;  // of `call` and `library`
+inline constexpr uint16_t kUnknownName = 0;  // value of `call` and `library`
 
 // One event. Fields that do not apply are zero; the device is then kNoDevice and the stream is
 // kUnknownStream.
 struct Event {
   uint64_t sequence = 0;   // order over all threads of the process; set by the recorder
   uint64_t time_ns = 0;    // since the trace began, monotonic; set by the recorder
-  uint64_t address = 0;    // device or host address, or handle where the kind says so
+  uint64_t address = 0;    // device or host address, or a handle if the kind says so
   uint64_t size = 0;       // bytes of the block after rounding
-  uint64_t requested = 0;  // bytes that were asked for; 0 means: as size
+  uint64_t requested = 0;  // bytes that were requested; 0 means the same as `size`
   uint64_t object = 0;     // handle of physical memory, pool, context, graph node; or a sequence
   uint64_t offset = 0;     // bytes into `object`
   uint64_t stream = kUnknownStream;  // the driver's stream handle; 0 is the default stream
-  uint32_t stack = 0;                // who asked: a number of the trace's stacks, 0: not known
+  uint32_t stack = 0;                // number of the caller's stack in the trace; 0 if unknown
   uint32_t thread = 0;               // the operating system's thread id; set by the recorder
   int32_t result = 0;                // CUresult; 0 is success
   int16_t device = kNoDevice;
-  uint16_t call = kUnknownName;     // which entry point, an index into the trace's call names
-  uint16_t library = kUnknownName;  // who called, an index into the trace's library names
+  uint16_t call = kUnknownName;     // entry point, an index into the trace's call names
+  uint16_t library = kUnknownName;  // calling library, an index into the trace's library names
   EventKind kind = EventKind::kNone;
   MemoryKind memory = MemoryKind::kNone;
   Layer layer = Layer::kDriver;

@@ -19,7 +19,7 @@ namespace vramstow {
 inline constexpr char kHostMappingVariable[] = "VRAMSTOW_HOST_MAPPING";
 
 enum class HostPlace : uint8_t {
-  kUnknown,  // nobody has tried
+  kUnknown,  // it was not tried
   kNone,
   kHost,
   kNode,
@@ -27,8 +27,8 @@ enum class HostPlace : uint8_t {
 
 struct HostMapping {
   HostPlace place = HostPlace::kUnknown;
-  int node = 0;             // of kNode
-  std::string_view reason;  // of kNone
+  int node = 0;             // node number for kNode
+  std::string_view reason;  // reason for kNone
 };
 
 // Parses the text after the "=": "host", "node:1", "no:REASON".

@@ -13,10 +13,10 @@
 namespace vramstow {
 
 struct MetricsRequest {
-  bool is_whole = false;  // false: more of it is to come
+  bool is_whole = false;  // false if more of it must be received
   bool is_get = false;
-  bool is_here = false;  // it asks for the metrics
-  bool is_open = false;  // as OpenMetrics; else in Prometheus's older format
+  bool is_here = false;  // true if it asks for the metrics
+  bool is_open = false;  // OpenMetrics if true, else Prometheus's older format
 };
 MetricsRequest ReadMetricsRequest(std::string_view text);
 

@@ -204,7 +204,7 @@ bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
   // of these bytes are whole events, which covers half an hour to some hours of such a job, and all
   // of them are analysed in seconds.
   constexpr uint64_t kAutoBytes = 256 * kMiB;
-  constexpr uint64_t kLeastBytes = kMiB;  // a recorder makes no smaller file
+  constexpr uint64_t kLeastBytes = kMiB;  // the recorder's smallest file
   *setting = TraceSizeSetting();
   if (text == "unlimited") return true;
   if (text == "auto") {

@@ -38,8 +38,8 @@ enum class OptionType {
 struct OptionRow {
   const char* field;
   OptionType type;
-  bool default_bool;         // of a kBool
-  const char* default_text;  // of the others
+  bool default_bool;         // default of a kBool
+  const char* default_text;  // default of the other types
   const char* flag;
   const char* metavar;
   const char* environment;
@@ -83,17 +83,17 @@ bool ParseOffloadChoice(std::string_view text, OffloadChoice* choice);
 // the policy, and whether touches are recorded, as in "auto,host=64GiB,policy=next-use,touches".
 struct OffloadSetting {
   bool on = false;
-  bool automatic = false;  // also when the device is full, not only when asked
+  bool automatic = false;  // also if the device is full, not only on request
   bool touches = false;
   OffloadChoice policy = OffloadChoice::kNextUse;
-  uint64_t host_bytes = 0;  // 0: not said
+  uint64_t host_bytes = 0;  // 0 if not given
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
 
 // A parsed Launches: "off", "count", or "sample=N".
 struct LaunchesSetting {
   bool on = false;
-  uint32_t every = 0;  // which launches of a thread are recorded; 0: they are counted
+  uint32_t every = 0;  // one in this many launches of a thread is recorded; 0 counts all
 };
 bool ParseLaunches(std::string_view text, LaunchesSetting* setting);
 
@@ -111,8 +111,8 @@ bool ParseMetrics(std::string_view text, MetricsSetting* setting);
 
 // A parsed TraceSize: "auto", "unlimited" (or 0), or a number of bytes, at least 1 MiB.
 struct TraceSizeSetting {
-  uint64_t bytes = 0;     // of the newest events; 0: all are kept
-  bool is_asked = false;  // somebody named the number, and so wants copies of the newest events
+  uint64_t bytes = 0;     // bytes of the newest events; 0 retains all
+  bool is_asked = false;  // the user set the size, and so wants copies of the newest events
 };
 bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting);
 

@@ -28,7 +28,7 @@ class RangeAllocator {
 
   void Carve(FreeMap::iterator run, uint64_t start, uint64_t size);
 
-  FreeMap free_;  // start -> size; runs never touch each other
+  FreeMap free_;  // start -> size; no two runs are adjacent
 };
 
 }  // namespace vramstow

@@ -25,10 +25,10 @@ namespace vramstow {
 // traces: only append.
 enum class Served : uint8_t {
   kUnknown = 0,
-  kHit = 1,     // from cached memory, no driver call
-  kFence = 2,   // from cached memory, after a look at fences
-  kStitch = 3,  // chunks were mapped anew, none was made
-  kGrow = 4,    // chunks were made
+  kHit = 1,     // from cached memory, without a driver call
+  kFence = 2,   // from cached memory, after fences were checked
+  kStitch = 3,  // existing chunks were mapped, none was created
+  kGrow = 4,    // chunks were created
   kPlain = 5,   // by the plain driver
 };
 inline constexpr uint64_t ObjectOf(Served served) { return static_cast<uint64_t>(served); }
@@ -42,8 +42,8 @@ inline Served ServedOf(const Event& block) {
 // How a failed request of a framework ended: the `object` of a failed kAllocate of layer
 // kFramework. The numbers are stored in traces: only append.
 enum class FailureEnd : uint8_t {
-  kProgram = 0,      // an error that the program sees, as far as is known
-  kDoneWithout = 1,  // the framework catches it, and does without that memory
+  kProgram = 0,      // the program got an error, as far as is known
+  kDoneWithout = 1,  // the framework caught the error and continued without the memory
 };
 inline constexpr uint64_t ObjectOf(FailureEnd end) { return static_cast<uint64_t>(end); }
 // Returns kProgram for a number that this version does not know.
@@ -88,9 +88,9 @@ struct DeviceMemoryInfo {
 // kMemoryInfo of the host: its memory as vramstow read it.
 struct HostMemoryInfo {
   uint64_t free_bytes = 0;
-  uint64_t limit_bytes = 0;     // of the machine, or of the control group
-  uint64_t resident_bytes = 0;  // of this process
-  bool is_of_group = false;     // free and limit are those of the control group with the least room
+  uint64_t limit_bytes = 0;     // memory of the machine, or limit of the control group
+  uint64_t resident_bytes = 0;  // memory of this process
+  bool is_of_group = false;     // free and limit belong to the control group with the least room
 
   static bool Is(const Event& event) {
     return event.kind == EventKind::kMemoryInfo && event.memory == MemoryKind::kHostPhysical;
@@ -113,15 +113,15 @@ struct HostMemoryInfo {
 // The kind of a mark. The numbers are stored in traces: never change one.
 enum class MarkKind : uint8_t {
   kMoment = 0,
-  kRangeBegins = 1,  // of the thread, or, with a number, of the process
-  kRangeEnds = 2,    // without a text: the thread's innermost one
+  kRangeBegins = 1,  // a range of the thread or, with a number, of the process begins
+  kRangeEnds = 2,    // a range ends; without a text, the thread's innermost one
 };
 
 // kMark: an annotation of the application.
 struct MarkEvent {
-  MarkKind kind = MarkKind::kMoment;  // a number that is not known reads as kMoment
-  uint64_t annotation = 0;            // the number of its text in the trace's table; 0: none
-  uint64_t number = 0;                // of an iteration, or of a range of the process; 0: none
+  MarkKind kind = MarkKind::kMoment;  // an unknown number is read as kMoment
+  uint64_t annotation = 0;            // number of its text in the trace's table; 0 if none
+  uint64_t number = 0;                // number of an iteration or of a process range; 0 if none
 
   Event ToEvent() const {
     Event event;
@@ -160,7 +160,7 @@ struct GapEvent {
 
 // kPeerAccess: the context got access to another device.
 struct PeerAccessEvent {
-  uint64_t peer_device = 0;  // all bits set: not known
+  uint64_t peer_device = 0;  // all bits are set if it is unknown
 
   static PeerAccessEvent Of(const Event& event) { return {event.object}; }
 };
@@ -168,8 +168,8 @@ struct PeerAccessEvent {
 // kCacheStitch: free chunks were mapped to new addresses to serve an allocation.
 struct StitchEvent {
   uint64_t mapped_bytes = 0;
-  uint64_t block_bytes = 0;   // of the allocation
-  uint64_t moved_chunks = 0;  // taken from elsewhere
+  uint64_t block_bytes = 0;   // size of the allocation
+  uint64_t moved_chunks = 0;  // chunks that were in use elsewhere
   uint64_t stream = kUnknownStream;
 
   Event ToEvent() const {
@@ -193,7 +193,7 @@ enum class HookKind : uint8_t { kPressure = 0, kTrimmed = 1 };
 // kCacheHook: the application's hooks ran.
 struct HookEvent {
   HookKind kind = HookKind::kPressure;
-  uint64_t bytes = 0;  // lacking, or given back
+  uint64_t bytes = 0;  // bytes that are lacking or were released
 
   Event ToEvent() const {
     Event event;
@@ -213,9 +213,9 @@ struct HookEvent {
 // kCacheFenceWait: an allocation waited for submitted work.
 struct FenceWaitEvent {
   uint64_t waited_ns = 0;
-  uint64_t block_bytes = 0;  // of the allocation
+  uint64_t block_bytes = 0;  // size of the allocation
   uint64_t stream = kUnknownStream;
-  int32_t result = 0;  // 0: the work was done in time
+  int32_t result = 0;  // 0 if the work finished in time
 
   Event ToEvent() const {
     Event event;
@@ -237,10 +237,10 @@ struct DeviceWorkEvent {
   int16_t device = kNoDevice;
   uint64_t stream = kUnknownStream;
   uint64_t correlation = 0;  // CUPTI's number of the call
-  uint64_t bytes = 0;        // of a copy or fill
+  uint64_t bytes = 0;        // bytes of a copy or fill
   uint64_t duration_ns = 0;
   uint64_t begin_unix_ns = 0;
-  uint64_t annotation = 0;  // its name
+  uint64_t annotation = 0;  // text number of its name
 
   // True for device work; any other kActivity is an ActivityMemoryEvent.
   static bool Is(const Event& event) {
@@ -271,7 +271,7 @@ struct ActivityMemoryEvent {
   uint64_t address = 0;
   uint64_t bytes = 0;
   uint64_t correlation = 0;  // CUPTI's number of the call
-  uint64_t unix_ns = 0;      // when
+  uint64_t unix_ns = 0;      // when it happened
   uint64_t annotation = 0;   // "allocate" or "free"
 
   Event ToEvent() const {
@@ -294,7 +294,7 @@ struct ActivityMemoryEvent {
 
 // kCorrelation: the CUPTI call during which an event was recorded.
 struct CorrelationEvent {
-  uint64_t sequence = 0;     // of that event
+  uint64_t sequence = 0;     // sequence number of that event
   uint64_t correlation = 0;  // CUPTI's number of the call
 
   Event ToEvent() const {
@@ -312,7 +312,7 @@ struct MoveEvent {
   bool is_return = false;
   uint64_t address = 0;
   uint64_t bytes = 0;
-  uint64_t gate_ns = 0;  // for how long submissions had to wait
+  uint64_t gate_ns = 0;  // how long submissions had to wait
   OffloadReason reason = OffloadReason::kUnknown;
 
   Event ToEvent() const {
@@ -340,7 +340,7 @@ struct LaunchEvent {
   // `launches`.
   bool is_sample = false;
   uint64_t launches = 0;
-  uint64_t annotation = 0;  // names the kernel, or the entry point where it is no kernel's
+  uint64_t annotation = 0;  // text number of the kernel or the entry point
   uint64_t stream = kUnknownStream;
 
   Event ToEvent() const {
@@ -360,7 +360,7 @@ struct LaunchEvent {
 // kTouch: submitted work names an address.
 struct TouchEvent {
   uint64_t address = 0;
-  uint64_t clock = 0;  // the offloader's, in submissions
+  uint64_t clock = 0;  // the offloader's clock, in submissions
 
   Event ToEvent() const {
     Event event;
@@ -378,10 +378,10 @@ struct TouchEvent {
 // PCIe or NVLink. All are sums since the process began.
 struct ModelClockEvent {
   uint64_t model_ns = 0;
-  uint64_t link_read_bytes = 0;  // that work read or wrote in place in host memory
-  uint64_t out_bytes = 0;        // that copies brought to the host
-  uint64_t in_bytes = 0;         // and to the device
-  uint64_t held_ns = 0;          // for which work was held up while memory moved
+  uint64_t link_read_bytes = 0;  // bytes that work accessed in place in host memory
+  uint64_t out_bytes = 0;        // bytes that were copied to the host
+  uint64_t in_bytes = 0;         // bytes that were copied to the device
+  uint64_t held_ns = 0;          // time for which moves of memory delayed work
 
   Event ToEvent() const {
     Event event;
@@ -401,10 +401,10 @@ struct ModelClockEvent {
 // kModelWork: the time that the simulated GPU needs for its submitted work; it directly follows a
 // kModelClock. All fields but due_ns are sums since the process began.
 struct ModelWorkEvent {
-  uint64_t work_ns = 0;  // of operators, if all that they use lay on the card
+  uint64_t work_ns = 0;  // time of operators if all their memory were on the GPU
   uint64_t operators = 0;
-  uint64_t link_ns = 0;  // that they take longer, because some of it lies on the host
-  uint64_t due_ns = 0;   // when they will have ended, in the card's time; 0: not known
+  uint64_t link_ns = 0;  // additional time because some of it is on the host
+  uint64_t due_ns = 0;   // virtual time at which they end; 0 if unknown
 
   Event ToEvent() const {
     Event event;

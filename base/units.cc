@@ -71,7 +71,7 @@ bool ParseBytes(std::string_view text, uint64_t* bytes) {
     const char* letter;
     const char* with_b;
     const char* with_ib;
-    uint64_t decimal;  // what IEC 80000-13 has for the units without an i
+    uint64_t decimal;  // units without an i, by IEC 80000-13
     uint64_t binary;
   };
   constexpr Unit kUnits[] = {{"", "b", "b", 1, 1},

@@ -41,7 +41,7 @@ bool IsPicking(std::string_view name) {
 }
 
 double BytesOf(const WorkSize& work) {
-  constexpr uint64_t kSector = 64;  // the least that memory gives
+  constexpr uint64_t kSector = 64;  // the smallest memory transfer
   uint64_t read = work.read_bytes;
   if (IsPicking(work.name)) read = std::min(read, work.written_bytes + kSector * work.items);
   return static_cast<double>(read + work.written_bytes);

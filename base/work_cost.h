@@ -23,12 +23,12 @@ struct WorkSize {
   uint64_t operations = 0;
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;
-  uint64_t items = 0;  // the ranks of a collective; the rows that an embedding or a loss picks
+  uint64_t items = 0;  // ranks of a collective; rows that an embedding or a loss selects
 };
 
 struct OperatorCost {
-  double computing = 0;  // the products
-  double memory = 0;     // the bytes
+  double computing = 0;  // seconds for the products
+  double memory = 0;     // seconds for the bytes
   bool is_attention = false;
 };
 
@@ -47,8 +47,8 @@ double SecondsOverHostLink(uint64_t bytes, const CardRates& rates);
 
 // The time to evict live memory to the host and restore it, by docs/card.md#times.
 struct MoveCost {
-  double link = 0;  // both ways: beside the work, if they begin early enough
-  double stop = 0;  // for which work stands still while the host's memory is mapped
+  double link = 0;  // copies both ways; they overlap work if begun early enough
+  double stop = 0;  // mapping of host memory, during which no work runs
 };
 MoveCost CostOfMoves(uint64_t out_bytes, uint64_t in_bytes, const CardRates& rates);
 

@@ -25,7 +25,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kPage = 512;
-constexpr uint64_t kSpacing = uint64_t{4} << 20;  // more than any block has
+constexpr uint64_t kSpacing = uint64_t{4} << 20;  // more than the size of any block
 constexpr uint64_t kFirstAddress = uint64_t{0x7f} << 32;
 
 Recorder recorder;

@@ -10,8 +10,8 @@ constexpr uint64_t kUnit = 512;  // blocks begin and end at multiples of it
 constexpr size_t kMaxOfGroup = 6;
 
 struct Group {
-  std::vector<bool> used;  // by unit
-  uint64_t count = 0;      // of those
+  std::vector<bool> used;  // one bit for each unit
+  uint64_t count = 0;      // how many of these are used
   size_t pages = 1;
 };
 

@@ -16,9 +16,9 @@
 namespace vramstow {
 
 struct MeshCounts {
-  uint64_t pages = 0;   // that live blocks touch
+  uint64_t pages = 0;   // pages that live blocks touch
   uint64_t pairs = 0;   // chunks for them, if two pages may share one
-  uint64_t groups = 0;  // if six may, as many mappings as the pool gives a chunk
+  uint64_t groups = 0;  // if six pages may, the pool's limit of mappings of a chunk
   uint64_t least = 0;   // no scheme needs fewer
 };
 

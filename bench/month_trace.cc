@@ -61,7 +61,7 @@ uint64_t BeginOf(const Recorder& recorder) {
 
 // A run of some minutes is sampled at multiples of this time; shorter runs are sampled more often.
 constexpr uint64_t kBetweenSamplesNs = uint64_t{1} << 31;
-constexpr uint64_t kStillNs = 50'000'000;  // before a moment and after it
+constexpr uint64_t kStillNs = 50'000'000;  // no recording this long before and after a sample
 
 class Job {
  public:

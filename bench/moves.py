@@ -69,7 +69,7 @@ BY_HAND = {
     "deepspeed": "training",
 }
 FEW = "few checkpoints"  # of as many layers as it takes: somebody has tried that out
-ON_HOST = ("fsdp", "deepspeed")  # whose optimizer is the host's
+ON_HOST = ("fsdp", "deepspeed")  # models whose optimizer runs on the host
 PACKAGES = {
     "trl": ["trl"],
     "deepspeed": ["deepspeed", "einops", "hjson", "msgpack", "py-cpuinfo", "pydantic", "tqdm"],
@@ -89,11 +89,11 @@ class Run:
 
     seconds: float | None = None  # of a step, the later half of them; None: there is none
     why: str = ""  # there is none: "OOM", or what was wrong
-    said: list[str] = field(default_factory=list)  # then: the last lines on standard error
+    said: list[str] = field(default_factory=list)  # if it failed, the last lines on standard error
     steps: list[float] = field(default_factory=list)
     held: dict[str, int] = field(default_factory=dict)
     layers: int | None = None  # that have checkpoints, where not all do
-    traffic: dict[str, float] = field(default_factory=dict)  # of such a step, by the model's clock
+    traffic: dict[str, float] = field(default_factory=dict)  # of such a step, in bytes and seconds
     offload: dict[str, Any] | None = None  # what the run's summary tells of what moved
 
 
@@ -225,7 +225,7 @@ class Table:
 
     def __init__(self, options: argparse.Namespace, packages: Packages, job: str) -> None:
         self._options, self._packages, self._job = options, packages, job
-        self._known: dict[str, dict[str, Any]] = {}  # runs of other means, by the card's memory
+        self._known: dict[str, dict[str, Any]] = {}  # runs of other techniques, by the GPU's memory
         self.reference = self._run("plain")
         if self.reference.seconds is None:
             raise SystemExit(f"{job} does not run on a large card: {self.reference.why}")

@@ -243,7 +243,7 @@ class LayersInTurn:
         self._now += 1
 
     def _bring(self, number: int) -> None:
-        self._inward.wait_stream(torch.cuda.current_stream())  # the layer before has ended
+        self._inward.wait_stream(torch.cuda.current_stream())  # the previous layer has finished
         begin, place = 0, self._places[number % 2]
         with torch.cuda.stream(self._inward):
             for parameter, copy in self._order[number % len(self._order)]:
@@ -279,7 +279,7 @@ def fsdp(job: Job) -> Step:
     start_group()
     policy = CPUOffloadPolicy(pin_memory=True)
     for model in job.models:
-        model.to(memory_format=torch.contiguous_format)  # the only one that it takes
+        model.to(memory_format=torch.contiguous_format)  # the only one that it accepts
         for layer in model.layers:
             fully_shard(layer, offload_policy=policy)
         fully_shard(model, offload_policy=policy)
@@ -305,7 +305,7 @@ def deepspeed(job: Job) -> Step:
             "reduce_bucket_size": BUCKET,
             "allgather_bucket_size": BUCKET,
         },
-        "zero_force_ds_cpu_optimizer": False,  # its own would be compiled first
+        "zero_force_ds_cpu_optimizer": False,  # its own optimizer would be compiled first
         "zero_allow_untested_optimizer": True,
         "torch_autocast": {"enabled": job.by_autocast, "dtype": "bfloat16"},
     }

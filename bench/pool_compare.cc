@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kRounds = 150;
 constexpr size_t kLive = 256;
-constexpr size_t kSteps = 1024;  // of a round
+constexpr size_t kSteps = 1024;  // steps of a round
 constexpr size_t kLoop = 4096;
 constexpr size_t kForEver = size_t{1} << 20;
 
@@ -130,7 +130,7 @@ struct Player {
   }
   void Play(bool pairs, size_t count) { pairs ? Pairs(count) : Replace(count); }
   void Round(bool pairs) {
-    Play(pairs, 32);  // bring its records back into the caches
+    Play(pairs, 32);  // brings its records back into the caches
     const double since = ThreadNs();
     Play(pairs, kSteps);
     rounds.push_back((ThreadNs() - since) / static_cast<double>(kSteps));

@@ -32,10 +32,10 @@ struct Outcome {
   PoolStats stats{};
   uint64_t maps = 0;
   uint64_t creates = 0;
-  uint64_t late_maps = 0;  // in the last third of the iterations
+  uint64_t late_maps = 0;  // maps in the last third of the iterations
   uint64_t settled = 0;    // the last iteration, from 1, in which the driver was called
   bool failed = false;
-  MeshCounts mesh;  // the most of each, at any time
+  MeshCounts mesh;  // the largest value of each over the run
 };
 
 // Examines the live blocks whenever the pool allocates device memory.

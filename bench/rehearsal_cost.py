@@ -49,7 +49,7 @@ command = ["perf", "record", "-q", "-F", "499", "-e", "cpu-clock", "-o", sys.arg
 perf = subprocess.Popen([*command, "-p", str(os.getpid())], env=plain)
 while not os.path.exists(sys.argv[1]) and perf.poll() is None:
     time.sleep(0.1)
-time.sleep(2)  # until it has found the threads
+time.sleep(2)  # wait until it has found the threads
 before = time.process_time()
 for _ in range(int(sys.argv[2])):
     step()

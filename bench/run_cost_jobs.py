@@ -168,7 +168,7 @@ def main() -> None:
         if counter is not None:
             counter.end_counting()
         print(time.process_time_ns() + nanoseconds_of_children() - begin, flush=True)
-    os._exit(0)  # workers of a loader need not be waited for
+    os._exit(0)  # does not wait for workers of a loader
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def compare(command: Sequence[str], rounds: int) -> Comparison:
     plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     preloaded = plain | {"LD_PRELOAD": str(SHIM)}
     for environment in (plain, preloaded):
-        times_of(command, environment)  # the files come into memory
+        times_of(command, environment)  # loads the files into memory
     without: list[Times] = []
     with_preload: list[Times] = []
     for number in range(rounds):

@@ -148,7 +148,7 @@ def main(**variants: Callable[[], None]) -> None:
     variant = arguments(*variants).variant
     torch.manual_seed(0)
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    torch.cuda.synchronize()  # the context, and what it takes of the host, come first
+    torch.cuda.synchronize()  # create the context and its host memory first
     with HostMemory() as host:
         try:
             variants[variant]()

@@ -154,7 +154,7 @@ TEST_F(BoundsTest, ASegmentWithoutARegionIsLeftToTheDriver) {
   EXPECT_EQ(error, PoolError::kUnavailable);
   pool_->Free(blocks[0]);
   device_->FinishAll();
-  Take(32 * kMiB);  // a free segment goes back, and its region is another's
+  Take(32 * kMiB);  // a free segment is released, and another one gets its region
 }
 
 TEST_F(BoundsTest, MoreThan32GiBOfSmallSegmentsAreServed) {

@@ -30,14 +30,14 @@ class FakeDevice {
     uint64_t total_bytes = uint64_t{1} << 30;
     uint64_t granularity = uint64_t{2} << 20;
     bool virtual_memory = true;
-    bool host_memory = true;  // can be mapped
+    bool host_memory = true;  // host memory can be mapped
     bool copies = true;
     bool context_events = true;
     uint64_t largest_reserve = ~uint64_t{0};
     bool many_mappings = true;     // of one handle
     bool unmaps_runs = true;       // several mappings at once
-    bool guards_copies = false;    // to unmap what a copy under way uses is a violation
-    bool copies_at_start = false;  // else when somebody waits for them
+    bool guards_copies = false;    // unmapping memory of a running copy is a violation
+    bool copies_at_start = false;  // copies happen at once, not only when waited for
     uint64_t odd_bytes = 0;        // how far from a multiple of the granularity `allocate` begins
     // If set, naming a destroyed stream is a violation, because a real driver need not detect it.
     bool names_end = false;
@@ -164,8 +164,8 @@ class FakeDevice {
   std::map<uint64_t, uint64_t> made_;                          // size: how many handles
   std::set<uint64_t> host_handles_;
   uint64_t host_created_ = 0;
-  std::map<uint64_t, std::vector<DriverCopy>> jobs_;          // copies under way
-  std::set<uint64_t> ordered_jobs_;                           // those that come after work
+  std::map<uint64_t, std::vector<DriverCopy>> jobs_;  // copies in progress
+  std::set<uint64_t> ordered_jobs_;                   // copies that come after submitted work
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> pinned_;  // address: size, handle
   std::map<uint64_t, Mapping> mappings_;
   std::multiset<uint64_t> mapped_;              // handles

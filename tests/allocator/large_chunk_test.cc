@@ -41,7 +41,7 @@ TEST_F(LargeChunkTest, NoneIsMadeUnlessAsked) {
 
 TEST_F(LargeChunkTest, ALargeBlockGetsTheLargestThatFitAndSmallRemainsStaySingle) {
   StartLarge(kGiB);
-  Take(64 * kMiB);  // so that there is something that one can be a part of
+  Take(64 * kMiB);  // so that a large chunk is a small part of the memory
   const uint64_t creates = device_->Calls("create");
   const uint64_t maps = device_->Calls("map");
   const uint64_t accesses = device_->Calls("set_access");
@@ -287,7 +287,7 @@ TEST_F(LargeChunkTest, EveryFailureOfThePoolIsRolledBack) {
         const uint64_t second = Take(30 * kMiB);
         if (block != 0) Give(block);
         Take(12 * kMiB, 2);  // whole chunks
-        Take(2 * kMiB, 3);   // and one that is made anew as single ones
+        Take(2 * kMiB, 3);   // and one that is replaced by single chunks
         if (second != 0) Give(second);
         pool_->Trim({.bytes = 6 * kMiB});
         Take(26 * kMiB, 4);

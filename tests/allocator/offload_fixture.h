@@ -165,8 +165,8 @@ class OffloadTest : public testing::Test {
 
   const char* log_path_ = std::getenv("VRAMSTOW_DRIVER_LOG");
   DriverLog log_;
-  OffloadConfig config_;                // what Start does not set
-  FakeDevice::Options device_options_;  // the same
+  OffloadConfig config_;                // settings that Start does not change
+  FakeDevice::Options device_options_;  // settings that Start does not change
   uint64_t work_wait_ns_ = 1'000'000;
   uint64_t large_chunk_bytes_ = 0;
   uint64_t large_chunk_part_ = 2;

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kRequests = 64;  // of a round
+constexpr uint64_t kRequests = 64;  // requests of an iteration
 
 // A job that requests the same sizes in each iteration (round), and gets the same addresses.
 class Loop {

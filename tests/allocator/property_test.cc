@@ -38,8 +38,8 @@ struct Setting {
   bool virtual_memory = true;
   uint64_t odd_bytes = 0;
   uint64_t large_chunk = 0;
-  bool registers = false;            // some blocks' memory is told to a network card
-  bool streams_come_and_go = false;  // more than there are timelines, some with the name of another
+  bool registers = false;            // some blocks are registered with a network card
+  bool streams_come_and_go = false;  // more streams than timelines, some with reused handles
 };
 
 class Program {
@@ -86,7 +86,7 @@ class Program {
     }
     Look();
     device_.FinishAll();
-    pool_->KeepPrivate(1, false);  // else what is cached there stays where it is
+    pool_->KeepPrivate(1, false);  // otherwise cached memory there cannot move
     pool_->Trim({~uint64_t{0}, 1'000'000'000});
     std::map<uint64_t, uint64_t> kept_handles;
     for (const auto& [page, handle] : registered_) kept_handles[handle] = device_.SizeOf(handle);
@@ -348,15 +348,15 @@ class Program {
   static constexpr int kForGood = 1'000'000;
   std::map<uint64_t, int> registrations_;                      // of each page
   std::vector<std::pair<uint64_t, uint64_t>> released_later_;  // addresses and sizes
-  std::map<uint64_t, uint64_t> registered_;  // pages, and the handles that lay there
-  std::vector<uint64_t> names_;              // of the streams that live
+  std::map<uint64_t, uint64_t> registered_;  // pages, and the handles that were mapped there
+  std::vector<uint64_t> names_;              // handles of the existing streams
   bool forget_uses_ = false;
   uint64_t destroyed_ = 0;
   uint64_t allocations_ = 0;
   uint64_t heard_ = 0;
   uint64_t told_reserved_ = 0;
   uint64_t told_allocated_ = 0;
-  uint64_t told_last_ = 0;  // the last release that was told, in case it is refused
+  uint64_t told_last_ = 0;  // the last recorded release, in case it is refused
   uint64_t told_bytes_ = 0;
   std::optional<std::string> wrong_;
 };
@@ -391,7 +391,7 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
   uint64_t allocations = 0;
   for (const Setting& setting : settings) {
     uint64_t large_chunks = 0;
-    const uint64_t seeds = setting.streams_come_and_go ? 2 : 6;  // many heaps take long to look at
+    const uint64_t seeds = setting.streams_come_and_go ? 2 : 6;  // checking many heaps takes long
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       Program program(seed, setting);
       const std::optional<std::string> wrong = program.Run(Steps());

@@ -402,7 +402,7 @@ TEST_F(IdleTest, EveryFailureLeavesEveryByteReadable) {
         device_->FailNth(call, nth, forever, kDriverUnknown);
         for (int i = 0; i < 12; ++i) {
           Submit(64);
-          const uint64_t block = Take(kState);  // 0: the driver's failure is the job's
+          const uint64_t block = Take(kState);  // 0 if the driver's failure makes it fail
           if (block != 0) activations_.push_back(block);
         }
         for (const uint64_t block : activations_) Touch(block);
@@ -435,7 +435,7 @@ TEST_F(QuietTest, EveryFailureLeavesEveryByteReadable) {
         const uint64_t now = call.empty() ? device_->AllCalls() : device_->Calls(call);
         clean = now - before < nth;
         device_->FailNothing();
-        offloader_.BringBack(0);  // what could not be mapped anywhere is there again
+        offloader_.BringBack(0);  // pages that could not be mapped are mapped again
         ExpectContents();
         Iterate();
         ExpectContents();

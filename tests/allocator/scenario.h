@@ -39,8 +39,8 @@ class DriverLog;
 // A driver call that fails while the scenario runs. Expectations are not checked then; the pool's
 // invariants must hold.
 struct Fault {
-  std::string call;  // empty: any
-  uint64_t nth = 0;  // 0: no fault
+  std::string call;  // any call if empty
+  uint64_t nth = 0;  // 0 for no fault
   bool forever = false;
 };
 

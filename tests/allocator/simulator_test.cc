@@ -202,7 +202,7 @@ struct Held {
   uint64_t address;
   uint64_t size;
   uint64_t value;
-  uint64_t owner;  // number of the stream, or kStreams: none
+  uint64_t owner;  // number of the stream, or kStreams for none
   CUevent written;
 };
 

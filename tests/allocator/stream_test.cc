@@ -182,7 +182,7 @@ TEST_F(PoolStreams, WhatIsFreedAfterTheEndIsNotTheNextStreamsAtOnce) {
   device_.RenameStream(kFirst, 1);
   pool_->StreamCreated(kFirst);
   Give(block);
-  const Block other = Take(kFirst);  // looks whether it was handed out too early
+  const Block other = Take(kFirst);  // checks that it is not reused too early
   if (other.address != 0) Give(other);
 }
 
@@ -193,7 +193,7 @@ TEST_F(PoolStreams, AStreamThatCouldNotBeDestroyedGoesOn) {
   const Block block = Take(kFirst);
   device_.Submit(kFirst, block.address, block.size);
   Give(block);
-  const Block other = Take(2);  // of another stream: not what the work touches
+  const Block other = Take(2);  // of another stream, which the work does not touch
   Give(other);
   EXPECT_TRUE(HasItsOwn(kFirst));
 }

@@ -357,7 +357,7 @@ def test_who_attaches_may_be_killed_at_any_moment(start: Start) -> None:
         assert job.process.poll() is None
     assert "global weights" in attach(job.pid, "--census", "--patience", "60s")
     for folder in set(Path("/tmp").glob("vramstow-attach-*")) - others:
-        shutil.rmtree(folder)  # who is killed cannot remove its own
+        shutil.rmtree(folder)  # a killed process cannot remove its folder
     assert job.end() == 0
 
 

@@ -188,7 +188,7 @@ TEST(ProfilerTrace, FreesOfUnseenMemoryAreOpenedAtTheStart) {
                                  "[OutOfMemory]"));
   EXPECT_EQ(list.events[0].address, 4096U);
   EXPECT_EQ(list.events[0].size, 400U);
-  EXPECT_EQ(list.events[1].size, 600U);  // what the totals tell beyond the blocks
+  EXPECT_EQ(list.events[1].size, 600U);  // bytes of the totals beyond the blocks
   EXPECT_EQ(list.events[3].kind, EventKind::kFree);
   EXPECT_EQ(list.events[3].time_ns, 1375U);
   EXPECT_EQ(list.events[5].result, 2);

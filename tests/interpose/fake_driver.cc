@@ -130,7 +130,7 @@ Served Serve(Tag<Id::kcuMemAllocPitch_v2>, CUdeviceptr* dptr, size_t* pitch, siz
   return served;
 }
 Served Serve(Tag<Id::kcuMemFree_v2>, CUdeviceptr dptr) {
-  errno = EXDEV;  // the caller's errno is the driver's doing, not ours
+  errno = EXDEV;  // the driver changes errno here, not vramstow
   if (dptr == 0xbad) return {CUDA_ERROR_INVALID_VALUE, dptr, 0};
   if (dptr == 0xc4a5) raise(SIGSEGV);  // a driver that crashes
   if (dptr == 0xdead) return {CUDA_ERROR_DEINITIALIZED, dptr, 0};

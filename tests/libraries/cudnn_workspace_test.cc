@@ -19,7 +19,7 @@ struct Convolution {
   int extent;  // of the image, before
   int filter;
   int stride;
-  int64_t forward;  // bytes; 0: the model differs, or nobody asks
+  int64_t forward;  // bytes; 0 if the model differs or it was not measured
   int64_t data;
   int64_t weights;
 };

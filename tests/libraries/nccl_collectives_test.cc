@@ -249,7 +249,7 @@ TEST_F(NcclCollectives, WrongArgumentsAreRefusedAndAGroupWithOneDoesNothing) {
   EXPECT_EQ(ncclSend(memory.data(), 1, ncclFloat, 1, comms_[0], streams_[0]), ncclSuccess);
   EXPECT_EQ(ncclSend(memory.data(), 1, ncclFloat, 9, comms_[0], streams_[0]), ncclInvalidArgument);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
-  Wait();  // nothing was queued that nobody receives
+  Wait();  // nothing was queued that no rank receives
 }
 
 }  // namespace

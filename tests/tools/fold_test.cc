@@ -531,7 +531,7 @@ TEST(Sums, SamplesThatAreDamagedAreRefused) {
   EXPECT_EQ(sums.samples[0].levels[1], 0u);
   EXPECT_EQ(sums.samples[0].levels[2], ~uint32_t{0});
   for (const uint8_t* cut = bytes; cut < end; ++cut) {
-    if (cut == bytes) continue;  // nothing is no damage
+    if (cut == bytes) continue;  // an empty file is not damaged
     EXPECT_FALSE(DecodeSums(bytes, static_cast<size_t>(cut - bytes), &sums, &chunks));
   }
   told.shift = 63;
@@ -1037,7 +1037,7 @@ TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
     folded += report.folded_events;
     EXPECT_TRUE(report.closed);
     EXPECT_EQ(report.damaged_chunks, 0u);
-    EXPECT_LE(report.events + report.folded_events, kEvents + 1);  // one says what was lost
+    EXPECT_LE(report.events + report.folded_events, kEvents + 1);  // one message says what was lost
     if (g_writes_left.load() < 0) {
       EXPECT_EQ(report.write_error, static_cast<uint32_t>(ENOSPC));
       EXPECT_GT(report.dropped_events, 0u);

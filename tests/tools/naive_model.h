@@ -50,7 +50,7 @@ class NaiveModel {
   using Things = std::vector<Thing>;
   struct Said {
     Event event;
-    Things before;  // of what the announcement took away
+    Things before;  // state that the announcement removed
     std::map<uint64_t, uint64_t> mappings;
     bool known = false;
   };

@@ -44,8 +44,8 @@ NOT_RUN = {
 }
 # The exit statuses of commands that may be other than 0 although nothing is wrong.
 STATUS = {
-    r"vramstow doctor": {0, 1},  # it finds something that does not work here
-    r"vramstow top$": {0, 2},  # nobody runs
+    r"vramstow doctor": {0, 1},  # doctor finds a problem on this machine
+    r"vramstow top$": {0, 2},  # no process runs
 }
 
 # Stands for any job and accepts any arguments.

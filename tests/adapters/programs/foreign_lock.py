@@ -25,7 +25,7 @@ class Holder:
         self.data = torch.empty(BLOCK, device="cuda")
 
     def __del__(self) -> None:
-        ask(256)  # wants the lock that the thread may hold that lacks memory
+        ask(256)  # takes the lock that the thread without memory may hold
 
 
 results = set()

@@ -23,7 +23,7 @@ constexpr uint64_t kGib = uint64_t{1} << 30;
 constexpr uint64_t kRunBytes = 128 * kMib;
 constexpr uint64_t kCopyBytes = 256 * kMib;
 constexpr int kRounds = 5;
-constexpr int kLongRounds = 3;  // of what takes tenths of a second
+constexpr int kLongRounds = 3;  // rounds of operations that take tenths of a second
 constexpr double kMicro = 1e3;
 constexpr double kSecond = 1e9;
 
@@ -62,7 +62,7 @@ class Samples {
 struct Run {
   size_t handles;
   const char* name;
-  bool by_handle;  // access and the end of the mappings, too, by calls of their own
+  bool by_handle;  // access and unmapping also use one call for each
 };
 constexpr Run kRuns[] = {
     {1, "1 x 128 MiB", false}, {64, "64 x 2 MiB", false}, {64, "64 x 2 MiB, by handle", true}};

@@ -24,17 +24,17 @@ struct DriverTime {
 
 // The clock by which the times were measured.
 enum class TimeSource {
-  kCard,     // this machine's, beside a real card
-  kModel,    // that of a simulated card
-  kMachine,  // this machine's, where the card is simulated: it says nothing of a card
+  kCard,     // this machine's clock, with a real GPU
+  kModel,    // the virtual clock of a simulated GPU
+  kMachine,  // this machine's clock with a simulated GPU: no times of a GPU
 };
 const char* NameOf(TimeSource source);
 
 struct DriverTimes {
   TimeSource source = TimeSource::kCard;
-  std::string model_card;  // whose model it is, as in a SPEC
+  std::string model_card;  // key of the modelled GPU, as in a SPEC
   std::vector<DriverTime> rows;
-  std::string why_not_all;  // one sentence where rows are missing
+  std::string why_not_all;  // one sentence if rows are missing
 };
 
 // Measures all rows. `library` is the driver, in the form that dlopen accepts. Returns false and

@@ -59,7 +59,7 @@ CollectiveCalls Open(const std::string& way) {
 
 // --- Shared by the scenarios --------------------------------------------------------------------
 
-constexpr int kAnswer = 5;  // no success: the library's word is the caller's
+constexpr int kAnswer = 5;  // not success, to check that the result is passed on
 constexpr int kErrnoBefore = 71;
 constexpr int kErrnoAfter = 72;
 

@@ -70,7 +70,7 @@ struct Told {
   int errno_at_call = 0;
   int errno_after = 0;
   int result = 0;
-  void (*inside)() = nullptr;  // called by each of them; null: nothing
+  void (*inside)() = nullptr;  // called during each collective, if not null
 };
 
 }  // namespace vramstow::collectives

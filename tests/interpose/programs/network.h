@@ -23,9 +23,9 @@ struct Region {
 
 // Settings from the test to the library, and counts back to the test.
 struct Control {
-  int calls = 0;          // registrations that were asked for
-  int fails_at = 0;       // the registration that fails, counted from the next one on; 0: none
-  bool keeps = false;     // no region can be ended
+  int calls = 0;          // requested registrations
+  int fails_at = 0;       // which of the next registrations fails; 0 for none
+  bool keeps = false;     // the end of a registration fails
   uint64_t last[5] = {};  // the arguments of the last registration
   int (*write)(void* region, size_t offset, const void* bytes, size_t size) = nullptr;
   int (*version)(void* region) = nullptr;
