@@ -2,9 +2,10 @@
 //
 // Idea: a recording begins in the middle of a run. The state before its first event is
 // reconstructed from both ends: blocks that are freed without having been allocated, blocks at the
-// end that no event allocated, and the segments at the end without those that the events mapped. It
-// comes first, at time 0, with the call "window_start". Applied to that state, the events end
-// exactly in the snapshot's own segments and blocks, or missing() says how they differ.
+// end that no event allocated, and the segments at the end without those that the events mapped.
+// Events that allocate this state come first, at time 0, with the call "window_start". Applied to
+// that state, the other events end exactly in the snapshot's own segments and blocks, or missing()
+// says how they differ.
 //
 //   PyTorch           event
 //   segment_alloc     kAllocate  layer kPool, memory kDevice
@@ -73,7 +74,7 @@ class SnapshotEvents {
 
   static std::string_view CallName(uint16_t call);
 
-  // Both are complete from the beginning.
+  // The counts and the sentences are complete before the first call of Next().
   const SnapshotEventCounts& counts() const { return counts_; }
   const std::vector<std::string>& missing() const { return missing_; }
   // Microseconds from 1970 to time 0; kNoTime if no entry has a time.

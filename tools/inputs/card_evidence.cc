@@ -11,7 +11,8 @@
 namespace vramstow {
 namespace {
 
-// Bytes of PyTorch's workspace for cuBLAS: the default, and on GPUs of compute capability 9.0.
+// Bytes of the workspace that PyTorch allocates for cuBLAS: by default, and on GPUs of compute
+// capability 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 constexpr size_t kMaxDevices = 16;

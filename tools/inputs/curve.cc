@@ -65,8 +65,8 @@ class CurveWalk {
 
   uint64_t TimeOf(int64_t time_ns) const { return Positive(time_ns < 0 ? 0 : time_ns - start_); }
 
-  // Within a moment the level may have been higher than after it. The raw form shows that, the
-  // summed form does not.
+  // Computes the facts of each moment from the levels. Within a moment the level may have been
+  // higher than at its end; only a timeline in the raw form shows that.
   void Walk() {
     if (!timeline_.is_raw) {
       for (const TimelineLevel& moment : timeline_.levels) {
@@ -94,7 +94,7 @@ class CurveWalk {
     state.requested_last = level_;
     return state;
   }
-  // Adds the iterations that begin until `time_ns`.
+  // Adds the iterations that begin at `time_ns` or before.
   void MarkUntil(int64_t time_ns) {
     for (; step_ != timeline_.steps.end() && step_->time_ns <= time_ns; ++step_) {
       analysis_.detail.marks.push_back(

@@ -17,7 +17,8 @@ bool IsCopy(std::string_view name) {
 }  // namespace
 
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
-  // Compares first whether a file is a copy, then the time.
+  // The rank of a trace; the trace with the highest rank is used. Copies rank below other traces,
+  // and older files below newer ones.
   using Rank = std::tuple<bool, std::filesystem::file_time_type>;
   NewestTrace newest;
   Rank best;

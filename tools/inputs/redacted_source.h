@@ -20,7 +20,8 @@
 
 namespace vramstow {
 
-// Returns a redactor for the names of this machine and of the folders of these files and folders.
+// Returns a redactor that replaces the name of this machine, and the folders in which the given
+// files and folders are.
 Redactor RedactorFor(const std::vector<std::string>& paths);
 
 class RedactedSource : public EventSource {
