@@ -52,7 +52,7 @@ class ChunkWriter {
     uint64_t base_sequence;
     uint64_t base_time;  // in the unit of the chunk's kind
     uint32_t buffer;     // 0 for tables
-    uint32_t turn;       // of the buffer's chunks, from 1
+    uint32_t turn;       // the chunk's number in its buffer, from 1
   };
   // Begins an empty chunk. The slot's earlier contents are lost.
   void Begin(const Start& start);

@@ -34,7 +34,7 @@ inline constexpr uint64_t kFirstAnchorNs = 200'000;
 // the encoded time steps are as small as usual.
 inline constexpr unsigned kCounterShift = VRAMSTOW_COUNTER_SHIFT;
 #elif defined(__x86_64__)
-inline constexpr unsigned kCounterShift = 3;  // at 1 to 4 GHz: 2 to 8 ns
+inline constexpr unsigned kCounterShift = 3;  // these bits stand for 2 to 8 ns at 1 to 4 GHz
 #else
 inline constexpr unsigned kCounterShift = 0;
 #endif

@@ -26,7 +26,7 @@ namespace vramstow {
 
 class FoldInput {
  public:
-  static constexpr uint32_t kMaxBuffers = 16384;  // as ThreadRegistry's
+  static constexpr uint32_t kMaxBuffers = 16384;  // the limit of ThreadRegistry
 
   // Returns null if there is no memory.
   static FoldInput* Create(OpenTrace* trace, const ThreadRegistry* threads);
@@ -54,12 +54,12 @@ class FoldInput {
   static constexpr size_t kMaxStreams = 128;
   static constexpr size_t kMaxCopies = 128;
   static constexpr int kMaxTries = 4;
-  static constexpr uint64_t kInSlot = ~uint64_t{0};  // a position
+  static constexpr uint64_t kInSlot = ~uint64_t{0};  // a position that means "in a slot"
 
   struct Chunk {
     ChunkHeader header;
-    uint64_t offset;    // in the file; for a chunk from a slot, the copy's number
-    uint64_t position;  // in the ring, or kInSlot
+    uint64_t offset;    // its offset in the file; for a chunk from a slot the copy's number
+    uint64_t position;  // its position in the ring, or kInSlot
     uint64_t base_order() const {
       return IsTicked(static_cast<ChunkKind>(header.kind)) ? OrderOf(header.base_time, ~uint32_t{0})
                                                            : header.base_sequence;

@@ -76,11 +76,11 @@ bool NumberAfter(const char* text, const char* word, uint64_t* number) {
 
 // The file names of one version of control groups.
 struct GroupFiles {
-  const char* line;  // before the group's path in /proc/self/cgroup
+  const char* line;  // the text before the group's path in /proc/self/cgroup
   const char* folder;
   const char* usage;
   const char* limit;
-  const char* reclaimable;  // in memory.stat
+  const char* reclaimable;  // the name of the reclaimable bytes in memory.stat
 };
 constexpr GroupFiles kVersions[] = {
     {"0::", "/sys/fs/cgroup", "/memory.current", "/memory.max", "inactive_file "},

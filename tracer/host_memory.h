@@ -14,9 +14,9 @@
 namespace vramstow {
 
 struct HostMemory {
-  uint64_t resident = 0;  // of this process
-  uint64_t free = 0;      // up to the limit, including memory that the kernel can reclaim at once
-  uint64_t limit = 0;     // of the control group, or the machine's memory
+  uint64_t resident = 0;  // the resident memory of this process
+  uint64_t free = 0;  // bytes below the limit, including memory that the kernel can reclaim at once
+  uint64_t limit = 0;        // the control group's limit, or the machine's memory
   bool is_of_group = false;  // `free` and `limit` are the control group's
 };
 

@@ -30,7 +30,7 @@ class NameTable {
 
  private:
   struct Slot {
-    uint32_t begin;  // in the arena
+    uint32_t begin;  // the beginning of the text in the arena
     uint32_t length;
     uint32_t hash;
     uint32_t number;  // 0 if the slot is empty

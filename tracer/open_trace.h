@@ -24,7 +24,7 @@ struct OpenTrace {
   ThreadSlot thread_slot = nullptr;
 
   uint64_t id = 0;
-  std::atomic<uint32_t> chunks{0};  // begun so far
+  std::atomic<uint32_t> chunks{0};  // the number of chunks begun so far
   TraceFile file;
   TraceFile::Slot first_slot;
   // True if the recent events are to be copied before they become sums.

@@ -84,7 +84,7 @@ class RecorderState {
   alignas(128) std::atomic<uint64_t> last_number_{0};
   // Each event reads these members.
   alignas(128) OpenTrace trace_;
-  uintptr_t slot_distance_ = 0;  // from the thread pointer, in fast mode
+  uintptr_t slot_distance_ = 0;  // the slot's distance from the thread pointer, in fast mode
   SingleWriter single_;
   EventWriter events_;
   BackgroundWriter background_;

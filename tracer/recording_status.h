@@ -27,9 +27,9 @@ class EventOrder;
 
 // The way in which events are recorded.
 enum class RecordMode : uint8_t {
-  kGeneral,         // with all checks: without a trusted counter, or after a fork
-  kFast,            // by ticks, without stacks, with a static slot and the kernel's barriers
-  kFastWithStacks,  // as kFast if the caller has captured the stack, else as kGeneral
+  kGeneral,         // makes all checks: without a trusted counter, or after a fork
+  kFast,            // ticks, no stacks, a static slot and the kernel's barriers
+  kFastWithStacks,  // like kFast if the caller has captured the stack, else like kGeneral
   kCountOnly,       // nothing is stored any more; lost events are counted
 };
 inline bool IsFast(RecordMode mode) {

@@ -72,7 +72,7 @@ class TableWriter {
   OpenTrace* trace_ = nullptr;
   OwnerMutex mutex_;
   ChunkWriter chunk_ VRAMSTOW_GUARDED_BY(mutex_);
-  AnnotationTable* annotations_ = nullptr;  // by the texts' hashes; all threads look up
+  AnnotationTable* annotations_ = nullptr;  // by the texts' hashes; all threads read it
   uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   // These members are not initialised on purpose.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);

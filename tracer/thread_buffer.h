@@ -27,21 +27,21 @@ struct ThreadBuffer {
   std::atomic<bool> busy;
   uint32_t thread;        // the operating system's id
   uint32_t chunk_thread;  // the last thread recorded in the chunk
-  uint32_t number;        // of this buffer, from 1
-  ChunkWriter chunk;      // in the current slot
+  uint32_t number;        // the number of this buffer, from 1
+  ChunkWriter chunk;      // the chunk in the current slot
   // The second slot exists from the first time that a full slot is handed over to the recorder's
   // thread. A slot that was handed over belongs to that thread until it has written it.
   TraceFile::Slot slots[2];
   std::atomic<bool> is_handed[2];
   uint32_t current;
-  uint32_t chunks;       // begun so far
+  uint32_t chunks;       // the number of chunks begun so far
   uint64_t anchor_ends;  // from this tick on the chunk needs a new clock record
   uint64_t alone_from;   // from this tick on the thread may try to become the single writer
   EventEncoder encoder;
   uint64_t recorded;    // the encoder's last_sequence, while there is no chunk
   StackScratch* stack;  // null until a stack is captured
   uint32_t captures;
-  ThreadBuffer* next_free;  // under the registry's lock
+  ThreadBuffer* next_free;  // guarded by the registry's lock
 };
 
 }  // namespace vramstow

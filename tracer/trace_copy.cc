@@ -208,7 +208,7 @@ int TraceFile::WriteCopy(const char* tag, bool replaces, char* name, size_t size
   const int to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (to < 0) return errno;
   struct stat status;
-  if (fstat(from, &status) == 0) fchmod(to, status.st_mode & 0777);  // with the same readers
+  if (fstat(from, &status) == 0) fchmod(to, status.st_mode & 0777);  // copies the permissions
   constexpr size_t kRoom = kSlotBytes + BlockCopier::kBuffers * sizeof(BlockCopier::Slot);
   void* const room =
       mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -37,7 +37,7 @@ class TraceFile {
  public:
   struct Slot {
     uint8_t* bytes = nullptr;  // kSlotBytes of zeros; null on an error
-    uint64_t offset = 0;       // in the file; meaningless if slots are plain memory
+    uint64_t offset = 0;       // its offset in the file; meaningless if slots are plain memory
   };
 
   // Creates a file in the directory, without a name or, if `has_name`, as .STEM-PID.part. Only its
@@ -76,7 +76,7 @@ class TraceFile {
   static constexpr int kRingIsLeft = -1;
   struct RingPlace {
     uint64_t offset;
-    uint32_t capacity;  // for the chunk's header
+    uint32_t capacity;  // the capacity for the chunk's header
   };
   // Makes room for a chunk of this size by dropping the oldest chunks, and excludes other threads
   // until EndInRing. Returns 0, or an errno or kRingIsLeft, after which EndInRing must not be
@@ -162,7 +162,7 @@ class TraceFile {
   bool ring_may_grow_ = false;
   std::atomic<bool> ring_is_left_{false};
   bool has_dropped_ VRAMSTOW_GUARDED_BY(ring_lock_) = false;
-  uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;  // a position
+  uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;  // the position of the next chunk
   std::atomic<uint64_t> ring_end_{0};                       // a copy that all threads may read
   std::atomic<uint64_t> ring_needed_{0};
   std::atomic<uint64_t> extents_[kMaxExtents] = {};  // their file offsets; 0 if not reserved

@@ -60,13 +60,13 @@ class TraceFolder {
   bool (*rest_)(void* context) = nullptr;
   void* context_ = nullptr;
   bool is_given_up_ = false;
-  uint32_t generation_ = 0;  // the last complete one
+  uint32_t generation_ = 0;  // the last complete generation
 
   // The chunk that is being written.
   ChunkHeader header_ = {};
   uint32_t turn_ = 0;
   uint32_t thread_ = 0;
-  uint64_t first_position_ = 0;  // where the ring ended before the first chunk
+  uint64_t first_position_ = 0;  // the ring's end before the first chunk of the generation
   uint8_t* next_ = nullptr;
   EventEncoder encoder_;
   uint8_t payload_[kSlotBytes];  // the last kEncodeSlack bytes are not used

@@ -143,7 +143,7 @@ void CopyInto(const at::Tensor& output, const at::Tensor& result) {
 struct Computation {
   const Plan& plan;
   Stack arguments;
-  std::vector<std::vector<at::Tensor>> outputs;  // by result; empty if it is not new
+  std::vector<std::vector<at::Tensor>> outputs;  // by result; empty for a result that is not new
 
   void PutInPlace(const Stack& results) const {
     for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) {

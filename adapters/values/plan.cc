@@ -52,7 +52,7 @@ constexpr std::string_view kSizedByData[] = {
     "aten::nonzero",    "aten::_unique2",
     "aten::_unique",    "aten::unique_consecutive",
     "aten::unique_dim", "aten::unique_dim_consecutive",
-    "aten::equal",  // in some releases its parts are no operators
+    "aten::equal",  // some releases compute it without other operators
 };
 // Operators that write all of their first argument and do not read it.
 constexpr std::string_view kOverwriting[] = {"aten::copy_", "aten::fill_"};

@@ -33,12 +33,12 @@ struct Plan {
   c10::OperatorHandle op;
   const char* name = nullptr;  // lives as long as the process
   Family family = Family::kOrdinary;
-  bool sizes_result = false;      // in kSizedByData: the number is the size of its result
+  bool sizes_result = false;      // for kSizedByData: true if the number is the result's size
   bool zeroing = false;           // its first argument becomes zeros
   Rule rule = nullptr;            // null if the operator's CPU kernel is used
-  std::vector<bool> written;      // by argument: changed in place
-  std::vector<bool> overwritten;  // by argument: written without being read
-  std::vector<bool> fresh;        // by result: new, not one of the arguments
+  std::vector<bool> written;      // for each argument: true if it is changed in place
+  std::vector<bool> overwritten;  // for each argument: true if it is written but not read
+  std::vector<bool> fresh;        // for each result: true if it is no argument
 };
 
 // Returns null if there is nothing to compute, or no way to compute it.

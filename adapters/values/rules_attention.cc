@@ -10,9 +10,9 @@ namespace {
 
 struct Scores {
   at::Tensor query;  // [batch, heads, length, depth], in float
-  at::Tensor key;    // with as many heads as the query
+  at::Tensor key;    // has as many heads as the query
   at::Tensor value;
-  at::Tensor weights;  // after the softmax
+  at::Tensor weights;  // the result of the softmax
   at::Tensor logsumexp;
   double scale = 1;
 };

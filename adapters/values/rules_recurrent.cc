@@ -4,7 +4,7 @@
 namespace vramstow::values {
 namespace {
 
-enum Mode : int64_t { kRelu = 0, kTanh = 1, kLstm = 2, kGru = 3 };  // as cuDNN numbers them
+enum Mode : int64_t { kRelu = 0, kTanh = 1, kLstm = 2, kGru = 3 };  // cuDNN's numbers
 
 at::Tensor OfSigmoid(const at::Tensor& value) { return value * (1 - value); }
 at::Tensor OfTanh(const at::Tensor& value) { return 1 - value * value; }
@@ -167,7 +167,7 @@ class Direction {
   bool backwards_;
   at::Tensor input_;
   std::vector<Step> steps_;
-  std::vector<at::Tensor> hidden_;  // before each step, and after the last
+  std::vector<at::Tensor> hidden_;  // the states before each step, and after the last one
   std::vector<at::Tensor> cell_;
 };
 

@@ -183,7 +183,7 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
     ASSERT_EQ(encoder->last_time(), ticks);
     out = end;
     event.sequence = OrderOf(ticks, 0);
-    event.time_ns = 0;  // by a clock that stands still
+    event.time_ns = 0;  // as if the clock stood still
     event.thread = payload.header.thread;
     written.push_back(event);
   }
@@ -234,7 +234,7 @@ TEST(EventCodingTest, TheShortCutLeavesWhatItCannotSay) {
   unusual[2].object = 256;
   unusual[3].address = 0x7F0000000001;
   unusual[4].address = uint64_t{1} << 57;
-  unusual[5].address = 0x200;  // in another region
+  unusual[5].address = 0x200;  // an address in another region
   for (const Event& event : unusual) {
     out = encoder->Encode(out, event, encoder->last_sequence() + 1, encoder->last_time() + 1);
     const uint64_t next = encoder->last_time() + 1;
@@ -375,7 +375,7 @@ TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
   uint8_t* out = payload.bytes.data();
   constexpr uint64_t kHalf = uint64_t{1} << 31;  // half a nanosecond for each tick
   out = EventEncoder::EncodeClock(out, 2000, 500, kHalf);
-  out = encoder->Encode(out, Allocation(0x1000, 512), 42, 1500);  // before the clock was read
+  out = encoder->Encode(out, Allocation(0x1000, 512), 42, 1500);  // earlier than the clock record
   out = encoder->Encode(out, Allocation(0x1000, 512), 43, 4000);
   out = EventEncoder::EncodeClock(out, 4000, 1400, kHalf);  // a little earlier than predicted
   out = encoder->Encode(out, Allocation(0x1000, 512), 44, 4001);

@@ -39,7 +39,7 @@ void JoinAll(std::vector<std::thread>* threads) {
 
 void OpenIn(Recorder* recorder, const std::string& folder, const char* stem, OrderSource order) {
   RecorderConfig config = {folder.c_str(), stem, TestThreadSlot, order};
-  config.slot_is_static = true;  // as in the shim
+  config.slot_is_static = true;  // the shim's slot is static, too
   ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
 }
 

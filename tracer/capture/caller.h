@@ -37,10 +37,10 @@ inline constexpr size_t kMaxBuildId = 41;
 
 // A library, or the program itself. Its fields do not change once it has been returned.
 struct CallerObject {
-  uint32_t index;  // from 0 to kMaxCallerObjects - 1; an index for tables
+  uint32_t index;  // less than kMaxCallerObjects; an index for tables
   CallerRole role;
   uintptr_t base;              // the address where it is mapped
-  char path[kMaxCallerPath];   // for the program, the target of /proc/self/exe
+  char path[kMaxCallerPath];   // the path; for the program the target of /proc/self/exe
   char build_id[kMaxBuildId];  // lower-case hex, or empty
 };
 

@@ -84,7 +84,7 @@ struct NativeFrame {
   uintptr_t end;          // the end of the function's part of the stack
   uintptr_t return_slot;  // where the caller's address was read; 0 if there is no caller
   uintptr_t frame_slot;   // where its frame pointer was read; 0 if it is unchanged
-  uint64_t hash;          // of the addresses from here outwards
+  uint64_t hash;          // the hash of the addresses from this frame outwards
 };
 
 class NativeStack {
@@ -125,7 +125,7 @@ class NativeStack {
   }
 
   StackBounds bounds_;
-  CaptureMode mode_;  // of this walk
+  CaptureMode mode_;  // the mode of this walk
   uint64_t epoch_;
   size_t begin_;
   bool is_known_;  // frames_ from begin_ on can be reused

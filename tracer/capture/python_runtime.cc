@@ -6,11 +6,11 @@
 namespace vramstow {
 namespace {
 
-constexpr uint32_t kTypeOffset = 8;       // of an object's type
-constexpr uint32_t kSizeOffset = 16;      // of the length of a text or of bytes
-constexpr uint32_t kTextHashOffset = 24;  // of a text's hash, which is -1 until it is computed
+constexpr uint32_t kTypeOffset = 8;       // the offset of an object's type
+constexpr uint32_t kSizeOffset = 16;      // the offset of the length of a text or a bytes object
+constexpr uint32_t kTextHashOffset = 24;  // the offset of a text's hash (-1 until it is computed)
 constexpr uint32_t kTextStateOffset = 32;
-constexpr uint32_t kBytesOffset = 32;   // of the first byte of a bytes object
+constexpr uint32_t kBytesOffset = 32;   // the offset of the first byte of a bytes object
 constexpr uint8_t kFirstShimOwner = 3;  // from this value on a frame belongs to no function
 
 template <typename T>

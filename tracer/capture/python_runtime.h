@@ -47,7 +47,7 @@ struct PythonLayout {
   uint32_t code_qualified_name = 0;
   uint32_t code_lines = 0;
   uint32_t code_instructions = 0;
-  uint32_t text_bytes = 0;  // of the header before an ASCII text
+  uint32_t text_bytes = 0;  // the size of the header before an ASCII text
 };
 
 // A run of Python frames that one call of the interpreter's loop executes. The address `marker`

@@ -46,7 +46,7 @@ class FrameTrust {
   }
 
  private:
-  static constexpr uint32_t kFirstRest = 512;  // captures
+  static constexpr uint32_t kFirstRest = 512;  // the number of captures
   static constexpr uint32_t kLongestRest = uint32_t{1} << 20;
   void Distrust(uint64_t gone) {
     gone_ = gone;
@@ -66,9 +66,9 @@ struct StackScratch {
   size_t python_count;
   size_t segment_count;
   // Merge sets these members.
-  size_t count;                        // of frames
-  bool is_cut;                         // there were more
-  StackFrame frames[kMaxStackFrames];  // from the innermost on
+  size_t count;                        // the number of frames
+  bool is_cut;                         // there were more frames
+  StackFrame frames[kMaxStackFrames];  // the innermost frame first
   // The libraries of these frames, set by the caller that writes the stack; null for a frame in no
   // library.
   const CallerObject* libraries[kMaxStackFrames];

@@ -36,7 +36,7 @@ class StackMemo {
   struct Key {
     uintptr_t stack;  // the stack pointer
     uintptr_t frame;  // the frame pointer
-    uint64_t hash;    // of both, the interpreter's frames and the generation
+    uint64_t hash;    // a hash of these two, the interpreter's frames and the generation
   };
   static Key KeyOf(const FramePlace& here, uint64_t python, uint64_t generation) {
     return {here.stack, here.frame,
@@ -59,7 +59,7 @@ class StackMemo {
   static constexpr size_t kMaxWords = 119;
   static constexpr uint16_t kUses = 1024;  // then the stack is walked anew
   struct alignas(64) Entry {
-    uint64_t values;  // of the words
+    uint64_t values;  // a hash of the words
     uint32_t number;
     uint16_t uses;
     uint8_t count;

@@ -49,7 +49,7 @@ void* Find(const Tables& tables, const char* name) {
   }
   const uint32_t bucket_count = tables.hashes[0];
   const uint32_t first_symbol = tables.hashes[1];
-  const uint32_t filter_words = tables.hashes[2];  // of the machine's word size
+  const uint32_t filter_words = tables.hashes[2];  // in machine words
   if (bucket_count == 0) return nullptr;
   const uint32_t* const buckets = tables.hashes + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
   const uint32_t* const chains = buckets + bucket_count;

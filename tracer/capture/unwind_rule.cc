@@ -106,7 +106,7 @@ struct Saved {
 struct Row {
   uint64_t cfa_register = kStackRegister;
   int64_t cfa_offset = 0;
-  bool cfa_is_stored = false;  // at frame register + cfa_offset
+  bool cfa_is_stored = false;  // the CFA is stored at frame register + cfa_offset
   bool is_known = true;
   Saved frame;
   Saved ret;
@@ -117,7 +117,7 @@ struct Common {
   uint64_t code_unit = 1;
   int64_t data_unit = 1;
   uint8_t pointer_encoding = 0;
-  bool has_length = false;  // of the augmentation
+  bool has_length = false;  // the length of the augmentation is given
   bool is_signal = false;
   bool is_known = false;
   const uint8_t* program = nullptr;
@@ -269,7 +269,7 @@ void RowMachine::StepLong(uint8_t operation, Bytes* in) {
     case 0x08:
       Of(in->Unsigned())->how = Saved::kSame;
       return;
-    case 0x09: {  // in another register
+    case 0x09: {  // the value is in another register
       const uint64_t number = in->Unsigned();
       in->Unsigned();
       Of(number)->how = Saved::kOther;
@@ -399,7 +399,7 @@ const void* FindEntryByTable(uintptr_t address, dwarf_eh_bases* bases) {
   in.Skip(pointer_bytes);
   const uint32_t count = in.Fixed<uint32_t>();
   struct Entry {
-    int32_t begin;  // of the function and its description, relative to the header
+    int32_t begin;  // the function's address, relative to the header
     int32_t place;
   };
   const Entry* const rows = reinterpret_cast<const Entry*>(in.at());

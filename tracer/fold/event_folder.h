@@ -53,8 +53,8 @@ class EventFolder {
 
  private:
   static constexpr size_t kRemembered = 256;   // frees that may be refused
-  static constexpr size_t kCandidates = 256;   // as CustomAllocatorSegments of the analysis
-  static constexpr size_t kFreesOfThread = 4;  // as ProvisionalFrees of the analysis
+  static constexpr size_t kCandidates = 256;   // also in CustomAllocatorSegments
+  static constexpr size_t kFreesOfThread = 4;  // also in ProvisionalFrees
   static constexpr size_t kMaxDied = FoldTable::kMaxSlots;
   static constexpr size_t kMaxOdd = size_t{1} << 17;
 

@@ -85,7 +85,7 @@ class FoldSamples {
   }
 
   SampleClock clock_;
-  size_t used_;  // rows
+  size_t used_;  // the number of rows in use
   Row all_;
   Row rows_[kMaxSites + 1];
 };

@@ -18,12 +18,12 @@ namespace vramstow {
 // The kind of address by which memory is identified; addresses of different kinds are never
 // compared.
 enum class FoldSpace : uint8_t {
-  kAddresses = 0,  // of the driver
+  kAddresses = 0,  // addresses of the driver
   kArrays = 1,
   kTensors = 2,
-  kSegments = 3,  // of a pool
-  kHandles = 4,   // of a pool, by handle
-  kMappings = 5,  // of a pool's chunks
+  kSegments = 3,  // a pool's segments
+  kHandles = 4,   // a pool's physical memory, by handle
+  kMappings = 5,  // mappings of a pool's chunks
   kRegistered = 6,
 };
 
@@ -31,13 +31,13 @@ struct FoldBlock {
   uint64_t key = 0;  // 0 if empty
   uint64_t size = 0;
   uint64_t requested = 0;
-  uint32_t birth = 0;  // number of the event
+  uint32_t birth = 0;  // the number of the event that made it
   uint32_t site = 0;   // FoldSums::SiteNumber
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   int16_t device = kNoDevice;
   MemoryKind memory = MemoryKind::kNone;
-  bool is_pooled : 1 = false;  // as LiveBlock::pooled of the analysis
+  bool is_pooled : 1 = false;  // the same as LiveBlock::pooled in the analysis
   bool is_kept : 1 = false;    // all its events are retained
   bool holds : 1 = false;      // contains a framework's blocks
   bool counts : 1 = false;     // counts as a pool's reserved memory

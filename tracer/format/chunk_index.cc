@@ -217,7 +217,7 @@ void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
 void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
   std::map<uint32_t, uint64_t> cut_of;
   for (const SumCut& cut : cuts) cut_of[cut.buffer] = cut.last_number;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> first_of;  // of buffer and turn: base sequence
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> first_of;  // by buffer and turn
   for (const ChunkEntry& entry : events_) {
     first_of[{entry.header.buffer, entry.header.turn}] = entry.header.base_sequence;
   }

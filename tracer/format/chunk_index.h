@@ -20,7 +20,7 @@
 namespace vramstow {
 
 struct ChunkEntry {
-  uint64_t offset = 0;     // of its header
+  uint64_t offset = 0;     // the offset of its header
   uint32_t available = 0;  // committed bytes of its payload that are in the file
   bool is_cut = false;     // some committed bytes are missing
   ChunkHeader header = {};

@@ -72,7 +72,7 @@ enum class RequestedForm : uint8_t {
 };
 inline constexpr unsigned kRequestedFormBits = 2;
 
-inline constexpr uint64_t kMaxElapsed = 0xFFFF;  // since the last event, in two bytes
+inline constexpr uint64_t kMaxElapsed = 0xFFFF;  // longest time since the last event
 
 // The most bytes of each record, with its type and length, and of an event.
 inline constexpr size_t kMaxShapeBytes = 2 + 5 + 4 * 3 + 5 + kMaxVarintBytes;

@@ -92,10 +92,10 @@ class EventDecoder {
   uint64_t clock_ns_ = 0;
   uint64_t clock_scale_ = 0;  // nanoseconds per tick times 2^32
   uint64_t last_time_ns_ = 0;
-  uint64_t last_address_ = 0;  // of an old event, or of a record
+  uint64_t last_address_ = 0;  // the last address of an old event or a record
   uint64_t last_object_ = 0;
   uint32_t thread_ = 0;
-  Event last_free_;  // of a shape that completes
+  Event last_free_;  // the last free of a shape that completes
   Shape shapes_[kShapes];
   uint64_t recent_[kRecentAddresses];
   Amount amounts_[kAmounts];

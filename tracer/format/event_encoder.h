@@ -41,7 +41,7 @@ class EventEncoder {
 
   // An encoded event without its time.
   struct Short {
-    uint64_t bytes;  // before the time
+    uint64_t bytes;  // the bytes before the time
     uint64_t size;   // number of bytes, including the time
     uint64_t address;
     uint64_t place;       // index of the address in the table

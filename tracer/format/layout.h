@@ -32,7 +32,7 @@ inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
 inline constexpr uint32_t kSlotBytes = 64 * 1024;   // the part of the file that one thread writes
-inline constexpr uint32_t kMinChunkBytes = 4096;    // of a slot; bounds a reader's memory
+inline constexpr uint32_t kMinChunkBytes = 4096;    // bounds a reader's memory
 inline constexpr uint32_t kMaxChunkBytes = 16 * 1024 * 1024;
 inline constexpr uint32_t kChunkAlignment = 8;  // in bytes
 
@@ -54,7 +54,7 @@ enum class ChunkKind : uint8_t {
   // Since 3.1, in a file that is a ring: sums of older events. `buffer` of such a chunk is the
   // generation of the sums, and `turn` its number in the generation, from 1.
   kSums = 6,
-  kKeptEvents = 7,  // as kEvents, with their original sequences
+  kKeptEvents = 7,  // like kEvents, but with the original sequences
 };
 
 inline constexpr bool IsTicked(ChunkKind kind) {
@@ -93,14 +93,14 @@ struct FileHeader {
   // The fields from here on change while the trace is written.
   uint32_t state;        // TraceState
   uint32_t latch_error;  // errno of the write that failed and ended the recording, or 0
-  uint64_t file_bytes;   // when closed: the length of the file
+  uint64_t file_bytes;   // the length of the file, once the trace is closed
   // In a closed trace the last sequence that was assigned, or the number of events in ticked
   // chunks. (In version 1 also after recording has stopped.)
   uint64_t last_sequence;
-  uint64_t dropped_events;  // before recording stopped; kGap events also count most of them
+  uint64_t dropped_events;  // before recording stopped; kGap events also count most of these
   uint64_t latch_sequence;  // the sequence at which recording stopped, or 0
   uint64_t latch_time_ns;   // the time at which recording stopped
-  uint64_t lost_events;     // after that, in threads without a chunk (since version 2)
+  uint64_t lost_events;     // lost after that, in threads without a chunk (since version 2)
   // Since 2.2: the size of the file's ring, in which the newest chunks of events replace the
   // oldest, or 0 if all chunks are retained.
   uint64_t ring_bytes;
@@ -111,7 +111,7 @@ static_assert(offsetof(FileHeader, latch_time_ns) == 104);
 static_assert(offsetof(FileHeader, ring_bytes) == 120);
 static_assert(sizeof(FileHeader) == 128);
 
-inline constexpr uint32_t kFirstChunkHeaderBytes = 64;  // of a chunk header of version 1
+inline constexpr uint32_t kFirstChunkHeaderBytes = 64;  // the length of a chunk header of version 1
 
 struct ChunkHeader {
   uint8_t magic[8];
@@ -133,9 +133,9 @@ struct ChunkHeader {
   // Fields since version 2.
   uint32_t buffer;         // the number of the chunk's buffer, from 1; 0 for tables
   uint32_t payload_bytes;  // the decoded length of an encoded chunk
-  uint32_t more_checksum;  // CRC-32C of these two
+  uint32_t more_checksum;  // CRC-32C of `buffer` and `payload_bytes`
   uint32_t turn;           // the chunk's number in this buffer, from 1; since 2.2
-  uint64_t lost_events;    // of this buffer, after recording stopped; changes during recording
+  uint64_t lost_events;    // lost after recording stopped; it changes while the trace is written
 };
 static_assert(offsetof(ChunkHeader, checksum) == 48);
 static_assert(offsetof(ChunkHeader, buffer) == kFirstChunkHeaderBytes);
@@ -179,7 +179,7 @@ enum class RecordType : uint8_t {
 
 // The kind of a stack's frame.
 enum class FrameKind : uint8_t {
-  kNative = 1,  // in a library's code
+  kNative = 1,  // a frame in a library's code
   kPython = 2,
   kCut = 3,  // further frames were left out
 };

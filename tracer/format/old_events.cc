@@ -11,19 +11,19 @@ namespace {
 // The fields of one byte of a shape: three groups of two bits and two single bits.
 enum class AddressField : uint8_t {
   kZero = 0,
-  kDifference = 1,      // to the last address
-  kPageDifference = 2,  // of the addresses divided by 512; this one is a multiple
+  kDifference = 1,      // the difference to the last address
+  kPageDifference = 2,  // the difference of addresses divided by 512, for a multiple of 512
   kRecent = 3,          // one byte: the index into the recent addresses
 };
 enum class SizeField : uint8_t {
   kZero = 0,
   kBytes = 1,
-  kPages = 2,     // of 512 bytes; a multiple
-  kTwoMebis = 3,  // of 2 MiB; a multiple
+  kPages = 2,     // the size in pages of 512 bytes
+  kTwoMebis = 3,  // the size in units of 2 MiB
 };
 constexpr unsigned kSizeFieldShift = 2;
 constexpr unsigned kRequestedFieldShift = 4;
-constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last one
+constexpr unsigned kObjectFieldBit = 0x40;  // the difference to the last object follows
 constexpr unsigned kOffsetFieldBit = 0x80;
 constexpr unsigned kTwoMebiShift = 21;
 

@@ -43,7 +43,7 @@ struct TraceFrame {
   enum class Kind : uint8_t {
     kUnknown = 0,  // written by a later version
     kNative = 1,   // the return address is `offset` bytes after the beginning of `library`
-    kPython = 2,   // in `function` of `file`, at `line`
+    kPython = 2,   // the call is in `function` of `file`, at `line`
     kCut = 3,      // frames from here on outwards were left out
   };
   Kind kind = Kind::kUnknown;
@@ -51,7 +51,7 @@ struct TraceFrame {
   uint64_t offset = 0;              // the call is the instruction before it
   std::string_view function;
   std::string_view file;
-  uint32_t first_line = 0;  // of the function
+  uint32_t first_line = 0;  // the first line of the function
   uint32_t line = 0;        // 0 if unknown
 };
 

@@ -51,12 +51,12 @@ struct SumPoint {
 
 // Stored as a list of numbers in this order: only append.
 struct SumTotals {
-  uint64_t events = 0;         // that were removed
+  uint64_t events = 0;         // the number of removed events
   uint64_t until_ns = 0;       // the time of the last event that was folded or retained
-  uint64_t lost_events = 0;    // that were overwritten before they were folded
-  uint64_t left_out = 0;       // of `events`, those that would have been retained with more room
-  uint64_t allocations = 0;    // of any memory
-  uint64_t frees = 0;          // of any memory
+  uint64_t lost_events = 0;    // events that were overwritten before they were folded
+  uint64_t left_out = 0;       // those of `events` that more room would have retained
+  uint64_t allocations = 0;    // for memory of any kind
+  uint64_t frees = 0;          // for memory of any kind
   uint64_t device_blocks = 0;  // removed blocks of device memory
   uint64_t largest_block = 0;  // the largest removed block of device memory
   uint64_t largest_request = 0;
@@ -69,8 +69,8 @@ struct SumTotals {
   uint64_t point_shift = 0;  // an interval is 2^point_shift nanoseconds
 };
 inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
-inline constexpr size_t kSumNumbers = 8;    // in the record of a TraceSum
-inline constexpr size_t kPointNumbers = 6;  // in the record of a SumPoint
+inline constexpr size_t kSumNumbers = 8;    // the numbers in the record of a TraceSum
+inline constexpr size_t kPointNumbers = 6;  // the numbers in the record of a SumPoint
 
 // The live device memory of a call site (kStack, kCaller), or of all sites (kDevice, number 0), at
 // moments at equal distances (sample_clock.h).
@@ -81,9 +81,9 @@ struct SumSamples {
   uint32_t number = 0;
   uint64_t shift = 0;
   uint64_t count = 0;
-  uint32_t levels[kMaxSamples] = {};  // in kSampleUnit
+  uint32_t levels[kMaxSamples] = {};  // levels in units of kSampleUnit
 };
-inline constexpr size_t kSampleNumbers = 3 + kMaxSamples;  // in its record, at the most
+inline constexpr size_t kSampleNumbers = 3 + kMaxSamples;  // the most numbers in its record
 inline constexpr uint32_t SampleOf(uint64_t bytes) {
   const uint64_t units = bytes / kSampleUnit;
   return units > ~uint32_t{0} ? ~uint32_t{0} : static_cast<uint32_t>(units);
@@ -98,7 +98,7 @@ struct SumCut {
 struct TraceSums {
   SumTotals totals;
   std::vector<TraceSum> sums;
-  std::vector<SumPoint> points;  // from the beginning of the trace
+  std::vector<SumPoint> points;  // the levels from the beginning of the trace on
   std::vector<SumSamples> samples;
   std::vector<SumCut> cuts;
 };

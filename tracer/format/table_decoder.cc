@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kMaxNumber = 0xFFFF;
 constexpr uint64_t kMaxStacks = 0xFFFFF;
-constexpr size_t kMaxFunctions = 64;  // at one address
+constexpr size_t kMaxFunctions = 64;  // the most functions at one address
 
 std::string Text(const uint8_t* begin, const uint8_t* end) {
   return std::string(reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin));

@@ -65,11 +65,11 @@ class Collection {
   bool is_running_ = false;
   int collecting_ = 0;  // the id of the thread that runs Python's collector
   uint64_t begun_ = 0;
-  std::chrono::steady_clock::time_point began_;  // of the last collection
-  Outcome last_;                                 // of the last collection that ended
+  std::chrono::steady_clock::time_point began_;  // the beginning of the last collection
+  Outcome last_;                                 // the result of the last collection that ended
   uint64_t vain_ns_ = 0;
   uint64_t started_ns_ = 0;
-  int process_ = 0;  // in which it was started; unlike its forked children
+  int process_ = 0;  // the process that started it; a forked child has another id
   const vramstow_framework_collection* table_ = nullptr;
   Object* collect_ = nullptr;  // gc.collect
 };

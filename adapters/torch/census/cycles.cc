@@ -11,7 +11,7 @@
 namespace vramstow::torch_census {
 namespace {
 
-constexpr size_t kMaxSteps = 12;  // of a ring that are described
+constexpr size_t kMaxSteps = 12;  // the most steps of a ring that are described
 
 bool IsContainer(const Object* object) {
   return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);

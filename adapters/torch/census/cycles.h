@@ -24,7 +24,7 @@ struct Cycle {
   std::string about;  // describes its largest tensor
   uint64_t bytes = 0;
   int device = -1;
-  std::vector<Memory> pieces;  // up to kMaxPieces of them, the largest first
+  std::vector<Memory> pieces;  // the largest first, at most kMaxPieces
 };
 
 class Cycles {
@@ -54,7 +54,7 @@ class Cycles {
     uint64_t bytes = 0;
     std::vector<Memory> pieces;
     Memory largest;
-    const Impl* impl = nullptr;  // of the largest
+    const Impl* impl = nullptr;  // the largest tensor
   };
 
   void AddMemory(const Impl* impl, Held* held);
@@ -72,11 +72,11 @@ class Cycles {
 
   const std::vector<Object*>& dead_;
   std::unordered_map<const Object*, Number> numbers_;
-  std::vector<size_t> first_edge_;  // of each object, and the end
+  std::vector<size_t> first_edge_;  // index of each object's first edge, then of the end
   std::vector<Number> edges_;
-  std::vector<Number> part_;                     // of each object; kNone if it is in no ring
+  std::vector<Number> part_;                     // each object's part; kNone if it is in no ring
   std::vector<Number> nearest_;                  // the nearest part of each object
-  std::vector<std::vector<Number>> part_items_;  // of each part
+  std::vector<std::vector<Number>> part_items_;  // the objects of each part
   std::unordered_set<uint64_t> counted_;         // addresses of memory
   std::unordered_set<const Node*> nodes_;
   std::vector<Held> held_;

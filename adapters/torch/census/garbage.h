@@ -37,7 +37,7 @@ class Garbage {
 
   struct Count {
     Object* object;
-    int64_t references;  // from objects outside the examined ones
+    int64_t references;  // the number of references from objects that are not examined
   };
 
   bool Gather(int generations);

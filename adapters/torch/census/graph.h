@@ -39,7 +39,7 @@ class Graph {
   static bool IsTensor(const Type* type);
   static bool IsModule(const Type* type);
   static bool IsOptimizer(const Type* type);
-  static bool IsContext(const Type* type);  // of a torch.autograd.Function
+  static bool IsContext(const Type* type);  // true for the context of a torch.autograd.Function
 
   static Impl* ImplOf(Object* tensor);
   static Memory MemoryOf(const Impl* impl);

@@ -20,8 +20,8 @@ struct Holding;  // census.h
 struct HoldingGroup {
   std::string holder;  // "train: hist[0..11].grad_fn"
   std::string about;   // describes its largest block
-  int role = 0;        // of its largest block
-  int device = 0;      // of its largest block
+  int role = 0;        // taken from its largest block
+  int device = 0;      // taken from its largest block
   uint64_t bytes = 0;
   uint64_t blocks = 0;
 };
@@ -34,7 +34,7 @@ class Groups {
 
  private:
   struct Group {
-    std::vector<std::string> texts;  // between the numbers
+    std::vector<std::string> texts;  // the texts between the numbers
     std::vector<std::set<uint64_t>> numbers;
     HoldingGroup facts;
     uint64_t largest = 0;

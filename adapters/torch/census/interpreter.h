@@ -24,7 +24,7 @@ class Code {
  public:
   explicit Code(Object* code) : code_(code) {}
   Object* object() const { return code_; }
-  std::string_view name() const;  // with its class since CPython 3.11
+  std::string_view name() const;  // since CPython 3.11 it contains the class
   std::string_view file() const;
   // Returns the number of variables: local ones, cells and those of outer functions, in this order.
   int variables() const;

@@ -18,8 +18,8 @@ namespace vramstow::torch_census {
 // `live`.
 struct AllocatorBytes {
   uint64_t live = 0;
-  uint64_t requested = 0;  // of `live`, before blocks were rounded up
-  uint64_t freed = 0;      // since the program began
+  uint64_t requested = 0;  // the bytes that the program requested for `live`
+  uint64_t freed = 0;      // all bytes freed since the program began
 };
 
 inline AllocatorBytes AskAllocator() {

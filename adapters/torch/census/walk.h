@@ -38,7 +38,7 @@ enum class RootKind : uint8_t {
 struct Root {
   RootKind kind;
   Object* where;     // a module's name or an exception; null for a frame
-  int variable = 0;  // of the frame
+  int variable = 0;  // the variable's number in the frame
   Frame frame{nullptr};
 };
 
@@ -117,7 +117,7 @@ class Walk {
   const ObjectArrays arrays_;
   Seen all_;
   Seen models_{kMaxOfModels};
-  Seen* seen_ = &all_;  // to which entries are added now
+  Seen* seen_ = &all_;  // the object to which entries are added now
   std::vector<Root> roots_;
   std::vector<Object*> optimizers_;
   bool knows_optimizers_ = false;

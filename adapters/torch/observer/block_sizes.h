@@ -73,7 +73,7 @@ class BlockSizes {
   void Absorb(Piece* left, Piece* right);
 
   MappedNodes<Piece> nodes_;
-  AddressTable<Piece*> pieces_;  // by their first address
+  AddressTable<Piece*> pieces_;  // all pieces, by their first address
   Piece* last_ = nullptr;        // the last result; mostly the next look-up is the same
   Piece* adopted_ = nullptr;     // the last adopted one
 };

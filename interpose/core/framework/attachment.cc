@@ -35,7 +35,7 @@ int Begin(const char* folder, char* path, size_t size) {
   if (folder == nullptr || path == nullptr || size == 0) return VRAMSTOW_INVALID;
   const KeepErrno keep_errno;
   BindDriver();
-  framework_context.observed.AbandonAfterFork();  // of an earlier trace
+  framework_context.observed.AbandonAfterFork();  // forgets the counts of an earlier trace
   const int error = framework_context.trace.OpenIn(folder);
   if (error == EBUSY) return VRAMSTOW_BUSY;
   if (error != 0) {

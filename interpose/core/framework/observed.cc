@@ -39,7 +39,7 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
 // at once. Then no event comes between the free and its completion, and the completion needs no
 // separate event. Each device has one user of this entry at a time, as in ObservedMemory.
 struct LastFree {
-  uint64_t sequence;  // in the trace; 0 if the last event was no free
+  uint64_t sequence;  // its sequence in the trace; 0 if the last event was no free
   uint64_t address;
   uint64_t size;
   uint64_t requested;

@@ -26,7 +26,7 @@ struct HandlerContext {
   const PoolService& pools;
   Registrations& registrations;
   OpenCollectives& open_collectives;
-  void (*on_cuda_initialised)();  // after each cuInit that succeeded
+  void (*on_cuda_initialised)();  // called after each successful cuInit
 };
 
 extern const HandlerContext handler_context;

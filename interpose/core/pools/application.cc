@@ -25,7 +25,7 @@ bool IsDevice(int device) { return device >= VRAMSTOW_ALL_DEVICES; }
 
 struct BlockList {
   char* blocks;
-  size_t size;  // of each entry, in the caller's version
+  size_t size;  // the size of an entry in the caller's version
   uint64_t room;
   uint64_t seen;
   int device;

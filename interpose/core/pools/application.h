@@ -27,9 +27,9 @@ namespace vramstow {
 
 // Figures of a device that metrics report besides its statistics.
 struct DeviceMemory {
-  uint64_t device_bytes = 0;    // of the whole device; 0 if unknown
+  uint64_t device_bytes = 0;    // the device's total memory; 0 if unknown
   bool has_pool = false;        // if false, the other fields are unknown
-  uint64_t head_room = 0;       // that the process could still get: free or cached
+  uint64_t head_room = 0;       // bytes that the process could still get: free or cached
   uint64_t unusable_bytes = 0;  // free in the pool, in pieces smaller than a chunk
 };
 

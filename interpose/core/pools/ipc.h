@@ -20,10 +20,10 @@ namespace vramstow {
 // The contents of the 64 bytes.
 struct IpcHandle {
   char magic[8];
-  uint64_t process_start;  // of the owner, whose process number may be reused
-  uint64_t address;        // of the block, in the owner
+  uint64_t process_start;  // the owner's start time, because process numbers are reused
+  uint64_t address;        // the block's address in the owner
   uint64_t size;           // the requested size
-  uint64_t id;             // of the block
+  uint64_t id;             // the block's id
   uint64_t proof;
   uint32_t process;
   uint32_t page_bytes;

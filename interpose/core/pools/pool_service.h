@@ -28,7 +28,7 @@ constexpr bool kPoolable = std::is_same_v<Pointer, CUdeviceptr>;
 enum class PoolAnswer : uint8_t {
   kAskDriver,    // the pool did not serve the call
   kServed,       // the event is recorded
-  kOutOfMemory,  // over the user's limit; the event is recorded
+  kOutOfMemory,  // the request exceeds the user's limit; the event is recorded
 };
 inline CUresult ResultOf(PoolAnswer answer) {
   return answer == PoolAnswer::kServed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -36,7 +36,7 @@ inline CUresult ResultOf(PoolAnswer answer) {
 
 struct PooledRequest {
   uint64_t size = 0;
-  uint64_t requested = 0;  // by the caller, if that is less; 0 if it equals `size`
+  uint64_t requested = 0;  // bytes that the caller requested; 0 if they equal `size`
   MemoryKind memory = MemoryKind::kDevice;
 };
 
@@ -53,7 +53,7 @@ struct PooledBlock {
   uint64_t id = 0;
   CUcontext context = nullptr;
   int16_t device = 0;
-  bool can_share = false;  // by cuIpc, except blocks in large chunks
+  bool can_share = false;  // true if cuIpc can share it; false for blocks in large chunks
   // Size of the pieces of physical memory under the block, which begin at multiples of this size; 0
   // if there is one piece only.
   uint64_t chunk_bytes = 0;

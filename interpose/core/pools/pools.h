@@ -179,7 +179,7 @@ class Pools {
   Slot slots_[kMaxPools] = {};
   FastMutex mutex_;
   Captures captures_;
-  std::atomic<bool> has_captured_{false};  // at least once; recorded as a fact
+  std::atomic<bool> has_captured_{false};  // true after the first capture; recorded as a fact
   // The streams that exist, for drivers that cannot record an event of a whole context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {

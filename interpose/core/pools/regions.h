@@ -37,7 +37,7 @@ class Regions {
 
  private:
   static constexpr uint32_t kMax = 256;
-  static constexpr size_t kMaxBytes = 64;  // of a name, with its end
+  static constexpr size_t kMaxBytes = 64;  // the most bytes of a name, with its zero byte
 
   uint32_t Find(const char* name) const VRAMSTOW_REQUIRES(mutex_);
 

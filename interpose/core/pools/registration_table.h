@@ -47,7 +47,7 @@ class RegistrationTable {
   struct Entry {
     const void* handle = nullptr;
     HeldRange range;
-    uint32_t next = 0;  // in the same list, or the free list; 0 for none
+    uint32_t next = 0;  // the next entry of its list or of the free list; 0 for none
   };
 
   uint32_t* HeadOf(const void* handle) VRAMSTOW_REQUIRES(mutex_);

@@ -15,7 +15,7 @@ namespace {
 // The oldest CUPTI version whose records have the layout below (CUPTI of CUDA 12.0).
 constexpr uint32_t kLeastVersion = 18;
 constexpr size_t kBufferBytes = 256 * 1024;
-constexpr size_t kBuffers = 64;  // at once; without one CUPTI drops records
+constexpr size_t kBuffers = 64;  // buffers in use at once; without a free one CUPTI drops records
 constexpr uint32_t kFlushMs = 1000;
 
 // CUPTI's functions, found in the library that the process uses.

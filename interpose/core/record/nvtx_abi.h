@@ -21,7 +21,7 @@ inline constexpr char kToolVariable[] = "NVTX_INJECTION64_PATH";
 
 inline constexpr uint32_t kCallbacksTable = 1;  // NVTX_ETID_CALLBACKS
 enum Module : int { kCore = 1, kCore2 = 5 };
-inline constexpr unsigned kDomainCreateA = 12;  // of kCore2
+inline constexpr unsigned kDomainCreateA = 12;  // an index into the table of kCore2
 
 using FunctionPlace = void**;
 struct ExportedCallbacks {

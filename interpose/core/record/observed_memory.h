@@ -20,7 +20,7 @@
 namespace vramstow {
 
 struct ObservedFigures {
-  uint64_t allocated = 0;  // in live blocks, after rounding
+  uint64_t allocated = 0;  // bytes of live blocks, rounded up
   uint64_t requested = 0;
   uint64_t reserved = 0;
   uint64_t peak_allocated = 0;
@@ -87,7 +87,7 @@ class ObservedMemory {
     Number retries{0};
     Number out_of_memory{0};
     Number device_bytes{0};
-    std::atomic<bool> is_refused{false};  // by the driver, since memory was reserved
+    std::atomic<bool> is_refused{false};  // the driver refused memory since the last reservation
   };
 
   // Returns null if the device is out of range, or this process is not observed.

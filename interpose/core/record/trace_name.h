@@ -23,7 +23,7 @@ struct TraceName {
   std::string_view program = {};
   bool is_shown = true;        // if the name may contain the script
   const char* rank = nullptr;  // null if the job has only one process
-  int64_t time = 0;            // since 1970, UTC
+  int64_t time = 0;            // seconds since 1970, UTC
   int64_t utc_offset = 0;
   long process = 0;
 };

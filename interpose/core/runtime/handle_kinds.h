@@ -22,7 +22,7 @@ enum class HandleKind : uint16_t {
   kUnknown,
   kFunction,
   kKernel,
-  kModule,  // of a library; its handles end with the library
+  kModule,  // belongs to a library and ends with it
 };
 
 class HandleKinds {
