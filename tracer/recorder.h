@@ -125,7 +125,8 @@ class Recorder {
   // that were found when LookAtLibraries was last called, or by the last ordinary capture.
   uint32_t CaptureStackQuietly(EventKind kind);
   void LookAtLibraries();
-  // Like Record, for the same callers. Sets the event's stack.
+  // Like Record, for callers that hold locks of a framework: the stack is the one of
+  // CaptureStackQuietly. Stores that stack in the event.
   uint64_t RecordQuietly(Event* event);
   // Returns a stack with additional innermost frames: a framework's names for the running
   // operations, the innermost name first. Texts that are too long are cut. If the trace has no

@@ -151,8 +151,9 @@ void Blocks::FreeUnrecorded(void* data) {
   vramstow_framework_block block;
   const int result = table_->free(reinterpret_cast<uint64_t>(data), &block);
   if (result != VRAMSTOW_OK) [[unlikely]] {
-    // PyTorch's own allocator has a tensor at this address, perhaps inside a block of the pool that
-    // it got from cuMemAlloc. If not, it reports the error.
+    // The pool has no block at this address. PyTorch's own allocator may have a tensor there,
+    // perhaps inside a block that it got from the pool by cuMemAlloc. If it has none either, it
+    // reports the error.
     return getpid() == process_ ? native_->raw_delete(data) : FreeInForkedChild(data);
   }
   NoteFreed(block);

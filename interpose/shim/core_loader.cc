@@ -142,7 +142,7 @@ void* FindSymbol(void* handle, const char* name) {
 void* OpenLibrary(const char* file, int mode) {
   auto* function = LibcFunction(&state.dlopen, "dlopen");
   void* volatile result = function == nullptr ? nullptr : function(file, mode);
-  // As above, volatile prevents a tail call: dlopen must use the search path of this library.
+  // Volatile prevents a tail call, because dlopen must use the search path of this library.
   return result;
 }
 

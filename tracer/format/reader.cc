@@ -255,7 +255,8 @@ bool TraceReader::Impl::Next(Event* event) {
         current_->next.sequence = last_sequence_ + 1;
         continue;
       }
-      // If two chunks contain the same sequences, this one is damaged, except in the next case.
+      // If two chunks contain the same sequence, this chunk is damaged, unless the two events only
+      // have the same tick.
       if (current_->entry->is_ticked() && current_->next.sequence == last_sequence_) {
         // The event has the same tick as one of another buffer whose number has the same low bits.
         current_->next.sequence = last_sequence_ + 1;

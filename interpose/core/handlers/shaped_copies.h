@@ -1,8 +1,9 @@
 // Handlers for copies of two and three dimensions, and copies in batches.
 //
-// Idea: as in copies.h. Between GPUs that cannot reach one another such a copy is submitted as a
-// three-dimensional copy between peers, which names both contexts. If a batch contains such a copy,
-// each of its copies is submitted separately, in order; a batch itself promises no order.
+// Idea: copies.h explains why a copy between GPUs that cannot reach one another has to name both
+// contexts. Such a copy is submitted here as a three-dimensional copy between peers. If a batch
+// contains such a copy, each of its copies is submitted separately, in order; a batch itself
+// promises no order.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHAPED_COPIES_H_
@@ -130,8 +131,8 @@ CUresult CopyShape(const Call& call, const Copy* copy, Stream... stream) {
 
 // --- Batches, and copies with attributes ---------------------------------------------------------
 
-// True for the legacy stream, on which the driver refuses such copies; the refusal is left to the
-// driver.
+// True for the legacy stream. The driver refuses such copies on it, so they are passed on unchanged
+// and the driver reports the error.
 template <typename Call>
 bool IsLegacy(const Call& call, CUstream stream) {
   return stream == CU_STREAM_LEGACY ||

@@ -103,10 +103,10 @@ class PoolService {
   bool Owns(CUdeviceptr address) const;
   // Finds the block of an address. Returns true if the address belongs to a pool.
   bool Find(CUdeviceptr address, PooledBlock* block) const;
-  // Like Find, but an address outside all live blocks yields the memory that a framework still has
-  // mapped there. The framework's own allocator would own whole segments of the driver, which the
-  // driver knows while they are cached. So programs make tensors on memory of freed tensors, for
-  // example for captured graphs.
+  // Like Find, but also finds memory that is in no live block and that a framework still has
+  // mapped. Programs make tensors in memory of freed tensors, for example for captured graphs. With
+  // the framework's own allocator the driver would know this memory, because the allocator caches
+  // whole segments of the driver.
   bool FindMapped(CUdeviceptr address, PooledBlock* block) const;
   // Answers cuPointerGetAttribute about `address` in the block, if the pool's answer differs from
   // the driver's. Returns false if the driver's answer is right.

@@ -1,10 +1,10 @@
 // Residency serves the requests to offload, pause or restore live memory that an application makes
 // by the C API, or a user at the control socket.
 //
-// Idea: as application.h, for the offloaders of all pools together.
+// Idea: one set of functions serves both. A request is carried out by the offloaders of all pools.
 //
 // Ownership: static storage. Threads: any that is not about to submit work. Errors: the codes of
-// include/vramstow/vramstow.h; of several pools, the first code that is not OK. Units: bytes,
+// include/vramstow/vramstow.h; if several pools report errors, the first one. Units: bytes,
 // nanoseconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_RESIDENCY_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_RESIDENCY_H_

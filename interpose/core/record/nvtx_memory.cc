@@ -95,8 +95,8 @@ bool NvtxMemory::wanted(const Options& options) const {
 void NvtxMemory::Open(const Options& options) {
   if (!wanted(options)) return;
   State expected = State::kNew;
-  // No other thread waits for the one that asks the tool, because that one may wait for the dynamic
-  // linker.
+  // Other threads do not wait for the thread that asks the tool, because it may itself wait for the
+  // dynamic linker.
   if (!state_.compare_exchange_strong(expected, State::kOpening)) return;
   KeepErrno keep_errno;
   const char* tool = std::getenv(nvtx::kToolVariable);

@@ -1,8 +1,9 @@
 // MetricsServer exports the pool's figures to Prometheus: over HTTP at a port or a Unix socket, or
 // in a file that the node exporter reads.
 //
-// Idea: as the control socket: a fixed number of connections, one request and one answer on each, a
-// fixed buffer and a deadline. A client that is too slow or sends too much is dropped.
+// Idea: it has a fixed number of connections, with one request, one answer, a fixed buffer and a
+// deadline for each, like the control socket. A client that is too slow or sends too much is
+// dropped.
 //
 // Ownership: the listener, its file and the clients, until Close. Threads: the service thread;
 // Abandon in a forked child. Errors: false from Open, with the reason in `why`; a file that cannot
