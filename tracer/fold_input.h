@@ -31,8 +31,8 @@ class FoldInput {
   // Returns null if there is no memory.
   static FoldInput* Create(OpenTrace* trace, const ThreadRegistry* threads);
 
-  // Lists the events to be folded. `generation` is that of the retained events of the last fold, or
-  // 0 if there are none.
+  // Lists the events to be folded. `generation` is the generation of the events that the last fold
+  // retained, or 0 if there are none.
   bool Begin(uint32_t generation);
   // Starts again from the first event.
   bool Rewind();

@@ -70,7 +70,7 @@ bool UnwindLibrary::Open(const char* path, OpenFunction open, FindFunction find)
 
 const UnwindLibrary* UnwindLibrary::Opened() { return g_opened.load(std::memory_order_acquire); }
 
-// This is a macro, because the context must be that of the function in which it is expanded.
+// This is a macro, because it must read the registers of the function in which it is expanded.
 #if defined(__x86_64__)
 #define VRAMSTOW_GET_CONTEXT(context) get_context_(context)
 #else

@@ -47,7 +47,7 @@ uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
   if (last_event_ == nullptr) return out;
   const ShapeKey key = Completing(shapes_[*last_event_ & kShapeMask]);
   const uint64_t hash = key.Hash();
-  // The number must not be that of a shape that is in use.
+  // The new shape must not replace a shape that is in use.
   unsigned number = FirstShape(hash);
   if (shapes_[number].kind != 0) number = SecondShape(hash);
   if (shapes_[number].kind != 0) return out;

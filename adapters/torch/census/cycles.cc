@@ -17,7 +17,8 @@ bool IsContainer(const Object* object) {
   return Is(object, kIsDict) || Is(object, kIsList) || Is(object, kIsTuple);
 }
 
-// True for objects that only connect two objects with names.
+// True for objects that have no name in a report: they only connect a named object with another
+// one.
 bool IsLink(const Object* object) {
   return IsContainer(object) || object->type == &PyCell_Type || object->type == &PyTraceBack_Type;
 }
