@@ -24,7 +24,7 @@ constexpr uint64_t kPauseNs = 1000000;
 constexpr uint64_t kLongAgoNs = 20000000;
 // Largest number of pending operations in a queue with clock=model.
 constexpr size_t kFarAhead = 1024;
-// In adversarial order, one in this many questions lets an operation end.
+// In adversarial order, one in this many queries lets an operation end.
 constexpr uint64_t kAsksPerStep = 16;
 
 }  // namespace

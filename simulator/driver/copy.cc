@@ -82,7 +82,7 @@ class CopyWork : public Work {
     return box_.Bytes() * 1000 / speed;
   }
 
-  // A GPU has one copy engine for each direction of its PCIe.
+  // A GPU has one copy engine for each direction of PCIe.
   int Engine() const override {
     const bool to_device = PlaceOf(box_.to) == CopyPlace::kDevice;
     if (to_device == (PlaceOf(box_.from) == CopyPlace::kDevice)) return kNoEngine;

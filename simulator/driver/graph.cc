@@ -127,7 +127,8 @@ CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executab
   return CUDA_SUCCESS;
 }
 
-// Memory that a launch allocates and does not free belongs to the application until it frees it.
+// Memory that a launch allocates and does not free belongs to the application until the application
+// frees it.
 CUresult AllocateAtLaunch(GraphExec* executable) {
   auto& live = Graphs().live;
   const bool again = (executable->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;

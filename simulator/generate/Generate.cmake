@@ -1,4 +1,4 @@
-# What follows from CUDA's headers is written at build time, by the scripts of this folder.
+# Runs the scripts of this folder at build time, which write files from CUDA's headers.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(_generate ${CMAKE_CURRENT_LIST_DIR})
 set(_include_options)
@@ -6,8 +6,8 @@ foreach(_directory ${CudaHeaders_DIRECTORIES})
   list(APPEND _include_options --include ${_directory})
 endforeach()
 
-# vramstow_generate(SCRIPT name.py OUTPUT file… DEPENDS file… ARGUMENTS …): runs a script. It reads
-# the headers in CudaHeaders_DIRECTORIES.
+# vramstow_generate(SCRIPT name.py OUTPUT file… DEPENDS file… ARGUMENTS …)
+# Runs a script, which reads the headers in CudaHeaders_DIRECTORIES.
 function(vramstow_generate)
   cmake_parse_arguments(GENERATE "" "SCRIPT" "OUTPUT;DEPENDS;ARGUMENTS" ${ARGN})
   add_custom_command(
@@ -19,8 +19,10 @@ function(vramstow_generate)
     VERBATIM)
 endfunction()
 
-# vramstow_library_names(target LIST names.txt PREFIX pattern HEADERS … TABLE file [SCRIPTS node file …]):
-# the table of a library's names, SYMBOL(name) each, and its version scripts; `target` makes them.
+# vramstow_library_names(target LIST names.txt PREFIX pattern HEADERS … TABLE file
+#                        [SCRIPTS node file …])
+# Writes the table of a library's names as SYMBOL(name) lines, and its version scripts. `target` is
+# the build target for them.
 function(vramstow_library_names target)
   cmake_parse_arguments(NAMES "" "LIST;PREFIX;TABLE" "HEADERS;SCRIPTS" ${ARGN})
   set(_list ${CMAKE_CURRENT_SOURCE_DIR}/${NAMES_LIST})
