@@ -1,10 +1,10 @@
--- Facts of a job that was exported with `vramstow export … --to parquet`, one row for each rank.
--- The same text runs in DuckDB and in Spark; it wants a view `events`:
+-- Returns one row of facts for each rank of a job that `vramstow export … --to parquet` exported.
+-- The same text runs in DuckDB and in Spark and reads a view `events`, which is made as follows:
 --   DuckDB: CREATE VIEW events AS SELECT * FROM read_parquet('FOLDER/*/*.parquet', hive_partitioning = true)
 --   Spark:  spark.read.parquet('FOLDER').createOrReplaceTempView('events')
--- The figures are those of `vramstow analyze --json` under ranks[]: peak.allocated_bytes,
--- peak.reserved_bytes, counts.allocations, counts.frees, counts.out_of_memory; and how far the rank's
--- peak lies above the smallest of all.
+-- The figures equal those of `vramstow analyze --json` under ranks[]: peak.allocated_bytes,
+-- peak.reserved_bytes, counts.allocations, counts.frees, counts.out_of_memory.
+-- bytes_over_the_smallest is the difference between the rank's peak and the smallest of all ranks.
 WITH refused AS (
   SELECT refusal.rank AS rank, COUNT(*) AS frees
   FROM events AS refusal

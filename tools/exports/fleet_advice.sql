@@ -1,6 +1,6 @@
--- Which advice would free most: the share of a card that each piece of advice would free, times the
--- hours for which the rank had the card, by advice, the most first.
--- The same text runs in DuckDB and in Spark; it wants the view `advice` (docs/fleet.md).
+-- Returns the advice that would free the most memory. freed_card_hours is the share of a GPU that
+-- the advice would free, times the hours for which the rank had the GPU.
+-- The same text runs in DuckDB and in Spark and reads the view `advice` (docs/fleet.md).
 SELECT
   advice,
   COUNT(DISTINCT job) AS jobs,

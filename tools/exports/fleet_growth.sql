@@ -1,6 +1,6 @@
--- Which jobs grew since last week: the highest peak of a rank in the newest seven days of the dataset,
--- and in the seven before, the most growth first.
--- The same text runs in DuckDB and in Spark; it wants the view `ranks` (docs/fleet.md).
+-- Returns the jobs whose highest peak of a rank was larger in the newest seven days of the
+-- dataset than in the seven days before, the largest growth first.
+-- The same text runs in DuckDB and in Spark and reads the view `ranks` (docs/fleet.md).
 WITH newest AS (
   SELECT MAX(CAST(day AS DATE)) AS last_day FROM ranks
 ),

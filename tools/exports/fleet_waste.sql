@@ -1,7 +1,8 @@
--- Who wastes most: hours of cards whose memory was not used, by job, the most first.
--- The same text runs in DuckDB and in Spark; it wants the view `ranks` (docs/fleet.md).
---   unused: memory that nobody ever took. kept: taken from the card, and never given to the program.
---   lost: hours of ranks that ran out of memory.
+-- Returns the jobs with the most unused memory, in hours of whole GPUs, the most first.
+-- The same text runs in DuckDB and in Spark and reads the view `ranks` (docs/fleet.md).
+--   unused_card_hours: memory that the process never reserved.
+--   kept_card_hours: memory that its allocator reserved and never had allocated.
+--   lost_card_hours: hours of ranks that ran out of memory.
 WITH by_job AS (
   SELECT
     job,

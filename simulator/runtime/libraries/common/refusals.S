@@ -1,12 +1,12 @@
-// The entry points of what a stand-in exports and does not simulate: one per name in the library's
-// table (VRAMSTOW_SYMBOLS, a compile definition; simulator/generate makes it). Each hands its record to VramstowRefuse and
-// returns what that returns.
+// Defines one weak function for each name that a stand-in exports. The names are the library's
+// table (VRAMSTOW_SYMBOLS, a compile definition), which simulator/generate makes. Each function
+// passes its record to VramstowRefuse and returns the result of that call.
 //
-// They are weak: a function of the same name that a source file of the library defines takes their
-// place at link time, so the table is a plain list of names and nobody keeps two lists in step.
+// A function of the same name in a source file of the library replaces the weak one at link time,
+// so the table need not say which functions are simulated.
 //
-// Some old functions return float, double or a complex number instead of a status. The registers of
-// such a result are cleared as well: the refused call gives 0.
+// Some old functions return float, double or a complex number instead of a status. The registers
+// of such a result are cleared as well, so a refused call returns 0.
 
         .hidden VramstowRefuse
 
