@@ -1,14 +1,14 @@
-"""How fast traces are analysed, how that grows, and how others do with files of a like size.
+"""Measures how fast traces of growing size are analysed, compared with other tools.
 
-Traces are made by `make_trace` (random replacement among 1,000 and 1,000,000 live blocks), plain
-ones and, with `--pool`, such of our pool with all that it tells.
-Processor time of all threads is told beside wall time: on a busy machine it is what to read. The
-yardstick is a loop of Python's: figures of two machines compare as multiples of it.
+Traces are made by `make_trace` (random replacement among 1,000 and 1,000,000 live blocks): plain
+ones and, with `--pool`, traces of vramstow's pool with all of its events. The processor time of all
+threads is printed beside the wall time; on a busy machine only the processor time is meaningful. A
+loop in Python is the yardstick: results of two machines are compared as multiples of its time.
 
     python bench/analyze_scale.py [--most 1e7] [--pool] [--others PYTHON]
 
-`--others`: a Python with memray (pip install memray), for the comparison with it; PyTorch's own
-_memory_viz.py is compared where torch is installed for the Python that runs this.
+`--others` names a Python with memray (pip install memray), for a comparison with it; PyTorch's own
+_memory_viz.py is compared if torch is installed for the Python that runs this.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Measures what an attachment costs a process: until the first answer, while it stands still, and
-for each tensor that is made and freed while it is observed.
+"""Measures what an attachment costs a process: the time until the first answer, the time for which
+the process is stopped, and the time for each tensor that is allocated and freed while it is
+observed.
 
 Usage: attach_cost.py [--times N] [--pairs N]
 
 Three processes take turns: a plain one on the simulated device, one that vramstow is attached to,
-and one under `vramstow run`. Each makes and frees tensors from the same three lines; what counts is
-the processor time of its main thread for a pair, above that of the plain process in the same turn.
+and one under `vramstow run`. Each allocates and frees tensors from the same three lines; the result
+is the processor time of its main thread for a pair, above that of the plain process in the same
+turn.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Worker:
         assert self.process.stdout.readline() == "ready\n"
 
     def measure(self, pairs: int) -> float:
-        """Nanoseconds of a pair."""
+        """Returns nanoseconds for each pair."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f"{pairs}\n")
         self.process.stdin.flush()

@@ -1,12 +1,12 @@
-"""Counts of a tree: what a restructuring is to make smaller.
+"""Counts the size of a tree: numbers that a restructuring should lower.
 
 python bench/counts.py [TREE] [--build BUILD] [--compile PATTERN]
 
-Lines and classes of each room, includes between folders that include one another, calls of
-TheCore(), lines of tables kept by hand, and the seconds to compile each room, as the last build
-noted them: wall clock, so only those of an idle machine without ccache can be compared. --compile
-compiles the files whose path matches once, and says how much processor time each took, and each
-room: these can be compared on a busy machine, too.
+It prints the lines and classes of each room (folder), includes between folders that include each
+other, calls of TheCore(), lines of tables that are maintained by hand, and the seconds to compile
+each room as the last build recorded them: wall time, so only results of an idle machine without
+ccache can be compared. --compile compiles the files whose path matches once, and prints the
+processor time for each file and room: these can be compared on a busy machine, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def lines_of(root: Path, names: list[str]) -> int:
 
 
 def circles(root: Path, names: list[str]) -> list[tuple[str, str, int]]:
-    """Pairs of folders on a circle of includes, with how many includes go that way."""
+    """Returns pairs of folders in a cycle of includes, with the number of includes in that
+    direction."""
     arrows: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for name in names:
         folder = str(Path(name).parent)
@@ -69,7 +70,7 @@ def circles(root: Path, names: list[str]) -> list[tuple[str, str, int]]:
 
 
 def compile_seconds(build: Path) -> dict[str, float]:
-    """Room -> seconds, of the newest entry of each object."""
+    """Maps each room to its seconds, from the newest entry of each object."""
     newest: dict[str, float] = {}
     for line in (build / ".ninja_log").read_text().splitlines()[1:]:
         start, end, _, output, _ = line.split("\t")
@@ -82,14 +83,15 @@ def compile_seconds(build: Path) -> dict[str, float]:
 
 
 def what_is_compiled(entry: dict[str, str]) -> str:
-    """A file's path in its tree; of several that are compiled as one their folder and a number."""
+    """Returns a file's path in its tree; for several files compiled as one, their folder and a
+    number."""
     words = shlex.split(entry["command"])
     name = words[words.index("-o") + 1].removesuffix(".o")
     return re.sub(r"CMakeFiles/[^/]+\.dir/", "", name)
 
 
 def compile_once(build: Path, pattern: str) -> list[tuple[float, str]]:
-    """Processor seconds and file, the slowest first."""
+    """Returns processor seconds and files, the slowest first."""
     found = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if not re.search(pattern, entry["file"]):

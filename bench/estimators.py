@@ -1,12 +1,13 @@
-"""Other estimates of a job's peak beside the rehearsal's, and what a real card had.
+"""Compares estimates of a job's peak by other tools with that of a simulated run and of a real GPU.
 
 python bench/estimators.py [--python PYTHON]
 
-The jobs are those of tests/jobs/real_cards_test.py: what they do, real cards did, and left
-snapshots of it in the corpus. The others are PyTorch's MemTracker on tensors without memory (in a
-rehearsal, because it wants a device for a backward pass), accelerate's estimate of a model, which
-is four times its parameters for training with Adam, and torchinfo's total, from a forward pass on
-the CPU. They need the packages torchinfo, accelerate and psutil. --python is the rehearsal's.
+The jobs are those of tests/jobs/real_cards_test.py, which also ran on real GPUs and left snapshots
+in the corpus. The other estimates are: PyTorch's MemTracker on tensors without memory (in a
+simulated run, because it needs a device for a backward pass), accelerate's estimate of a model,
+which is four times its parameters for training with Adam, and torchinfo's total, from a forward
+pass on the CPU. They need the packages torchinfo, accelerate and psutil. --python is the Python of
+the simulated run.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def by_layers(job: ModuleType) -> int:
 
 
 def estimate(way: str, script: Path, arguments: tuple[str, ...]) -> tuple[int, float]:
-    """Bytes and seconds, from a process of its own."""
+    """Returns bytes and seconds, measured in a separate process."""
     command = [sys.executable, __file__, "--one", way, script, *arguments]
     if way == "tracked":
         options = ("--no-trace", "--simulate=a100,values=off")
@@ -90,7 +91,7 @@ def estimate(way: str, script: Path, arguments: tuple[str, ...]) -> tuple[int, f
 def rehearse(
     python: str, real: Path, script: Path, arguments: tuple[str, ...]
 ) -> tuple[int, int, float]:
-    """The card's peak, the rehearsal's, and its seconds."""
+    """Returns the real GPU's peak, the simulated run's peak, and the simulated run's seconds."""
     flags = ("--simulate=a100,values=off", "--json", "--no-tries")
     command = (PROGRAM, "fidelity", real, *flags, "--", python, script, *arguments)
     begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""Measures what the preload adds to the start of a program that has nothing to do with CUDA.
+"""Measures what the preload adds to the start of a program that does not use CUDA.
 
 python bench/exec_cost.py [--rounds 2000] [--limit-us 100]
 """

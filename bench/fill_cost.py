@@ -1,9 +1,11 @@
-"""Measures how long a job waits for its first memory: it fills a simulated card whose calls of
-virtual memory take time, with chunks of 2 MiB and with larger ones.
+"""Measures how long a job waits for its first memory.
+
+It fills a simulated GPU whose calls for virtual memory take time, with chunks of 2 MiB and with
+larger ones.
 
 python bench/fill_cost.py [--gib 80] [--time 40us] [--large-chunks 64MiB]
 
-The times of the calls are a model (vmm-time=); the calls are the pool's own.
+The times of the calls are modelled (vmm-time=); the calls are those of the real pool.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ print(held, time.monotonic() - begin)
 
 
 def fill(arguments: argparse.Namespace, large_chunks: str) -> tuple[float, collections.Counter]:
-    """The seconds for all blocks, and the driver's calls by name."""
+    """Returns the seconds for all blocks, and the driver's calls by name."""
     build = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "calls.csv"

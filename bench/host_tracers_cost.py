@@ -1,10 +1,10 @@
-"""Measures what an event costs memray, heaptrack and vramstow's recorder: the same loop of malloc
-and free.
+"""Measures what an event costs memray, heaptrack and vramstow's recorder, with the same loop of
+malloc and free.
 
 Usage: host_tracers_cost.py [--rounds N] [--events N] [--memray PYTHON] [BUILD]. PYTHON is an
-interpreter that has memray. By turns, each in a process of its own; told is the least of all
-rounds, in nanoseconds of the thread's processor time for each malloc or free, less what the loop
-alone takes. A tracer that is not there is left out, and that is said.
+interpreter that has memray. The tracers take turns, each in a process of its own. The result is the
+least of all rounds, in nanoseconds of the thread's processor time for each malloc or free, minus
+the time of the loop alone. A tracer that is not installed is left out with a message.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
 
 
 def commands(library: Path, events: int, memray: str | None) -> dict[str, list[str]]:
-    """By tracer; {folder} is where it may write."""
+    """Returns the command for each tracer, which may write into `folder`."""
     loop = ["{folder}/loop.py", str(library), str(events)]
     found = {
         "the loop alone": [sys.executable, *loop],

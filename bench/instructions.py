@@ -1,15 +1,15 @@
-"""Counts the instructions of benchmarks for each operation, of two trees side by side.
+"""Counts the instructions of benchmarks for each operation, in two trees.
 
 python bench/instructions.py BEFORE AFTER [--filter PATTERN] [--only BENCH]
 
 BEFORE and AFTER are trees whose build/ (--build) has pool_bench, recorder_bench and
 traced_pool_bench. Each is compiled once more with a fixed number of iterations, and runs under
-valgrind (cachegrind, without caches) with few and with many: the difference of the two counts, by
-the difference of the iterations, is what one iteration takes. The code before and after the loop
-falls out, and so does how busy the machine is. All threads are counted; benchmarks of several
-threads are left out, because threads that wait for a lock count as they like.
+valgrind (cachegrind, without caches) with few and with many: the difference of the two counts,
+divided by the difference of the iterations, is the cost of one iteration. So the code before and
+after the loop has no effect, nor has the load of the machine. All threads are counted; benchmarks
+with several threads are left out, because the counts of threads that wait for a lock vary.
 
-Needs valgrind.
+It needs valgrind.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Case:
-    """One benchmark, what one iteration of it is, and how many are run."""
+    """One benchmark, the meaning of one of its iterations, and how many are run."""
 
     bench: str
     name: str
@@ -78,7 +78,8 @@ CASES = (
 
 
 def fixed(source: str) -> str:
-    """The benchmark, with as many iterations as $VRAMSTOW_ITERATIONS says and no repetitions."""
+    """Returns the benchmark's source with as many iterations as $VRAMSTOW_ITERATIONS says and no
+    repetitions."""
     source = re.sub(r"->(Iterations|Repetitions)\([^)]*\)", "", source)
     source = re.sub(
         r"^BENCHMARK\((\w+)\)",
@@ -90,7 +91,7 @@ def fixed(source: str) -> str:
 
 
 def compile_fixed(tree: Path, build: Path, bench: str, folder: Path) -> Path:
-    """Compiles and links it as the build of the tree does."""
+    """Compiles and links it in the same way as the build of the tree."""
     path = tree / f"bench/{bench}.cc"
     copy = folder / f"{bench}.cc"
     copy.write_text(fixed(path.read_text()))

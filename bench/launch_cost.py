@@ -1,6 +1,6 @@
 """Measures what --offload and --launches add to a launch with eight pointers.
 
-With --offload: at rest, and while memory lies on the host.
+With --offload it measures twice: while all memory is on the device, and while some is on the host.
 
 python bench/launch_cost.py [--rounds 20] [--launches 50000]
 """

@@ -1,13 +1,14 @@
-"""Measures what PyTorch jobs reserve over what they allocate, live: natively, with expandable
-segments, with
-the pool at tensor level.
+"""Measures how much more PyTorch jobs reserve than they allocate, while they run.
+
+They run with PyTorch's own allocator, with expandable segments, and with the pool at tensor level.
 
 python bench/live_fragmentation.py [JOB or FILE.requests …]
 
-Five jobs whose sizes change: lengths and resolutions of training batches, training and generation
-by turns, caches of many requests that grow by a few tokens, or by one after a prompt. Or the
-requests that pool_jobs.py and pool_traces.py write. In a rehearsal, where no kernel runs. The
-pool's ratio is what `vramstow analyze` says of the trace, the others' come from PyTorch's peaks.
+There are five jobs whose sizes change: lengths and resolutions of training batches, alternating
+training and generation, caches of many requests that grow by a few tokens, or by one after a
+prompt. Files with requests are those that pool_jobs.py and pool_traces.py write. The jobs run in
+the simulator, where no kernel runs. The pool's ratio is the one of `vramstow analyze` for the
+trace, the others come from PyTorch's peaks.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def resolutions(chance: random.Random) -> None:
 
 
 class Cache:
-    """Keys and values of one request, in all layers, as a decoder keeps them."""
+    """The keys and values of one request, in all layers, as a decoder caches them."""
 
     def __init__(self, layers: int, batch: int, heads: int, tokens: int) -> None:
         import torch
@@ -102,7 +103,7 @@ class Cache:
         ]
 
     def step(self, tokens: int = 1) -> None:
-        """This number of tokens more: each layer makes its keys, its values and its scores."""
+        """Adds this number of tokens: each layer makes its keys, its values and its scores."""
         import torch
 
         for layer, kept in enumerate(self.kept):
@@ -137,9 +138,8 @@ def answer(
     arrive: Callable[[], tuple[Cache, int]],
     tokens: int,
 ) -> None:
-    """Up to this number of requests at once, each of which comes with the tokens at which it
-    ends.
-    """
+    """Answers up to this number of requests at once; each comes with the number of tokens at which
+    it ends."""
     live: list[tuple[Cache, int]] = []
     for _ in range(rounds):
         if len(live) < most and chance.random() < share:
@@ -162,7 +162,7 @@ def caches(chance: random.Random) -> None:
 
 
 def requests(chance: random.Random) -> None:
-    """Prompts come, are read at once, and are answered token by token."""
+    """Prompts arrive, are processed at once, and are answered token by token."""
     import torch
 
     layers, heads = 16, 16
@@ -187,7 +187,7 @@ JOBS: dict[str, Callable[[random.Random], None]] = {
 
 
 def serve(requests: Path) -> None:
-    """Requests as they stand in the file, on one stream."""
+    """Makes the requests of the file in order, on one stream."""
     import torch
 
     blocks: dict[str, int] = {}
@@ -200,7 +200,7 @@ def serve(requests: Path) -> None:
 
 
 def work(job: str, seed: int) -> None:
-    """In the job's own process: says the peaks that PyTorch saw."""
+    """Runs in the job's own process and prints the peaks that PyTorch observed."""
     import torch
 
     torch.manual_seed(seed)
@@ -212,7 +212,7 @@ def work(job: str, seed: int) -> None:
 
 
 def measure(job: str, setting: str, seed: int, folder: Path) -> tuple[float, float]:
-    """MiB allocated at the peak, and how many times that was reserved at its peak."""
+    """Returns the MiB allocated at the peak, and the ratio of the reserved peak to it."""
     tensors = setting == "tensors"
     traced = [f"--trace-dir={folder}"] if tensors else ["--no-trace"]
     level = ["--pool=on", "--level=tensors"] if tensors else ["--pool=off"]

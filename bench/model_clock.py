@@ -1,19 +1,20 @@
-"""What the simulated card's model clock says beside what real cards took: tables in Markdown.
+"""Compares the virtual clock of simulated GPUs with published times of real GPUs: tables in
+Markdown.
 
 python bench/model_clock.py [plan] [gpt2] [moves] [NAME…]
 
 plan    the trainings of bench/step_times.py: a step as `vramstow plan` estimates it, a step by the
-        clock (`clock=model`), and what was published. Both count the same work, so that they have
-        to agree within 5%.
+        clock (`clock=model`), and the published step. Estimate and clock count the same work, so
+        they must agree within 5%.
 
-gpt2    trainings of GPT-2, most of them too small for their cards: the step and the memory that
-        PyTorch reserved, as published and in the rehearsal.
+gpt2    trainings of GPT-2, most of them too small for their GPUs: the step and the memory that
+        PyTorch reserved, as published and in the simulated run.
 
-moves   jobs of others that move memory, without and with it: the ratio of the times and that of the
-        memory, as published and in the rehearsal.
+moves   published jobs that move memory, without and with the moves: the ratios of the times and of
+        the memory, as published and in the simulated run.
 
-NAME picks rows whose name begins so. Each row takes one or two rehearsals of seconds to minutes; no
-machine's own time is in any figure.
+NAME selects rows whose name begins with it. Each row takes one or two simulated runs of seconds to
+minutes; no result contains the time of this machine.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TOKENS = 8 * 1024  # of a step of each training of GPT-2
 
 @dataclass(frozen=True)
 class Job:
-    """One rehearsal of a job of model_clock_jobs.py, and what was published of it."""
+    """A job of model_clock_jobs.py for the simulator, and the published values for it."""
 
     name: str
     card: str
@@ -48,8 +49,8 @@ class Job:
 
 
 def speed_tip(name: str, arguments: str, tokens_per_second: int, reserved_gib: float) -> Job:
-    """Of rasbt/LLMs-from-scratch, ch05/10_llm-training-speed/README.md, PyTorch 2.6. Twice the
-    batch of 32, which takes 22.5 GiB, did not fit: so the A100 has 40 GB."""
+    """A row from rasbt/LLMs-from-scratch, ch05/10_llm-training-speed/README.md, with PyTorch 2.6.
+    Twice the batch of 32, which needs 22.5 GiB, did not fit, so the A100 had 40 GB."""
     seconds = TOKENS / tokens_per_second
     return Job(name, "a100-40gb", f"gpt {arguments}", seconds, reserved_gib * 2**30)
 
@@ -74,7 +75,7 @@ GPT2 = [
 
 @dataclass(frozen=True)
 class Move:
-    """A job of model_clock_moves.py, and what was published of it without offload and with it."""
+    """A job of model_clock_moves.py, and the values published for it with offload and without."""
 
     name: str
     job: str
@@ -141,7 +142,7 @@ def command(one: Published) -> list[str]:
 
 
 def step_by_clock(card: str, program: list[str]) -> float:
-    """Seconds of an iteration by the clock, as `vramstow analyze` tells them."""
+    """Returns the seconds of an iteration by the clock, as `vramstow analyze` reports them."""
     with tempfile.TemporaryDirectory() as folder:
         run = [VRAMSTOW, "run", "--quiet", f"--simulate={card},clock=model"]
         subprocess.run([*run, f"--trace-dir={folder}", "--", *program], check=True)
@@ -178,7 +179,7 @@ def plan(names: list[str]) -> None:
 
 
 def rehearsed(card: str, arguments: str, jobs: Path = JOBS) -> dict[str, float]:
-    """What a job tells."""
+    """Runs a job in the simulator and returns the line that it prints."""
     run = [VRAMSTOW, "run", "--quiet", "--no-trace", f"--simulate={card},clock=model", "--"]
     program = [sys.executable, jobs, *arguments.split()]
     done = subprocess.run([*run, *program], check=True, stdout=subprocess.PIPE, text=True)
@@ -203,12 +204,12 @@ def gpt2(names: list[str]) -> None:
 
 
 def ratio(values: tuple[float, float]) -> float:
-    """Never below 1."""
+    """Returns the ratio of the larger value to the smaller one."""
     return max(values) / min(values)
 
 
 def pair(values: tuple[float, float], unit: str, is_ratio: bool = False) -> str:
-    """As in "5.79 → 8.77 s (1.51)"."""
+    """Formats two values and their ratio, as in "5.79 → 8.77 s (1.51)"."""
     if is_ratio:
         return f"({ratio(values):.2f})"
     return f"{values[0]:.3g} → {values[1]:.3g} {unit} ({ratio(values):.2f})"

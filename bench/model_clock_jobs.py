@@ -1,7 +1,7 @@
-"""Jobs of bench/model_clock.py, as others have described theirs: model_clock_jobs.py JOB [--FLAG]…
+"""Jobs of bench/model_clock.py, as published: model_clock_jobs.py JOB [--FLAG]…
 
-Prints one line of JSON: the seconds of the later steps by the simulated card's clock, and what was
-held. Nothing is initialised that a rehearsal does not ask for.
+Prints one line of JSON: the seconds of the later steps by the virtual clock of the simulated GPU,
+and the memory held. Values are not initialised unless the simulated run depends on them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Step = Callable[[], object]
 
 
 def now() -> float:
-    """Seconds by the simulated card's clock, when all work has ended."""
+    """Returns the seconds by the virtual clock of the simulated GPU, after all work has ended."""
     torch.cuda.synchronize()
     card = ctypes.CDLL("libcuda.so.1")
     card.vramstowSimulatorTime.restype = ctypes.c_uint64
@@ -29,7 +29,7 @@ def now() -> float:
 
 
 class WrittenNorm(nn.Module):
-    """A normalisation of layers of elementary operators."""
+    """A layer normalisation that is written in elementary operators."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def written_gelu(x: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Of one matrix for queries, keys and values, or of three; fused, or written out."""
+    """Attention with one or three matrices for queries, keys and values; fused or written out."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class Gpt(nn.Module):
 
 
 def gpt(given: argparse.Namespace) -> Step:
-    """Steps of a training of GPT-2."""
+    """Runs steps of a training of GPT-2."""
     if given.precision != "f32":
         torch.set_float32_matmul_precision("high")
     with torch.device("cuda"):

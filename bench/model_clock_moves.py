@@ -1,7 +1,8 @@
 """Jobs of bench/model_clock.py that move memory: model_clock_moves.py JOB [--offload]
 
-Each is written from what was published of it, and does what its author says, not what vramstow
-does. Prints one line of JSON: seconds by the simulated card's clock, and the most that was held.
+Each is written after its publication, and moves memory as its author describes, not as vramstow
+does. It prints one line of JSON: seconds by the virtual clock of the simulated GPU, and the peak of
+the memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Step = Callable[[], object]
 
 
 class SideStream:
-    """Copies to page-locked memory beside the work; back in front of the work that needs them."""
+    """Copies saved tensors to page-locked memory while work runs, and back before the work that
+    needs them."""
 
     def __init__(self, least_bytes: int) -> None:
         self._stream = torch.cuda.Stream()
@@ -62,8 +64,8 @@ class SideStream:
 
 def pipeline(offload: bool) -> Step:
     """The first of four ranks with two stages each, 469.5 M parameters: 8 layers of 2,048 and
-    32,000 words; 16 microbatches of 16 sequences of 256, interleaved one forward one backward.
-    44.2 samples a second on four cards are its time in f32, without TF32."""
+    32,000 words; 16 microbatches of 16 sequences of 256, interleaved one forward one backward. The
+    published 44.2 samples a second on four GPUs are its time in f32, without TF32."""
     width, layers, words, microbatches, ahead = 2048, 4, 32000, 16, 11
     torch.set_default_device("cuda")
     make = functools.partial(
@@ -102,7 +104,7 @@ def pipeline(offload: bool) -> Step:
 
 
 class BroughtProduct(torch.autograd.Function):
-    """x times a frozen matrix that lies on the host and comes anew each time."""
+    """Multiplies x by a frozen matrix that is on the host and is copied to the device each time."""
 
     @staticmethod
     def forward(context: object, x: Tensor, layer: HostLinear) -> Tensor:
@@ -115,7 +117,7 @@ class BroughtProduct(torch.autograd.Function):
 
 
 class HostLinear(nn.Module):
-    """A matrix with an adapter of rank 128; it lies on the card, or comes from the host."""
+    """A matrix with an adapter of rank 128; it is on the GPU, or is copied from the host."""
 
     stream: torch.cuda.Stream | None = None
 
@@ -166,7 +168,8 @@ class AdaptedBlock(nn.Module):
 
 def adapters(offload: bool) -> Step:
     """Z-Image Turbo: 34 blocks of 3,840, 6 G parameters in bf16, adapters of rank 128, an image of
-    1,536 x 1,536 (9,216 places and some 128 of text), checkpoints; all matrices on the host."""
+    1,536 x 1,536 (9,216 positions and about 128 of text), checkpoints; all matrices are on the
+    host."""
     width, length = 3840, 9216 + 128
     blocks = [AdaptedBlock(width, 10240, 30, offload) for _ in range(34)]
     parameters = [each for block in blocks for each in block.parameters()]
@@ -211,8 +214,8 @@ class QwenBlock(nn.Module):
 
 
 def checkpoints(offload: bool) -> Step:
-    """Qwen3-8B, all parameters trained, a sequence of 32,768, checkpoints of which the inputs leave
-    the card; without the optimizer's states, as the published saving says."""
+    """Qwen3-8B with all parameters trained, a sequence of 32,768, and checkpoints whose inputs are
+    moved to the host; without the optimizer's states, since the published saving excludes them."""
     torch.set_default_device("cuda")
     torch.set_default_dtype(torch.bfloat16)
     with torch.device("meta"):
@@ -240,8 +243,8 @@ def checkpoints(offload: bool) -> Step:
 
 
 def saver(keeps: bool) -> dict[str, float]:
-    """torch_memory_saver's pause and resume of 4 GiB: page-locked memory is made, the bytes go
-    there, the card's memory is given back; and all that the other way round."""
+    """torch_memory_saver's pause and resume of 4 GiB: page-locked memory is allocated, the bytes
+    are copied to it, the GPU's memory is released; and then the reverse."""
     tensor = torch.empty(4 * GIBIBYTE, dtype=torch.uint8, device="cuda")
     host = None
     for _ in range(3):

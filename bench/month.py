@@ -1,11 +1,11 @@
-"""A job that is left on: the same events in a bounded trace and in one that has all of them.
+"""Compares the trace of a long job that keeps all events with one of limited size.
 
-`month_trace` records both at once. Then `vramstow analyze --json` has to say the same of both:
-peaks, levels, totals, call sites, growth by the hour. Levels are sampled at moments since a trace
-began, and around these the job keeps still. On a busy machine it may be stopped between the two
-records of one event until such a moment is over: then the levels of a site differ by one block, and
-its growth by as much (`leeway`). Told are also the sizes, the memory of the host and the processor
-time.
+`month_trace` records both at once. Then `vramstow analyze --json` must report the same for both:
+peaks, levels, totals, call sites, growth by the hour. Levels are sampled at fixed times since a
+trace began, and the job records nothing around these times. On a busy machine the job may be
+suspended between the two records of one event until such a time has passed: then the levels of a
+site differ by one block, and its growth by as much (`leeway`). It also prints the sizes, the host
+memory and the processor time.
 
     python bench/month.py [--events 1e7] [--live 10000] [--ring 16] [--seconds 310] [--folder DIR]
 """
@@ -36,7 +36,7 @@ def analyzed(trace: Path) -> dict[str, Any]:
 
 
 def story(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts that must be equal."""
+    """Returns the facts that must be equal."""
     peak = {key: value for key, value in facts["peak"].items() if isinstance(value, int)}
     peak = {key: value for key, value in peak.items() if not key.endswith(("time_ns", "sequence"))}
     return {
@@ -49,13 +49,13 @@ def story(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def leeway(facts: dict[str, Any]) -> float:
-    """By how much two rates may differ: by one block at the first sample and one at the last."""
+    """Returns how far two rates may differ: by a block at the first sample and at the last."""
     hours = facts["growth"]["over_ns"] / 3.6e12
     return 2 * facts["peak"]["largest_block_bytes"] / hours
 
 
 def lowest_listed(growth: dict[str, Any]) -> float:
-    """A site that grows by more than this is in the list for sure."""
+    """Returns the growth above which a site is certainly in the list."""
     rates = [row["bytes_per_hour"] for row in growth["by_site"]]
     return max(growth["bytes_per_hour"] / 100, rates[-1] if len(rates) >= MOST_SITES else 0)
 
@@ -89,7 +89,7 @@ def differences(whole: dict[str, Any], bounded: dict[str, Any]) -> list[str]:
 
 
 def recorded(folder: Path, arguments: argparse.Namespace) -> int:
-    """Makes both traces. Returns how many KiB of the host the bounded one has taken."""
+    """Records both traces. Returns how many KiB of host memory the bounded one has used."""
     words = [folder, int(arguments.events), arguments.live, arguments.ring << 20, arguments.seconds]
     command = [str(word) for word in (BUILD / "bin/month_trace", *words)]
     for _ in range(STARTS):

@@ -1,19 +1,22 @@
-"""How fast is a job that is larger than the card: by vramstow's offload, and by other means?
+"""Measures how fast a job is that needs more memory than the GPU has.
+
+It runs with vramstow's offload, and with other techniques.
 
 python bench/moves.py [--quick] [--jobs JOB,…] [--factors F,…] [--means MEANS,…] [--json FILE]
 
-Each job is rehearsed on a card that is large enough, and then on cards with room for its peak
-divided by each factor: unchanged with --offload=auto, and by what people write by hand for it. The
-time is that of the simulated card with clock=model: no machine's own time is in it. Tables in
-Markdown tell the time of a step as a ratio to that on the large card. The best that fits is bold;
-"OOM" ran out of memory. Means that are for no job of the kind have no row.
+Each job runs on a simulated GPU that is large enough, and then on GPUs whose memory is its peak
+divided by each factor: unchanged with --offload=auto, and with the techniques that people write by
+hand for it. The time is that of the virtual clock (clock=model), so it does not contain the time of
+this machine. Tables in Markdown list the time of a step as a ratio to that on the large GPU. The
+best one that fits is bold; "OOM" ran out of memory. Techniques that do not apply to a job have no
+row.
 
-bound: a step in which what is more than the card at the peak leaves once and comes back once, both
-at the same time and beside the work. No means that moves memory is faster if each step needs all of
-it; means that compute again may be.
+bound: a step in which the memory beyond the GPU's at the peak is copied out once and back once,
+both at the same time and while work runs. No technique that moves memory is faster if each step
+needs all of it; techniques that compute again may be.
 
-TRL's file and DeepSpeed are taken from PyPI into --packages, a temporary folder by default; where
-that fails, they are told as not tried.
+TRL's file and DeepSpeed are downloaded from PyPI into --packages, a temporary folder by default; if
+that fails, they are reported as not tried.
 """
 
 from __future__ import annotations
@@ -85,7 +88,7 @@ NO_MEMORY = ("_ALLOC_FAILED", "out of memory")
 
 @dataclass
 class Run:
-    """What one rehearsal said."""
+    """The results of one simulated run."""
 
     seconds: float | None = None  # of a step, the later half of them; None: there is none
     why: str = ""  # there is none: "OOM", or what was wrong
@@ -109,14 +112,15 @@ class Row:
 
 
 class Packages:
-    """What is not ours and is tried beside it: taken at the first need."""
+    """The packages that are compared with vramstow; each is downloaded when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, dict[str, str]] = {}
 
     def environment(self, means: str) -> dict[str, str]:
-        """What the means needs of the environment. Raises OSError where it cannot be had."""
+        """Returns the environment variables of a technique. Raises OSError if its package is not
+        available."""
         if means not in self._known:
             take = {"trl": self._trl, "deepspeed": self._deepspeed}.get(means)
             self._known[means] = take() if take else {}
@@ -160,7 +164,8 @@ def run_job(
     memory: int = 0,
     layers: int | None = None,
 ) -> Run:
-    """One rehearsal; `means` is one of ours or a program's own, `memory` the card's."""
+    """Makes one simulated run; `means` is one of vramstow's or of the program's own techniques,
+    `memory` is the GPU's memory."""
     card = f"{CARD},{options.spec}" + (f",memory={memory // MEBIBYTE}MiB" if memory else "")
     ours = ["--pool=on", OURS[means]] if means in OURS else []
     program = [sys.executable, str(HERE / "moves_job.py"), job]

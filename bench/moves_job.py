@@ -1,7 +1,7 @@
-"""One job of bench/moves.py by one means: moves_job.py JOB MEANS [--steps N] [--tiny] [--results]
+"""A job of moves.py with one technique: moves_job.py JOB MEANS [--steps N] [--tiny] [--results]
 
 Prints a line of JSON after each step, with the simulated device's time in nanoseconds, and one at
-the end with what was held. The last line of a job that runs out of memory says so.
+the end with the memory held. The last line of a job that runs out of memory says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def tell(**facts: object) -> None:
 
 
 class ModelClock(ctypes.Structure):
-    """As simulator_api.h has it."""
+    """The struct of simulator_api.h."""
 
     _fields_ = [
         (name, ctypes.c_uint64)
@@ -30,7 +30,8 @@ class ModelClock(ctypes.Structure):
 
 
 def clock() -> dict[str, int]:
-    """What the model's clock says; without clock=model the simulated device's time alone."""
+    """Returns the values of the virtual clock; without clock=model only the simulated device's
+    time."""
     card = ctypes.CDLL("libcuda.so.1")
     card.vramstowSimulatorTime.restype = ctypes.c_uint64
     now = ModelClock()

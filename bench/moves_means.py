@@ -1,6 +1,7 @@
-"""The means of bench/moves.py: how a program itself makes do with less memory of the card.
+"""The techniques of bench/moves.py with which a program itself needs less memory of the GPU.
 
-Each takes a job and gives the function that does one step of it. `plain` does nothing about memory.
+Each function takes a job and returns the function that executes one step of it. `plain` does
+nothing to save memory.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def training(
     around: Around = nullcontext,
     tell_last: Callable[[bool], None] = lambda _: None,
 ) -> Step:
-    """Steps with `around` around each forward pass; `tell_last` hears whether it is the last."""
+    """Returns steps with `around` around each forward pass; `tell_last` is called with whether it
+    is the last."""
     model = job.models[0]
 
     def step() -> Tensor:
@@ -53,7 +55,7 @@ def training(
 
 
 def inference(job: Job, around: Callable[[nn.Module], AbstractContextManager]) -> Step:
-    """Steps with `around` around each turn of a model."""
+    """Returns steps with `around` around each use of a model."""
 
     def step() -> Tensor:
         results = []
@@ -77,7 +79,7 @@ def save_on_cpu(job: Job) -> Step:
 
 
 def without_packages() -> None:
-    """What TRL's file takes of two packages, of which it needs nothing else."""
+    """Replaces two packages that TRL's file imports but does not need."""
     for name in ("accelerate", "accelerate.logging", "accelerate.utils", "transformers"):
         sys.modules[name] = types.ModuleType(name)
     versions = types.ModuleType("accelerate.utils.versions")
@@ -88,7 +90,7 @@ def without_packages() -> None:
 
 
 def trl(job: Job) -> Step:
-    """TRL's OffloadActivations, with its streams. $MOVES_TRL is its file."""
+    """Uses TRL's OffloadActivations, with its streams. $MOVES_TRL is its file."""
     without_packages()
     spec = importlib.util.spec_from_file_location("activation_offloading", os.environ["MOVES_TRL"])
     assert spec is not None
@@ -111,9 +113,9 @@ def elements(tensors: Iterable[Tensor]) -> int:
 
 
 class TurnsOfStates:
-    """The optimizer's states lie in page-locked memory of the host. They come in turns of some
-    parameters, while the step of the turn before is made, and go back behind their own: so there
-    is room for the states of three turns on the card."""
+    """Stores the optimizer's states in page-locked host memory. They are copied to the GPU in turns
+    of some parameters, while the step of the turn before runs, and copied back after their own
+    step, so the GPU needs memory for the states of three turns."""
 
     SLOTS = 3
     NAMES = ("exp_avg", "exp_avg_sq")
@@ -190,7 +192,7 @@ def states_by_hand(job: Job) -> Step:
 
 
 def locked(model: nn.Module) -> list[tuple[Tensor, Tensor]]:
-    """Each parameter with a copy of it in page-locked memory, where it lies from now on."""
+    """Moves each parameter to a copy in page-locked memory."""
     pairs = []
     for parameter in model.parameters():
         copy = torch.empty_like(parameter, device="cpu", pin_memory=True)
@@ -201,7 +203,8 @@ def locked(model: nn.Module) -> list[tuple[Tensor, Tensor]]:
 
 
 def models_by_hand(job: Job) -> Step:
-    """A model comes for its turn, and is dropped behind it: its copy on the host stays."""
+    """Copies a model to the GPU when it is used, and drops it after that; its copy on the host
+    stays."""
     copies = {model: locked(model) for model in job.models}
 
     class Around(AbstractContextManager):
@@ -220,8 +223,8 @@ def models_by_hand(job: Job) -> Step:
 
 
 class LayersInTurn:
-    """Layers lie in page-locked memory of the host. Each comes while the one before it computes,
-    into the one of two places on the card that is free by then."""
+    """Stores the layers in page-locked host memory. Each is copied while the layer before it
+    computes, into one of two buffers on the GPU, the one that is free by then."""
 
     def __init__(self, job: Job) -> None:
         self._pairs = [[locked(layer) for layer in model.layers] for model in job.models]
@@ -273,7 +276,7 @@ def start_group() -> None:
 
 
 def fsdp(job: Job) -> Step:
-    """FSDP2's CPUOffloadPolicy, on one rank: parameters, gradients and states are the host's."""
+    """Uses FSDP2's CPUOffloadPolicy on one rank, so parameters and states are on the host."""
     from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
 
     start_group()
@@ -291,7 +294,7 @@ def fsdp(job: Job) -> Step:
 
 
 def deepspeed(job: Job) -> Step:
-    """ZeRO-Offload, on one rank: the optimizer and its states are the host's."""
+    """Uses ZeRO-Offload on one rank: the optimizer and its states are on the host."""
     import deepspeed as package
 
     start_group()

@@ -1,8 +1,8 @@
-"""The jobs of bench/moves.py: four trainings, and two models that are used in turn.
+"""The jobs of bench/moves.py: four trainings, and two models that are used alternately.
 
-Each is plain PyTorch, and as much arithmetic for each byte as trainings of such models have.
-`layers` of a model are what checkpoints, FSDP2 and the means written by hand take one by one. Each
-is handed to `place` as soon as it is made: not all of a model has to fit onto the card.
+Each is plain PyTorch, and has as much arithmetic for each byte as trainings of such models.
+Checkpoints, FSDP2 and the techniques written by hand process the `layers` of a model one by one.
+Each layer is handed to `place` as soon as it is made, so the whole model need not fit onto the GPU.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Place = Callable[[nn.Module], nn.Module]
 
 @dataclass
 class Job:
-    """A step is `passes` times `forward` of each model, and where `trains`, as many backward
-    passes and a step of the optimizer."""
+    """A step is `passes` times `forward` of each model and, if `trains`, as many backward passes
+    and a step of the optimizer."""
 
     models: list[nn.Module]
     forward: Callable[[nn.Module], Tensor]  # gives the loss, or what is inferred
@@ -81,21 +81,22 @@ def decoder_job(
 
 
 def decoder(is_tiny: bool, place: Place) -> Job:
-    """Activations are most of it."""
+    """A decoder whose activations are most of its memory."""
     if is_tiny:
         return decoder_job(place, words=256, width=128, layers=3, shape=(8, 128), passes=1)
     return decoder_job(place, words=16384, width=2048, layers=6, shape=(8, 2048), passes=1)
 
 
 def wide(is_tiny: bool, place: Place) -> Job:
-    """States of the optimizer are most of it: few layers, and gradients of several passes."""
+    """A model whose optimizer states are most of its memory: few layers, and gradients of several
+    passes."""
     if is_tiny:
         return decoder_job(place, words=128, width=256, layers=3, shape=(1, 32), passes=2)
     return decoder_job(place, words=16384, width=4096, layers=2, shape=(2, 1024), passes=8)
 
 
 class Bottleneck(nn.Module):
-    """A block of ResNet: three convolutions beside what came in."""
+    """A block of ResNet: three convolutions and a shortcut."""
 
     def __init__(self, inputs: int, width: int, stride: int) -> None:
         super().__init__()
@@ -152,7 +153,7 @@ class ResNet(nn.Module):
 
 
 def resnet(is_tiny: bool, place: Place) -> Job:
-    """ResNet-50: activations are nearly all of it."""
+    """ResNet-50, whose activations are nearly all of its memory."""
     width, blocks, classes = (8, (1, 1), 10) if is_tiny else (64, (3, 4, 6, 3), 1000)
     images = (64, 3, 32, 32) if is_tiny else (96, 3, 224, 224)
     model = ResNet(width, blocks, classes, place).to(memory_format=torch.channels_last)
@@ -167,7 +168,7 @@ def resnet(is_tiny: bool, place: Place) -> Job:
 
 
 def two_models(is_tiny: bool, place: Place) -> Job:
-    """Each model is used for some batches, then the other: as for a cascade or a judge."""
+    """Two models; each is used for some batches, then the other, as for a cascade or a judge."""
     words, width, layers, shape = (128, 256, 3, (2, 64)) if is_tiny else (16384, 4096, 6, (8, 2048))
     passes = 2 if is_tiny else 4
     torch.set_default_dtype(torch.bfloat16)
@@ -185,7 +186,7 @@ def two_models(is_tiny: bool, place: Place) -> Job:
 
 
 class Recurrent(nn.Module):
-    """A layer of an LSTM that gives its outputs alone."""
+    """A layer of an LSTM that returns only its outputs."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -210,7 +211,7 @@ class Lstm(nn.Module):
 
 
 def lstm(is_tiny: bool, place: Place) -> Job:
-    """What cuDNN keeps for the backward pass is most of it."""
+    """An LSTM; the memory that cuDNN saves for the backward pass is most of it."""
     words, width, layers, shape = (64, 64, 3, (32, 8)) if is_tiny else (8192, 2048, 4, (256, 96))
     model = Lstm(words, width, layers, place)
     tokens = torch.randint(words, shape)

@@ -1,9 +1,10 @@
-"""Which policy of --offload reads and moves least: the examples' jobs, replayed on smaller devices.
+"""Compares how much the policies of --offload read and move: the examples' jobs, replayed on
+smaller devices.
 
-Usage: offload_policies.py [--steps N] [BUILD]. Each job is recorded once in a rehearsal with enough
-memory (--offload=explicit,touches) and then replayed with 90, 75 and 60% of the most that it had
-allocated. Told is, for each policy, the time on the link (moves, and what work reads on the host,
-at 24 GiB/s) as a ratio to the coldest first, and the sums.
+Usage: offload_policies.py [--steps N] [BUILD]. Each job is recorded once in a simulated run with
+enough memory (--offload=explicit,touches) and then replayed with 90, 75 and 60% of its allocated
+peak. For each policy it prints the time on the link (moves, and accesses of work to the host, at 24
+GiB/s) as a ratio to the policy coldest, and the sums.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Synthetic jobs as requests for bench/pool_replay: how common ways to train and serve use memory.
+"""Synthetic jobs as requests for bench/pool_replay, which use memory as common ways of training and
+serving do.
 
 Sizes follow the usual tensors of such models; lengths, resolutions and phases vary from a fixed
 seed. `i` marks the start of an iteration.
@@ -45,7 +46,8 @@ def transformer_parameters(layers: int, width: int, vocabulary: int) -> list[int
 def train_step(
     job: Job, layers: int, width: int, tokens: int, batch: int, state: list[int]
 ) -> None:
-    """Forward, backward and optimizer of a decoder; `state` are the parameters' sizes."""
+    """Makes the forward pass, the backward pass and the optimizer step of a decoder; `state` has
+    the parameters' sizes."""
     hidden = batch * tokens * width * 2
     saved: list[list[int]] = []
     for _ in range(layers):
@@ -181,7 +183,7 @@ def growing_caches(job: Job) -> None:
 
 
 def odd_sizes(job: Job) -> None:
-    """No structure at all: random sizes, random lives."""
+    """Has no structure at all: random sizes, random lifetimes."""
     live: list[int] = []
     for step in range(20000):
         if len(live) > 60 + 40 * ((step // 2000) % 2) or (live and job.random.random() < 0.4):
@@ -191,7 +193,7 @@ def odd_sizes(job: Job) -> None:
 
 
 def weights(job: Job, layers: int, width: int, item: int = 2) -> None:
-    """A decoder's, in items of so many bytes."""
+    """Allocates a decoder's weights, `item` bytes for each number."""
     job.alloc(32000 * width * item)
     for _ in range(layers):
         for size in (3 * width, width, 4 * width, 4 * width):
@@ -201,7 +203,7 @@ def weights(job: Job, layers: int, width: int, item: int = 2) -> None:
 
 
 def cache_by_token(job: Job) -> None:
-    """One batch that generates: keys and values of each layer are made anew for each token."""
+    """Generates one batch: keys and values of each layer are allocated anew for each token."""
     layers, width, batch = 24, 1024, 16
     weights(job, layers, width)
     caches: list[int] = []
@@ -228,7 +230,7 @@ def cache_by_token(job: Job) -> None:
 
 
 def cache_by_request(job: Job) -> None:
-    """Up to 16 requests at once, each with a prompt of its own."""
+    """Serves up to 16 requests at once, each with a prompt of its own."""
     layers, width = 16, 1024
     weights(job, layers, width)
     live: list[tuple[list[int], int, int]] = []  # caches, tokens, end
@@ -257,7 +259,7 @@ def cache_by_request(job: Job) -> None:
 
 
 def paged_caches(job: Job) -> None:
-    """Caches in pages of one size, as serving engines keep them."""
+    """Allocates caches in pages of one size, as serving engines do."""
     weights(job, 24, 1536)
     live: list[tuple[list[int], int]] = []  # pages, how many there will be
     for step in range(3000):
@@ -273,7 +275,7 @@ def paged_caches(job: Job) -> None:
 
 
 def growing_batch(job: Job) -> None:
-    """Looks for the largest batch that fits."""
+    """Searches the largest batch that fits."""
     layers, width, length = 12, 1024, 256
     weights(job, layers, width, item=4)
     for batch in (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32):
@@ -295,7 +297,7 @@ def growing_batch(job: Job) -> None:
 
 
 def experts(job: Job) -> None:
-    """Layers whose tokens are divided among experts, differently each time."""
+    """Has layers whose tokens are divided among experts, differently each time."""
     layers, width, count, tokens = 8, 1024, 8, 8192
     weights(job, layers * 3, width)
     for _ in range(40):
@@ -322,7 +324,7 @@ def experts(job: Job) -> None:
 
 
 def varying_prompts(job: Job) -> None:
-    """Prompts of any length in batches of any size, without a cache."""
+    """Has prompts of any length in batches of any size, without a cache."""
     width = 1024
     weights(job, 24, width)
     for _ in range(300):

@@ -1,9 +1,8 @@
-"""Turns memory snapshots of PyTorch into requests that bench/pool_replay can serve.
+"""Converts memory snapshots of PyTorch into requests that bench/pool_replay can serve.
 
 Each snapshot with events becomes one text file: `a ID BYTES STREAM` allocates, `f ID` frees. Blocks
 that were live when the recording began are allocated first: those that are freed in the window
-though it never saw them allocated, and those that the final state has though the window never saw
-them.
+without an allocation in it, and those of the final state without an allocation in the window.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ LIVE_STATES = ("active_allocated", "active_pending_free", "active_awaiting_free"
 
 
 class PlainUnpickler(pickle.Unpickler):
-    """Snapshots are plain data. A pickle that names anything else is refused."""
+    """Reads snapshots, which are plain data; a pickle that names anything else is refused."""
 
     def find_class(self, module: str, name: str) -> object:
         raise pickle.UnpicklingError(f"the file asks for {module}.{name}: refused")
@@ -37,7 +36,7 @@ def corpus_directory() -> Path | None:
 
 
 def final_blocks(snapshot: dict[str, Any], device: int) -> dict[int, tuple[int, int]]:
-    """Live blocks of the final state: address -> (requested bytes, stream)."""
+    """Returns the live blocks of the final state: address -> (requested bytes, stream)."""
     blocks = {}
     for segment in snapshot["segments"]:
         if segment["device"] != device:

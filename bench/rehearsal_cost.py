@@ -1,10 +1,11 @@
-"""Measures what a rehearsal costs: to begin with, and of a training loop's time.
+"""Measures what a simulated run costs at its start, and its share of a training loop's time.
 
 python bench/rehearsal_cost.py --build build
 
-By turns, in CPU time and the least of the rounds, because other programs may run on this machine:
-`import torch` alone, and `import torch` with the first tensor on the simulated device. Then the
-share that the simulator's libraries have in a profile of a training loop (needs Linux's perf).
+It alternates `import torch` alone and `import torch` with the first tensor on the simulated device,
+in CPU time and with the least of the rounds, because other programs may run on this machine. Then
+it prints the share of the simulator's libraries in a profile of a training loop (this needs Linux's
+perf).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Measures what a run under vramstow costs five jobs: ratios of processor time to the same job
-without it.
+"""Measures what a run under vramstow costs five jobs, in processor time.
+
+The results are ratios to the same job without vramstow.
 
 Usage: run_cost.py [--jobs JOB,…] [--kinds KIND,…] [--groups N] [--before BUILD] [--kernel-time T]
        run_cost.py --instructions [--steps N] [--jobs JOB,…] [--kinds KIND,…] [--before BUILD]
@@ -61,7 +62,7 @@ class Worker:
     process: subprocess.Popen[str]
 
     def measure(self, steps: int) -> float:
-        """Nanoseconds of a step."""
+        """Returns the nanoseconds of a step."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{steps}\n")
@@ -86,7 +87,7 @@ class Figures:
 
 
 def environment_of(build: Path, spec: str, folder: str) -> dict[str, str]:
-    """A process gets the simulated device by it, but not the preloaded library."""
+    """Returns an environment with the simulated device, but without the preloaded library."""
     command = [str(build / "bin/vramstow"), "run", f"--simulate={spec}", "--no-trace", "--quiet"]
     command += [f"--trace-dir={folder}", "--", "env", "-0"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -102,7 +103,7 @@ def environment_of(build: Path, spec: str, folder: str) -> dict[str, str]:
 def start(
     kind: str, job: str, spec: str, folder: str, before: Path | None, counter: Path | None = None
 ) -> Worker:
-    """`counter`: the library of counted_steps.cc; then valgrind runs the job."""
+    """Starts the job. With `counter`, the library of counted_steps.cc, valgrind runs it."""
     build = BUILD
     if kind.startswith(BEFORE):
         assert before is not None
@@ -141,7 +142,7 @@ def compile_counter(folder: Path) -> Path:
 
 
 def count(job: str, kind: str, counter: Path, spec: str, arguments: argparse.Namespace) -> float:
-    """Instructions of a step."""
+    """Returns the instructions of a step."""
     with tempfile.TemporaryDirectory() as folder:
         worker = start(kind, job, spec, folder, arguments.before, counter)
         _, said = worker.process.communicate(f"{arguments.steps}\n")
@@ -167,7 +168,7 @@ def spec_of(arguments: argparse.Namespace) -> str:
 
 
 def spread(values: list[float]) -> float:
-    """Half of the range in which the median of such values lies, at 95%."""
+    """Returns half of the range in which the median of such values lies, at 95%."""
     ordered = sorted(values)
     far = min(round(0.98 * len(ordered) ** 0.5), len(ordered) // 2)
     middle = len(ordered) // 2

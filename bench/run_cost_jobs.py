@@ -55,7 +55,7 @@ def convnet() -> Step:
 
 
 class DecoderLayer(nn.Module):
-    """A layer that keeps keys and values of earlier tokens."""
+    """A layer that caches keys and values of earlier tokens."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def lstm() -> Step:
 
 
 def loader() -> Step:
-    """Eight workers make small batches of noise; the processes are forked from this one."""
+    """Eight worker processes, forked from this one, make small batches of noise."""
 
     class Noise(torch.utils.data.IterableDataset):
         def __iter__(self):  # noqa: ANN204

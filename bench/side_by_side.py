@@ -1,8 +1,9 @@
-"""Runs a command with and without the preload by turns, and compares the times.
+"""Runs a command alternately with and without the preload, and compares the times.
 
-By turns, because a machine gets slower and faster over minutes; the fastest fifth, because a
-busy machine only ever adds time. Processor time is told beside wall time: other programs disturb it
-less. `exec_cost.py` and `import_torch_cost.py` are what to run.
+The runs alternate because a machine gets slower and faster over minutes; the fastest fifth counts
+because other load on the machine only ever adds time. Processor time is printed beside wall time,
+because other programs disturb it less. `exec_cost.py` and `import_torch_cost.py` are the programs
+to run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SHIM = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "lib/libvramstow
 
 @dataclass
 class Times:
-    """Seconds of one run, or of the typical one of several."""
+    """The seconds of one run, or of the typical one of several."""
 
     wall: float
     processor: float
@@ -40,7 +41,7 @@ class Comparison:
 
 
 def times_of(command: Sequence[str], environment: dict[str, str]) -> Times:
-    """From the start of the command to its end, its children included."""
+    """Measures from the start of the command to its end, including its children."""
     begin = time.perf_counter()
     child = os.posix_spawn(command[0], list(command), environment)
     _, status, usage = os.wait4(child, 0)

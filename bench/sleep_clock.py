@@ -1,10 +1,12 @@
-"""What it takes to pause a region and to resume it, by the simulated card's clock, beside copies
-of as many bytes to page-locked memory and back: a table in Markdown.
+"""Measures the time to pause and to resume a region, by a simulated GPU's virtual clock.
+
+It prints a table in Markdown that compares it with copies of as many bytes to page-locked memory
+and back.
 
 python bench/sleep_clock.py [--gib 2 16] [--card h100]
 
-The first round makes the host's memory, the second has it. Both copies are into memory that is
-there. No machine's own time is in any figure, and memory that nobody computes takes none here.
+The first round allocates the host memory, the second reuses it. Both copies use existing memory. No
+result contains the time of this machine, and memory that is not computed takes no host memory.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ print(json.dumps(times))
 
 
 def measured(gib: int, card: str) -> dict[str, tuple[float, float]]:
-    """Seconds of the way out and of the way back, of the copies and of each round."""
+    """Returns the seconds to pause and to resume, of the copies and of each round."""
     size = gib << 30
     command = [BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on"]
     command += [f"--offload=explicit,host={size + 2**30}"]

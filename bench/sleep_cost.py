@@ -1,13 +1,12 @@
-"""Measures what it costs to put a region to sleep and to wake it, beside plain copies of as many
-bytes.
+"""Measures what it costs to pause and to resume a region, compared with plain copies.
 
 python bench/sleep_cost.py --gib 1 --rounds 5
 
-In one process, by turns: a copy to page-locked memory and vramstow.pause; a copy back, one into
-memory that the device has just made, as resume has to, and vramstow.resume; of each the fastest
-round. In a rehearsal the copy is this machine's processor's, and memory that is new to the device
-is new to the machine, too, which takes longer than the copy; --real runs it on a card. Where a
-simulated card has the model's clock, that clock is read, and the first line says so.
+One process alternates: a copy to page-locked memory and vramstow.pause; a copy back, a copy back
+into newly allocated device memory, as resume needs it, and vramstow.resume. The fastest round of
+each counts. In a simulated run this machine's processor makes the copies, and memory that is new to
+the device is also new to the machine, which takes longer than the copy; --real runs it on a real
+GPU. If the simulated GPU has the model's clock, that clock is used, and the first line says so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measures what an event costs with the stack of its caller: nanoseconds of the thread's processor
 time.
 
-Usage: stack_cost.py BUILD. Each figure is the least of 20 rounds of 20,000 events. A warm stack:
-all events have the same one, as those of a loop have.
+Usage: stack_cost.py BUILD. Each result is the least of 20 rounds of 20,000 events. With a warm
+stack all events have the same one, as the events of a loop do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The decoders of bench/step_times.py: of MPT's, Llama's and the first GPT-2's kind.
+"""The decoders of bench/step_times.py, similar to those of MPT, Llama and the first GPT-2.
 
-Parameters are of bfloat16, as they are within a sharded training; gpt2 computes by autocast.
-Nothing is initialised: a rehearsal asks for work and memory alone.
+Parameters are in bfloat16, as they are within a sharded training; gpt2 computes by autocast. Values
+are not initialised, because only the work and the memory of the simulated run are used.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LlamaBlock(nn.Module):
 
 
 class Gpt2Block(nn.Module):
-    """With attention written out, and the approximated activation as a formula."""
+    """A block with attention written out, and the approximated activation as a formula."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Gpt2Block(nn.Module):
 
 
 def kept_by_operator() -> tuple[object, ...]:
-    """Every second product of a block and its attention are kept, the rest is computed again."""
+    """Saves every second product of a block and its attention, and computes the rest again."""
     products = {True: 0, False: 0}
 
     def policy(

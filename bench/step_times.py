@@ -1,9 +1,9 @@
-"""Step times of vramstow plan beside those that others have published, with the same settings.
+"""Compares the step times of vramstow plan with published ones for the same settings.
 
 python bench/step_times.py [NAME…]
 
-One line for each training, and how many pairs of them stand in the right order. Each takes a
-rehearsal of a few seconds to minutes; NAME picks those whose name begins so.
+It prints one line for each training, and how many pairs of trainings are in the right order. Each
+takes a simulated run of a few seconds to minutes; NAME selects those whose name begins with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Published:
 def mpt(
     size: str, length: int, batch: int, h100: int, a100: int, how: str = "none"
 ) -> list[Published]:
-    """Of mosaicml/llm-foundry, scripts/train/benchmarking/README.md: 8 cards, of 3b 16 H100."""
+    """A row from mosaicml/llm-foundry, scripts/train/benchmarking/README.md: 8 GPUs, from 3b on 16
+    H100."""
     name = f"mpt-{size} {length}x{batch}" + (" checkpoints" if how == "full" else "")
     arguments = f"--kind mpt {SIZES[size]} --length {length} --batch {batch} --checkpoint {how}"
     source = "llm-foundry's MPT benchmarks"
@@ -100,7 +101,7 @@ PUBLISHED = [
 
 
 def estimated(one: Published) -> float:
-    """Tokens a second of one card."""
+    """Returns the tokens a second of one GPU."""
     command = [VRAMSTOW, "plan", "--json", f"--cards={one.card},memory=1TiB", "--batch"]
     words = one.arguments.split()
     place = words.index("--batch") + 1

@@ -1,14 +1,15 @@
-"""Measures what an allocation of PyTorch costs on the host: its own allocator beside the pool's
-adapter, and beside itself when it is observed.
+"""Measures what an allocation of PyTorch costs on the host.
+
+It measures PyTorch's own allocator, that allocator while it is observed, and the pool's adapter.
 
 python bench/tensor_cost.py --rounds 5
 
-Processes of all kinds take turns, so that a busy machine hurts all alike; of each the fastest round
-counts, and rounds are short, so that some are not interrupted. In a rehearsal, without a trace but
-for what is observed, of which each pair is three events. Pairs are measured in C++, by
-tensor_pair.cc, which is compiled first. *Told*: PyTorch tells of its events, and nobody listens. So
-the difference between *own* and *told* is what PyTorch spends on telling, and that between *told*
-and *observed* is what an event costs by itself.
+Processes of all kinds take turns, so that a busy machine affects all alike; the fastest round of
+each counts, and rounds are short, so that some are not interrupted. It is a simulated run, without
+a trace except for the observed allocator, which records three events for each pair. Pairs are
+measured in C++, by tensor_pair.cc, which is compiled first. In the kind *told* PyTorch reports its
+events to a tracker that does nothing. So the difference between *own* and *told* is what PyTorch
+spends on reporting, and that between *told* and *observed* is the cost of the events themselves.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ print(json.dumps(found))
 
 
 def compile_pairs(target: Path) -> Path:
-    """The library that measures pairs, against this Python's PyTorch."""
+    """Compiles the library that measures pairs, against this Python's PyTorch."""
     import torch
 
     package = Path(torch.__file__).resolve().parent

@@ -1,10 +1,11 @@
 """Measures what tracing costs a job: examples/run's training without a trace, with one, and with
 stacks.
 
-Usage: tracing_cost.py [--rounds N] [--steps N] [--pool] [BUILD]. A rehearsal whose kernels take
-10 µs, by turns in each round. Told are seconds for the steps from the third on, by the wall clock
-and by the processor's time of the process in them, of the fastest round each, because a busy
-machine only ever adds time. With --pool every tensor is an event; else PyTorch's segments are.
+Usage: tracing_cost.py [--rounds N] [--steps N] [--pool] [BUILD]. The variants take turns in
+simulated runs whose kernels take 10 µs. It prints the seconds for the steps from the third on, by
+the wall clock and in processor time of the process, each from the fastest round, because other load
+on the machine only ever adds time. With --pool every tensor is an event; otherwise PyTorch's
+segments are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SKIPPED = 2  # steps in which memory and libraries are first used
 
 
 def processor_seconds(process: int) -> float:
-    """User and system time of all its threads, by /proc/PID/stat."""
+    """Returns the user and system time of all of its threads, from /proc/PID/stat."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

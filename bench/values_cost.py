@@ -1,5 +1,6 @@
-"""Measures what values cost a rehearsal: a step of the example transformer, with them and without,
-by turns.
+"""Measures what computing values costs in a simulated run.
+
+It alternates steps of the example transformer with values and without.
 
 python bench/values_cost.py [--rounds 3] [--steps 8] [--limit 1.5]
 """
@@ -29,7 +30,8 @@ show("per step", *((last - first) / count for first, last in zip(told[1], told[-
 
 
 def step_seconds(card: str, steps: int) -> tuple[float, float]:
-    """One rehearsal's figures: seconds and processor seconds per step, without the first two."""
+    """Returns the seconds and processor seconds per step of one simulated run, without the first
+    two steps."""
     command = [
         ROOT / "build/bin/vramstow",
         "run",
