@@ -218,7 +218,7 @@ struct vramstowSimulatorModelClock {
   uint64_t to_device_bytes;
   uint64_t wait_ns;  // time that the program waited for work
   // Sums over the operators and copies that libraries reported; collectives are not included.
-  uint64_t work_ns;       // their time if all operands were on the card
+  uint64_t work_ns;       // their time if all operands were on the GPU
   uint64_t operators;     // their number
   uint64_t link_work_ns;  // additional time because some operands are on the host
   uint64_t due_ns;        // when all work submitted so far will have ended, or now
@@ -264,7 +264,7 @@ struct vramstowSimulatorDeviceReport {
   int has_nvlink;
   int has_context;  // of this process
   uint64_t total_bytes;
-  uint64_t used_bytes;     // by all processes that share the card, as cuMemGetInfo reports it
+  uint64_t used_bytes;     // by all processes that share the GPU, as cuMemGetInfo reports it
   uint64_t process_bytes;  // the part of used_bytes of this process
 };
 

@@ -14,8 +14,8 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 // Shares of the PCIe bandwidth that were measured on an H100 (docs/card.md), whose PCIe moves 55
 // GB/s.
 constexpr double kInPlaceShare = 50.8 / 55;  // a kernel that reads memory of the host
-constexpr double kPageableTo = 9.6 / 55;     // pageable memory to the card
-constexpr double kPageableFrom = 14.6 / 55;  // pageable memory from the card
+constexpr double kPageableTo = 9.6 / 55;     // pageable memory to the GPU
+constexpr double kPageableFrom = 14.6 / 55;  // pageable memory from the GPU
 constexpr uint64_t kLaunchNs = 3300;
 constexpr uint64_t kWakeNs = 6100;  // a launch and a wait for it take 9.4 us
 
@@ -34,9 +34,9 @@ constexpr CallTime kOnHost[kVmmCalls] = {
     {20'000, 200e6}, {700, 100}, {46'000, 9.5e6}, {15'000, 18'000}, {10'000, 25e6}};
 constexpr CallTime kAllocate = {36'000, 72'000};
 constexpr CallTime kFree = {30'000, 330'000};
-// These times come from reports of others. torch_memory_saver's issue #111 reports 0.37 s to pin a
-// GiB and 0.145 s to unpin it, and dask-cuda's #106 reports 0.39 s for both. The times to unpin
-// that a model server reported on an H100 are close to 0.145 s.
+// Other projects reported these times. torch_memory_saver's issue #111 reports 0.37 s to pin a GiB
+// and 0.145 s to unpin it, and dask-cuda's #106 reports 0.39 s for both. The times to unpin that a
+// model server reported on an H100 are close to 0.145 s.
 constexpr CallTime kPin = {20'000, 310e6};
 constexpr CallTime kUnpin = {10'000, 145e6};
 

@@ -19,7 +19,7 @@ namespace vramstow::simulator {
 
 struct Card {
   const char* key;   // as in the SPEC
-  const char* name;  // as the card reports itself
+  const char* name;  // as the GPU reports itself
   uint64_t memory_bytes;
   int major;
   int minor;

@@ -34,7 +34,7 @@ struct ExportSlot {
 struct Ticket {
   uint64_t magic = 0;
   ExportKind kind = ExportKind::kNone;
-  uint16_t card = 0;  // number of the card in the machine
+  uint16_t card = 0;  // number of the GPU in the machine
   uint32_t slot = 0;
   int64_t process = 0;
   uint64_t process_start = 0;  // distinguishes the process from a later one with the same number

@@ -36,7 +36,7 @@ struct LinkTraffic {
 // The work of all devices so far, with clock=model. Written under the driver's lock, read without
 // it.
 struct WorkSums {
-  std::atomic<uint64_t> work_ns{0};  // time of the work if all its operands were on the card
+  std::atomic<uint64_t> work_ns{0};  // time of the work if all its operands were on the GPU
   std::atomic<uint64_t> operators{0};
   std::atomic<uint64_t> link_ns{0};  // additional time because some operands are on the host
 };

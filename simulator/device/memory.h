@@ -132,7 +132,7 @@ class Memory {
   uint64_t TakeCharged(int device, uint64_t size);
 
   AddressSpace* space_;
-  Tenancy* tenancy_ = nullptr;  // null: the cards belong to this process alone
+  Tenancy* tenancy_ = nullptr;  // null: the GPUs belong to this process alone
   std::vector<int> cards_;
   std::vector<Device> devices_;
   std::map<uint64_t, Block> blocks_;

@@ -45,7 +45,7 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
   return ParseNumber(when, &rule->nth) && rule->nth > 0;
 }
 
-constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine can compute
+constexpr uint64_t kAll = 1ull << 60;  // more than any GPU has, or any machine can compute
 
 // Parses "on", "off" or a size; a launch that touches more bytes than that size has no effect.
 bool ParseEmulation(std::string_view value, Spec* spec) {
@@ -458,7 +458,7 @@ std::string CheckRanks(const World& world) {
 // Sets the number of machines if nodes= does not give it. Returns an empty string, or what is
 // wrong.
 std::string SettleNodes(bool count_given, const Spec& spec, World* world) {
-  constexpr int kUsual = 8;  // cards of a machine
+  constexpr int kUsual = 8;  // GPUs of a machine
   if (world->nodes == 0) {
     const int each = count_given ? spec.count : std::min(world->ranks, kUsual);
     if (world->ranks % each != 0) {

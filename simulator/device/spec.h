@@ -72,11 +72,11 @@ struct VmmTime {
 };
 
 struct Spec {
-  Card card{};  // the card's row, changed by sms= and cc=
+  Card card{};  // the GPU's row in cards.cc, changed by sms= and cc=
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;
-  int count = 1;           // number of cards of the machine
-  std::vector<int> cards;  // cards that the process sees, in its order; initially all
+  int count = 1;           // number of GPUs of the machine
+  std::vector<int> cards;  // GPUs that the process sees, in its order; initially all
   uint64_t seed = 1;
   uint64_t kernel_time_ns = 0;
   VmmTime vmm_times[kVmmCalls];  // indexed by VmmCall
@@ -97,17 +97,17 @@ struct Spec {
   uint64_t ptx_steps = 64ull * 1000000;  // instructions of a kernel given as PTX; 0: none is run
   bool list_kernels = false;             // list the kernels without effect at exit
   bool adversarial = false;
-  bool clock_is_model = false;   // work takes the time that a card would take
+  bool clock_is_model = false;   // work takes the time that a GPU would take
   bool private_primary = false;  // runtimes get primary contexts without a public function
   uint8_t node_fault_nth = 0;    // the cuMemCreate at a NUMA node that faults, counted from 1
   uint32_t without = 0;          // Capability bits
   int cuda_version = kCudaVersion;
   bool strict_exit = false;
-  bool pageable = false;            // kernels may access any host memory, and the card reports that
+  bool pageable = false;            // kernels may access any host memory, and the GPU reports that
   uint16_t shareable_result = 800;  // CUresult without kShareable; default CUDA_ERROR_NOT_PERMITTED
   std::string call_log;             // a path, in which %p is the process id; empty: none
-  std::string work_log;             // like call_log, for the work of a card
-  std::string share;                // name of the group that shares the cards; none; empty: the run
+  std::string work_log;             // like call_log, for the work of a GPU
+  std::string share;                // group that shares the GPUs, or "none"; empty: the run's group
   std::vector<FaultRule> faults;
   World world;
 };

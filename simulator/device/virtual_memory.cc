@@ -50,7 +50,7 @@ bool ReadShareableFile(int descriptor, const std::vector<int>& cards, Physical* 
   }
   if (physical->device != kHost) {
     const auto card = std::find(cards.begin(), cards.end(), physical->device);
-    if (card == cards.end()) return false;  // the process does not see the card
+    if (card == cards.end()) return false;  // the process does not see the GPU
     physical->device = physical->location_id = static_cast<int>(card - cards.begin());
   }
   physical->size = static_cast<uint64_t>(state.st_size);

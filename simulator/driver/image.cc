@@ -119,7 +119,7 @@ class FatBinary {
 
   const ImageBytes& bytes_;
   const ImageTarget& target_;
-  size_t members_ = 0;  // members that some card could launch
+  size_t members_ = 0;  // members that some GPU could launch
   bool has_chosen_ = false;
   bool unsupported_ = false;
   Image chosen_;

@@ -61,7 +61,7 @@ enum class ImageError : uint8_t {
   kNone,
   kInvalidImage,
   kInvalidPtx,
-  kNoBinary,        // no member fits this card
+  kNoBinary,        // no member fits this GPU
   kUnsupportedPtx,  // a PTX version newer than the driver
 };
 

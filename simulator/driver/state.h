@@ -142,7 +142,7 @@ class DriverGlobals {
   std::atomic<bool> exit_is_strict{false};
   std::atomic<uint64_t> exiting{0};  // the thread that shuts the driver down; 0: none
   std::atomic<bool> forked{false};
-  std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
+  std::atomic<Tenancy*> tenancy{nullptr};  // null: the GPUs are not shared
 
  private:
   State state_ VRAMSTOW_GUARDED_BY(mutex);

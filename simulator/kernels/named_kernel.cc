@@ -169,7 +169,7 @@ class KnownKernel : public Work {
 
  private:
   static constexpr const char* kStrange = " (arguments not as expected)";
-  static constexpr uint64_t kLargest = 1ull << 44;  // more than any card has
+  static constexpr uint64_t kLargest = 1ull << 44;  // more than any GPU has
 
   void Conclude(Outcome outcome, LaunchMemory* memory) {
     if (memory->reason() != nullptr) NoteIdleLaunch(*state_, known_->name, memory->reason());

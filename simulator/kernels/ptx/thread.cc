@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kCallDepthMax = 64;
 constexpr uint32_t kThreadRegistersMax = 1u << 17;  // for all routines of a thread together
-constexpr uint32_t kMemoryMax = 512u << 10;         // memory of a thread, limited as on a card
+constexpr uint32_t kMemoryMax = 512u << 10;         // memory of a thread, limited as on a GPU
 constexpr uint32_t kFrameUnit = 64;
 
 constexpr uint64_t kThreadHostBytesMax = 256ull << 20;

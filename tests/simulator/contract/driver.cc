@@ -82,7 +82,7 @@ struct HeldStream::Gate {
   std::condition_variable changed;
   bool open = false;
   bool left = false;   // the work has ended
-  bool tired = false;  // before it was told to
+  bool tired = false;  // the time limit, not LetGo, ended the work
 };
 
 HeldStream::HeldStream(CUstream stream) : gate_(std::make_shared<Gate>()) {

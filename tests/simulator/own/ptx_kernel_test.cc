@@ -107,8 +107,8 @@ TEST(PtxKernelTest, EmulationsCanBeSwitchedOff) {
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,contents=discard", kStore));
 }
 
-// The results of a stopped launch are not computed, and neither is what is derived from them; the
-// host is told when it reads either.
+// The results of a stopped launch are not computed, and neither are results that are derived from
+// them. A read of either by the host is reported.
 TEST(PtxKernelTest, WhatFollowsFromAStoppedKernelIsMarked) {
   const std::string said =
       Said("a100,memory=1GiB,ptx=1M,kernels=list", std::string(kStore) + "\nagain: bra again;");

@@ -12,7 +12,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// A process that holds memory until it is told to exit.
+// A process that holds memory until the test makes it exit.
 class Holder {
  public:
   Holder(const std::string& spec, const char* run_id, size_t bytes) {

@@ -1,6 +1,6 @@
 // Implements convolutions through cuDNN's classic functions: descriptors, the choice of an
-// algorithm, and the work. PyTorch uses these functions only if it is told to; it normally uses the
-// backend API (backend/).
+// algorithm, and the work. PyTorch normally uses the backend API (backend/); a setting makes it use
+// these functions.
 #include <algorithm>
 #include <vector>
 

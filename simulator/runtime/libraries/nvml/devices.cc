@@ -77,7 +77,7 @@ nvmlReturn_t ListProcesses(nvmlDevice_t device, std::vector<DeviceProcess>* proc
   if (result != NVML_SUCCESS) {
     return result;
   }
-  constexpr int kRoom = 256;  // the most processes that can share a card
+  constexpr int kRoom = 256;  // the most processes that can share a GPU
   processes->resize(kRoom);
   const int count =
       Driver().list == nullptr ? -1 : Driver().list(IndexOf(device), processes->data(), kRoom);
