@@ -1,5 +1,5 @@
-# A toolchain file: builds for arm64, with Debian's cross compiler, against the libraries in the folder
-# that VRAMSTOW_SYSROOT names, which setup/arm64 makes.
+# A toolchain file. It builds for arm64 with Debian's cross compiler, against the libraries in the
+# folder that VRAMSTOW_SYSROOT names; setup/arm64 makes that folder.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
@@ -12,5 +12,5 @@ endif()
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# CUDA's headers are those of this machine: they are the same for all processors.
+# CUDA's headers are taken from this machine: they are the same for all processors.
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)

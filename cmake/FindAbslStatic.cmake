@@ -1,8 +1,8 @@
-# Finds Abseil and takes its static libraries in place of the shared ones: the program must run where
-# no Abseil is, or another release of it. Debian's CMake files name the shared libraries, and its
-# package has both beside each other.
+# Finds Abseil and replaces its shared libraries by the static ones, because the program must also
+# run on machines without Abseil or with another release of it. Debian's CMake files name the shared
+# libraries, and its package has the static ones in the same folder.
 #
-# Gives Abseil's own targets, absl::….
+# Defines Abseil's own targets, absl::….
 find_package(absl QUIET)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(

@@ -1,7 +1,8 @@
-# Finds the CUDA headers (13.0 or newer): first an installed CUDA Toolkit, then the PyPI packages
-# that the PyTorch wheel brings into .venv. Only headers are needed; nothing of NVIDIA is linked.
+# Finds the CUDA headers (13.0 or newer): first those of an installed CUDA Toolkit, then those of
+# the PyPI packages that the PyTorch wheel installs into .venv. Only headers are needed; nothing of
+# NVIDIA is linked.
 #
-# Gives the target CudaHeaders::CudaHeaders, and CudaHeaders_DIRECTORY, CudaHeaders_VERSION.
+# Defines the target CudaHeaders::CudaHeaders, CudaHeaders_DIRECTORY and CudaHeaders_VERSION.
 set(VRAMSTOW_CUDA_INCLUDE "" CACHE PATH "Folder with cuda.h; empty: look in the usual places")
 
 file(GLOB _venv_cuda ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/nvidia/cu13/include)
@@ -18,7 +19,7 @@ else()
 endif()
 
 foreach(_place ${_places})
-  # crt/ is not in every package that has cuda_runtime_api.h, and that header needs it.
+  # cuda_runtime_api.h needs the folder crt/, which some packages with that header lack.
   if(EXISTS ${_place}/cuda.h AND EXISTS ${_place}/cuda_runtime_api.h
      AND EXISTS ${_place}/crt/host_defines.h)
     file(STRINGS ${_place}/cuda.h _line REGEX "#define CUDA_VERSION ")
@@ -31,7 +32,8 @@ foreach(_place ${_places})
   endif()
 endforeach()
 
-# The libraries' headers may lie elsewhere: a toolkit has no cudnn.h, and PyPI has one package each.
+# The libraries' headers may be in other folders: a toolkit has no cudnn.h, and PyPI has one package
+# for each library.
 set(CudaHeaders_DIRECTORIES ${CudaHeaders_DIRECTORY})
 file(GLOB _venv_libraries ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/nvidia/*/include)
 foreach(_header cublas_v2.h cublasLt.h cudnn.h nccl.h cupti.h)

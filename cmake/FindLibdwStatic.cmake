@@ -1,7 +1,7 @@
-# Finds elfutils' libdw and all that it needs as static libraries: the program must run where no
-# elfutils is.
+# Finds elfutils' libdw and everything that it needs as static libraries, because the program must
+# also run on machines without elfutils.
 #
-# Gives the target LibdwStatic::LibdwStatic.
+# Defines the target LibdwStatic::LibdwStatic.
 find_package(ZlibStatic REQUIRED)
 find_path(LibdwStatic_INCLUDE elfutils/libdwfl.h)
 set(_needed)

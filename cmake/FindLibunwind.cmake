@@ -1,7 +1,7 @@
 # Finds libunwind: its headers, and the shared library of which a private copy is made. (Debian's
-# static one is not position-independent, so it cannot become part of a library.)
+# static library is not position-independent, so it cannot become part of a shared library.)
 #
-# Gives the target Libunwind::headers, and Libunwind_LIBRARY.
+# Defines the target Libunwind::headers and Libunwind_LIBRARY.
 find_path(Libunwind_INCLUDE libunwind.h)
 find_library(Libunwind_LIBRARY libunwind.so)
 include(FindPackageHandleStandardArgs)

@@ -1,6 +1,6 @@
-# Finds minizip as a static library: the program must run where no minizip is.
+# Finds minizip as a static library, because the program must also run on machines without minizip.
 #
-# Gives the target MinizipStatic::MinizipStatic.
+# Defines the target MinizipStatic::MinizipStatic.
 find_package(ZlibStatic REQUIRED)
 find_path(MinizipStatic_INCLUDE minizip/unzip.h)
 find_library(MinizipStatic_LIBRARY libminizip.a)

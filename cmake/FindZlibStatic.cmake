@@ -1,6 +1,6 @@
-# Finds zlib as a static library: the program needs the C library only.
+# Finds zlib as a static library, because the program must need no library except the C library.
 #
-# Gives the target ZlibStatic::ZlibStatic.
+# Defines the target ZlibStatic::ZlibStatic.
 find_path(ZlibStatic_INCLUDE zlib.h)
 find_library(ZlibStatic_LIBRARY libz.a)
 include(FindPackageHandleStandardArgs)

@@ -1,8 +1,8 @@
-# Finds Zstandard as a static library: the preloaded core must not bring a library along, and must
-# not meet another version of it in the process. In a shared library its symbols stay inside (Debian's
-# is position-independent only like that).
+# Finds Zstandard as a static library, because the preloaded core must not load a library into the
+# process, and must not conflict with another version that is loaded there. In a shared library its
+# symbols are hidden (Debian's library is position-independent only in that way).
 #
-# Gives the target ZstdStatic::ZstdStatic.
+# Defines the target ZstdStatic::ZstdStatic.
 find_path(ZstdStatic_INCLUDE zstd.h)
 find_library(ZstdStatic_LIBRARY libzstd.a)
 include(FindPackageHandleStandardArgs)

@@ -1,7 +1,7 @@
-# What is installed beside the rooms' own targets, and the Debian package (cpack -G DEB).
+# Installs the files that belong to no room's target, and defines the Debian package (cpack -G DEB).
 include(CMakePackageConfigHelpers)
 
-# What programs are built against, and what their tests include.
+# The headers for programs and for their tests, and the CMake files of find_package(vramstow).
 set(_cmake_files ${CMAKE_INSTALL_LIBDIR}/cmake/vramstow)
 install(FILES include/vramstow/vramstow.h include/vramstow/gtest.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramstow)
@@ -11,7 +11,7 @@ install(FILES cmake/VramstowTraceTest.cmake cmake/VramstowRunTraceTest.cmake cma
               ${PROJECT_BINARY_DIR}/vramstowConfigVersion.cmake
         DESTINATION ${_cmake_files})
 
-# What is linked into the program and the libraries asks that its licence is told with it.
+# The libraries that are linked statically require that their licences are distributed as well.
 foreach(_linked libabsl-dev libbz2-dev libcli11-dev libdw-dev libelf-dev liblzma-dev libminizip-dev
                 libzstd-dev nlohmann-json3-dev zlib1g-dev)
   if(EXISTS /usr/share/doc/${_linked}/copyright)
@@ -20,19 +20,19 @@ foreach(_linked libabsl-dev libbz2-dev libcli11-dev libdw-dev libelf-dev liblzma
   endif()
 endforeach()
 
-# What `vramstow help PAGE` prints, in the wheel, too; the program that was built here finds it as
-# an installed one does.
+# The pages that `vramstow help PAGE` prints, in the wheel, too. A link gives the program in the
+# build folder the same relative path to them as an installed one has.
 install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/doc/vramstow)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/docs ${PROJECT_BINARY_DIR}/share/doc/vramstow/docs SYMBOLIC)
 
-# Where a Debian package must have its licence. The wheel has it elsewhere.
+# A Debian package must have its licence in this folder. The wheel has it elsewhere.
 set(VRAMSTOW_INSTALL_DOCS ON CACHE BOOL "Install the documentation and the licence")
 if(VRAMSTOW_INSTALL_DOCS)
   install(FILES LICENSE DESTINATION share/doc/vramstow RENAME copyright)
   install(FILES README.md DESTINATION share/doc/vramstow)
-  # Where shells look for the scripts that packages bring.
-  # Of another machine's program none could be asked for.
+  # Shells search these folders for the completion scripts of packages. In a cross build the program
+  # cannot run here, so it cannot write the scripts.
   if(NOT CMAKE_CROSSCOMPILING)
     install(FILES ${VRAMSTOW_COMPLETION}/vramstow DESTINATION share/bash-completion/completions)
     install(FILES ${VRAMSTOW_COMPLETION}/_vramstow DESTINATION share/zsh/vendor-completions)
@@ -58,12 +58,13 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${VRAMSTOW_MAINTAINER})
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
-# What the libraries that are linked need is found out by dpkg-shlibdeps.
+# dpkg-shlibdeps finds the packages of the linked libraries.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# For the adapters, which are compiled at their first use, and for `vramstow export --to parquet`.
+# The adapters, which are compiled at their first use, and `vramstow export --to parquet` need these
+# packages.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:10), python3 (>= 3.10)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# lib/libvramstow.so lies where the dynamic linker looks.
+# The dynamic linker searches the folder of lib/libvramstow.so, so its cache must be updated.
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
 include(CPack)

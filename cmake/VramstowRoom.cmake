@@ -1,11 +1,11 @@
-# A room is a folder of the source tree with a target of its own. Code includes headers by their path
-# from the top of the tree ("base/event.h"), so every room gets that one include directory; which
-# rooms it may look into is said by the targets it links, and proved by tests/structure.
+# A room is a folder of the source tree with a target of its own. Code includes headers by their
+# path from the top of the tree ("base/event.h"), so every room gets that one include directory. A
+# room may include only headers of the targets that it links; tests/structure checks that.
 set(VRAMSTOW_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
                       -Wold-style-cast -Wimplicit-fallthrough -Wundef -Werror)
 
-# Tuned for processors of all makes and ages g++ clears small structures with a repeated string
-# instruction, which cost each event 2 ns. This changes no result and needs no newer processor.
+# With its generic tuning, g++ clears small structures with a repeated string instruction, which
+# cost 2 ns for each event. This option changes no result and needs no newer processor.
 set(VRAMSTOW_TUNING)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(VRAMSTOW_TUNING -mtune=skylake)
@@ -17,20 +17,22 @@ function(vramstow_options target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${VRAMSTOW_WARNINGS}>)
 endfunction()
 
-# vramstow_together(target FILES): from so many of its files at a time one is made, which is compiled:
-# most of the time to compile a file goes to the headers, which files of one room share. No two files
-# of a target may then give one name to different things, not even in unnamed namespaces. What must be
-# as fast as possible is left alone: more would be inlined there than was measured.
+# vramstow_together(target FILES) compiles that number of the target's files as one, because most of
+# the time to compile a file is spent on headers, which the files of one room share. So two files of
+# a target must not use one name for different things, not even in unnamed namespaces. Targets whose
+# speed matters are compiled file by file: otherwise the compiler would inline more than in the
+# builds that were measured.
 option(VRAMSTOW_TOGETHER "Compile several files of a room at a time" ON)
 function(vramstow_together target files)
   if(VRAMSTOW_TOGETHER)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
-    # What a file keeps to itself is no less its own where another file includes it.
+    # g++ warns if a file that is included has unnamed namespaces; here such a file is compiled only
+    # once.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# vramstow_room(name SOURCES … LINKS … [TOGETHER files]): a static library, one per room.
+# vramstow_room(name SOURCES … LINKS … [TOGETHER files]) defines the static library of a room.
 function(vramstow_room name)
   cmake_parse_arguments(ROOM "" "TOGETHER" "SOURCES;LINKS" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
@@ -43,8 +45,8 @@ function(vramstow_room name)
   target_link_libraries(${name} PUBLIC ${ROOM_LINKS})
 endfunction()
 
-# vramstow_test(name SOURCES … LINKS … [LABELS …] [TIMEOUT seconds] [TOGETHER files]): a GoogleTest
-# program, known to ctest as one test. Debian's GoogleTest is used.
+# vramstow_test(name SOURCES … LINKS … [LABELS …] [TIMEOUT seconds] [TOGETHER files]) defines a
+# GoogleTest program, which is one test of ctest. Debian's GoogleTest is used.
 function(vramstow_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT;TOGETHER" "SOURCES;LINKS;LABELS" ${ARGN})
   find_package(GTest REQUIRED)
@@ -54,7 +56,8 @@ function(vramstow_test name)
   if(TEST_TOGETHER)
     vramstow_together(${name} ${TEST_TOGETHER})
   endif()
-  # The code under test is optimised as it is installed; the tests themselves need to compile fast.
+  # The tested libraries are optimised as in an installation; the tests themselves are not, so that
+  # they compile fast.
   target_compile_options(${name} PRIVATE -O0)
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
@@ -68,9 +71,9 @@ function(vramstow_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
 endfunction()
 
-# The target brings the C++ runtime along and needs the C library only. Where that is older than the
-# compiler expects (cmake/OlderGlibc.cmake), the target gets what the runtime misses, in a file of its
-# own: no other is compiled anew for it.
+# Links the C++ runtime into the target, which then needs only the C library. If the C library is
+# older than the compiler expects (cmake/OlderGlibc.cmake), the target also gets a file with the
+# functions that the runtime misses; no other file must be compiled again for it.
 function(vramstow_own_runtime target)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   include(CheckSymbolExists)
@@ -83,15 +86,16 @@ function(vramstow_own_runtime target)
   endif()
 endfunction()
 
-# What goes into a foreign process must not need, or show, a C++ runtime: libstdc++ and libgcc are
-# linked in, and a version script hides all but the names that are meant.
+# A library that is loaded into a foreign process must not need or export a C++ runtime. So
+# libstdc++ and libgcc are linked in, and a version script hides all names except those that are
+# exported on purpose.
 function(vramstow_preloaded target version_script)
   vramstow_own_runtime(${target})
   target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,defs -Wl,--version-script=${version_script})
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${version_script})
 endfunction()
 
-# All targets of the folder and of those below it.
+# Returns all targets of the folder and of its subfolders.
 function(vramstow_targets_below folder result)
   get_property(_targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   get_property(_folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)

@@ -1,7 +1,8 @@
-# The two steps of a test of vramstow_add_trace_test(): run, then check. Lists: RUN, CHECK, JOB.
+# Executes the two steps of a test of vramstow_add_trace_test(): `vramstow run`, then `vramstow
+# check`. RUN, CHECK and JOB are lists of arguments.
 file(REMOVE_RECURSE ${TRACES})
 file(MAKE_DIRECTORY ${TRACES})
-# For fixtures in the command (vramstow/gtest.h).
+# Fixtures in the command (vramstow/gtest.h) read this variable.
 set(ENV{VRAMSTOW_PROGRAM} ${PROGRAM})
 execute_process(COMMAND ${PROGRAM} run ${RUN} --trace-dir ${TRACES} -- ${JOB}
                 RESULT_VARIABLE _result)

@@ -1,11 +1,12 @@
-# What has to be built before a test can run, for `tests/run --only`: BUILD/test-targets.txt has one
-# line for each test, "TEST: TARGET …".
+# Lists the targets that must be built before a test can run, for `tests/run --only`:
+# BUILD/test-targets.txt has one line for each test, "TEST: TARGET …".
 #
-# A test that is a program needs that program. Any other one (a script) needs the target `product`,
-# which is all that is installed, and the programs of its own folder that are no tests; what it needs
-# beside these it says by vramstow_test_needs(), and what needs none of it by NOTHING.
+# A test that is a program needs that program. Every other test (a script) needs the target
+# `product`, which builds everything that is installed, and the programs of its own folder that are
+# no tests. vramstow_test_needs() adds further targets to a test, or declares with NOTHING that it
+# needs none of these.
 
-# vramstow_test_needs(TEST… TARGETS target…), or (TEST… NOTHING).
+# Call it as vramstow_test_needs(TEST… TARGETS target…) or as vramstow_test_needs(TEST… NOTHING).
 function(vramstow_test_needs)
   cmake_parse_arguments(NEEDS "NOTHING" "" "TARGETS" ${ARGN})
   foreach(_test IN LISTS NEEDS_UNPARSED_ARGUMENTS)
@@ -14,7 +15,7 @@ function(vramstow_test_needs)
   endforeach()
 endfunction()
 
-# The target `product`: what the folders build when everything is built.
+# Defines the target `product`: all targets of the given folders that the default build builds.
 function(vramstow_product_target)
   add_custom_target(product)
   foreach(_folder IN LISTS ARGN)
@@ -53,7 +54,7 @@ function(_vramstow_folder_test_targets folder)
   endforeach()
 endfunction()
 
-# Call it once all tests are known.
+# Writes BUILD/test-targets.txt. Call it after all tests have been added.
 function(vramstow_write_test_targets folder)
   file(WRITE ${PROJECT_BINARY_DIR}/test-targets.txt "")
   _vramstow_folder_test_targets(${folder})

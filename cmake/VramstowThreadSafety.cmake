@@ -1,17 +1,17 @@
-# VRAMSTOW_THREAD_SAFETY=ON (the preset `thread-safety`): clang's analysis of locks over the rooms
-# that have some. Only compiled, nothing is linked: the target `thread_safety`, which is all that is
-# built.
+# VRAMSTOW_THREAD_SAFETY=ON (the preset `thread-safety`) checks the rooms that have locks with
+# clang's thread safety analysis. Files are only compiled, nothing is linked; the target
+# `thread_safety` is the only one that is built.
 option(VRAMSTOW_THREAD_SAFETY "Only check the annotations of locks (clang)" OFF)
 if(VRAMSTOW_THREAD_SAFETY)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "VRAMSTOW_THREAD_SAFETY needs clang: cmake --preset thread-safety.")
   endif()
-  # In place of the other warnings, which are those of the build's own compiler. What is beta knows
-  # the order of locks.
+  # These flags replace the other warnings, which are meant for the build's own compiler. The beta
+  # part of the analysis checks the order of locks.
   set(VRAMSTOW_WARNINGS -Wno-everything -Werror=thread-safety -Werror=thread-safety-beta)
 endif()
 
-# Whether a file in this folder names a lock.
+# Returns whether a file in this folder names a lock.
 function(_vramstow_has_locks folder result)
   file(GLOB _files ${folder}/*.h ${folder}/*.cc)
   foreach(_file IN LISTS _files)
@@ -24,8 +24,8 @@ function(_vramstow_has_locks folder result)
   set(${result} OFF PARENT_SCOPE)
 endfunction()
 
-# Whether the target has sources beside locks that no target before it had: what has no locks, and
-# the same library for another version of CUDA, need not be compiled.
+# Returns whether the target has sources in folders with locks that no earlier target had. Code
+# without locks need not be compiled, nor the same library again for another version of CUDA.
 function(_vramstow_adds_locks target result)
   get_target_property(_sources ${target} SOURCES)
   get_target_property(_place ${target} SOURCE_DIR)
@@ -45,7 +45,8 @@ function(_vramstow_adds_locks target result)
   endforeach()
 endfunction()
 
-# vramstow_check_locks(ROOM…): call it once all rooms are known.
+# Defines the target `thread_safety`: vramstow_check_locks(ROOM…). Call it after all rooms have been
+# added.
 function(vramstow_check_locks)
   set(_objects)
   foreach(_room IN LISTS ARGN)

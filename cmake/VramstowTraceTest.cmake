@@ -1,5 +1,5 @@
-# vramstow_add_trace_test(): a test that runs a command under vramstow and checks what it did with
-# device memory.
+# vramstow_add_trace_test() adds a test that runs a command under vramstow and checks how the
+# command used device memory.
 #
 #   include(VramstowTraceTest)
 #   vramstow_add_trace_test(
@@ -10,11 +10,11 @@
 #     BASELINE ${CMAKE_CURRENT_SOURCE_DIR}/training.json TOLERANCE 5%
 #     TIMEOUT 600 LABELS memory)
 #
-# The test fails if the command does, or if an assertion or the baseline does not hold; the sentence
-# of `vramstow check` says why. ASSERT and BASELINE are those of `vramstow check`; one of them is
-# needed. RUN_FLAGS are further flags of `vramstow run`. The traces stay in the build folder, under
-# vramstow-traces/NAME, until the next run. VRAMSTOW_PROGRAM names the program where it is not on the
-# path.
+# The test fails if the command fails, or if an assertion or the baseline does not hold; `vramstow
+# check` then prints a sentence with the reason. ASSERT and BASELINE are those of `vramstow check`;
+# at least one of them is required. RUN_FLAGS are further flags of `vramstow run`. The traces remain
+# in the build folder, under vramstow-traces/NAME, until the next run. VRAMSTOW_PROGRAM names the
+# program if it is not on the PATH.
 set(_vramstow_trace_test_script ${CMAKE_CURRENT_LIST_DIR}/VramstowRunTraceTest.cmake)
 
 function(vramstow_add_trace_test)
