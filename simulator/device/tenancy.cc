@@ -108,9 +108,9 @@ class VRAMSTOW_SCOPED_CAPABILITY TableLock {
 
 struct Tenancy::Table {
   std::atomic<uint64_t> magic;  // set last
-  std::atomic<uint32_t> gone;   // the name has been removed: newcomers make another file
-  std::atomic<uint32_t> slots;  // so many have ever been used
-  FileMutex mutex;              // slots are counted and found empty under it
+  std::atomic<uint32_t> gone;   // the name has been removed, so new processes make another file
+  std::atomic<uint32_t> slots;  // number of slots that were ever used
+  FileMutex mutex;              // protects `slots` and the search for an empty slot
   Slot slot[kTenancySlots];
 };
 
@@ -119,8 +119,8 @@ namespace {
 void RemoveIfStale(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return;
-  // A process that enters holds the making byte meanwhile, and checks that the file still has its
-  // name.
+  // No process can enter the file while this lock of the making byte is held. A process that enters
+  // later checks whether the file still has its name.
   struct stat state;
   if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && fstat(file, &state) == 0 &&
       state.st_uid == geteuid() && state.st_nlink > 0 &&
@@ -240,7 +240,7 @@ bool Tenancy::Enter(std::string* error) {
   if (slot_ >= 0) return true;
   constexpr int kTries = 100;  // the file may be removed between opening and entering it
   for (int i = 0; i < kTries; ++i) {
-    Close();  // who only looked has it open without the lock
+    Close();  // a process that only read has opened it without the lock
     if (!Open(true, error)) return false;
     struct stat state;
     if (fstat(file_, &state) == 0 && state.st_nlink == 0) continue;

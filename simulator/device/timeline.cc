@@ -12,8 +12,8 @@ namespace {
 constexpr uint64_t kStartMinNs = 1000;
 constexpr uint64_t kStartSpreadNs = 4000;
 constexpr uint64_t kAskNs = 2000;
-// With clock=model, a program that has asked this many times in a row pauses between questions,
-// twice as long each time, up to about a millisecond.
+// With clock=model, once a program has asked this many times in a row whether work has ended, each
+// further query advances the clock twice as far as the one before, up to about a millisecond.
 constexpr uint64_t kAsksAtOnce = 16;
 constexpr uint64_t kMaxDoublings = 9;
 // A shorter pause between two calls is attributed to the program's own work or to other load of the

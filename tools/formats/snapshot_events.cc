@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-// Values of Event::call: 0 is unknown, then come the actions, then these.
+// Values of Event::call. 0 means an unknown action; the actions of a snapshot begin at 1, and the
+// other values follow them.
 constexpr uint16_t kFirstAction = 1;
 constexpr uint16_t kWindowStart = kFirstAction + kTraceActions;
 constexpr uint16_t kAnnotationStart = kWindowStart + 1;

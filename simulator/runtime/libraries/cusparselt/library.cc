@@ -1,5 +1,5 @@
-// cuSPARSELt: nothing of it is simulated but the texts of its statuses, so that PyTorch can say
-// what was refused.
+// Implements the texts of cuSPARSELt's statuses, so that PyTorch can report what was refused.
+// Nothing else of cuSPARSELt is simulated.
 #include "simulator/runtime/libraries/common/refusal.h"
 
 namespace vramstow::simulator {
