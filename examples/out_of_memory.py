@@ -1,4 +1,4 @@
-"""Fill the GPU until it is out of memory, give memory back, and go on.
+"""Fill the GPU until it is out of memory, free memory, and continue.
 
 python out_of_memory.py --steps 3
 """
@@ -9,7 +9,7 @@ import torch
 
 
 def fill(block_bytes: int) -> list[torch.Tensor]:
-    """Allocates blocks until there is no room left; gives back what it got."""
+    """Allocates blocks until the memory is full, and returns them."""
     blocks = []
     while True:
         try:

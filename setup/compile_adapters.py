@@ -1,13 +1,13 @@
-"""Compiles for releases of PyTorch what the wheel has for each of them, several at a time.
+"""Compiles the adapters of the wheel for several releases of PyTorch, several at a time.
 
     python3 setup/compile_adapters.py PROGRAM HEADERS COMPILED TO RELEASE…
 
-PROGRAM is vramstow as the wheel has it; HEADERS has a folder with PyTorch's headers for each
-release (setup/wheel makes them). What is compiled stays in the folder COMPILED, so that a second
-run compiles what changed; all that these releases have is copied into the folder TO. CXX is the
-compiler. One line on standard error shows how far it is.
+PROGRAM is the program vramstow of the wheel; HEADERS has a folder with PyTorch's headers for each
+release (setup/wheel makes them). The compiled libraries remain in the folder COMPILED, so that a
+second run compiles only what changed; all libraries for these releases are copied into the folder
+TO. CXX is the compiler. One line on standard error shows the progress.
 
-Exit status: 0 if all are there; 1 if some could not be compiled, and standard error says why.
+Exit status: 0 if all were compiled; 1 if some could not be compiled, and standard error says why.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ NONE_FOR_RELEASE = 3  # an exit status: not every release can have each of them
 
 
 def compile_one(program: Path, headers: Path, compiled: Path, kind: str) -> tuple[Path | None, str]:
-    """The library, or None with the reason; the reason is empty where the release has none."""
+    """Returns the library, or None with the reason; the reason is empty if the release needs no
+    such library."""
     command = [program, "adapter", "build", "--quiet", *([kind] if kind else [])]
     done = subprocess.run(
         [*command, "--torch", headers, "--ship", compiled],

@@ -1,13 +1,14 @@
-"""Runs a build and shows how far it is.
+"""Runs a build and shows its progress.
 
     python3 setup/show_build.py BUILD LOG -- ninja -C BUILD [TARGET …]
 
-The command's output goes to the file LOG. Said is first, on standard error, about how long it
-takes; then one line shows a bar, how much is left, and which room is compiled: on a terminal it is
-written over and over, elsewhere anew every 30 seconds. A build that has nothing to do says nothing.
+The command's output goes to the file LOG. First a line on standard error says about how long the
+build takes. Then one line shows a bar, the time that is left, and the room that is compiled: on a
+terminal the line is overwritten, elsewhere it is printed again every 30 seconds. A build without
+steps prints nothing.
 
-How long it takes follows from what is to do: ninja says which steps those are, and a step weighs as
-much as the lines that it compiles, with some more for the headers that it reads.
+The estimate follows from the steps of ninja: the weight of a step is the number of lines that it
+compiles, plus some for the headers that it reads.
 
 Exit status: the command's own.
 """
@@ -42,7 +43,7 @@ def lines_in(path: Path) -> int:
 
 
 def weight(step: str, build: Path) -> int:
-    """The lines of a step, as ninja describes it."""
+    """Returns the number of lines of a step, from ninja's description."""
     found = COMPILED.search(step)
     if found is None:
         return OTHER_STEP
@@ -55,7 +56,7 @@ def weight(step: str, build: Path) -> int:
 
 
 def planned(build: Path, targets: list[str]) -> list[str]:
-    """The steps that ninja would take, as it describes them."""
+    """Returns ninja's descriptions of the steps that it would execute."""
     # First let ninja notice added and removed files. A dry run would only say that it looks for
     # them, unless it reads another build file.
     subprocess.run(["ninja", "-C", str(build), "build.ninja"], capture_output=True, check=False)
@@ -78,7 +79,7 @@ def duration(seconds: float) -> str:
 
 
 class Work:
-    """The steps that a build has done, and those that it has still to do."""
+    """The steps that a build has finished, and those that remain."""
 
     def __init__(self, build: Path, steps: list[str]) -> None:
         self._weights = {step: weight(step, build) for step in steps}
@@ -87,7 +88,7 @@ class Work:
         self._begin = time.monotonic()
 
     def expected(self, cores: int) -> float:
-        """Seconds, on cores that do nothing else."""
+        """Returns the expected seconds on otherwise idle cores."""
         return self._whole / LINES_PER_SECOND / cores
 
     def add(self, step: str) -> None:
@@ -106,7 +107,7 @@ class Work:
 
 
 class Line:
-    """The one line, on a terminal or not."""
+    """The line that shows the progress, on a terminal or elsewhere."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()

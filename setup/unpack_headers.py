@@ -1,4 +1,7 @@
-"""Takes out of a wheel of PyTorch what adapters are compiled with: WHEEL, and a folder for it."""
+"""Unpacks the headers that adapters are compiled with from a wheel of PyTorch.
+
+The arguments are the WHEEL, and the folder to unpack into.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs techniques under vramstow, and writes docs/techniques.md from what it counted."""
+"""Runs techniques under vramstow, and writes docs/techniques.md from the results."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def facts_path(output: Path | None) -> Path:
 
 
 def write(techniques: list[Technique], facts: Facts, output: Path | None) -> None:
-    """Writes the facts, and the page where it would show every technique.
+    """Writes the facts, and the page if it would show every technique.
 
     Facts of scripts that no longer exist are removed.
     """
@@ -103,7 +103,7 @@ def write(techniques: list[Technique], facts: Facts, output: Path | None) -> Non
 
 
 def load(output: Path | None) -> Facts | None:
-    """Returns the facts of earlier runs; None if there are none."""
+    """Returns the facts of earlier runs, or None if there are none."""
     path = facts_path(output)
     return json.loads(path.read_text()) if path.exists() else None
 

@@ -1,8 +1,8 @@
-"""One variant of a technique under `vramstow run`, and the facts that its JSON outputs give.
+"""Runs one variant of a technique under `vramstow run`, and reads the facts from its JSON outputs.
 
-Each variant runs twice: as PyTorch comes (reserved memory, calls of the driver, memory of the
-host), and with the pool and call stacks (tensors one by one, and what they are for). A technique
-that asks for certain flags runs once, with those.
+Each variant runs twice: with PyTorch's own allocator (for reserved memory, driver calls and host
+memory), and with the pool and call stacks (for single tensors and their purposes). A technique with
+flags of its own runs once, with those flags.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Facts = dict[str, Any]
 
 
 class FailedError(Exception):
-    """A run failed; the text is one sentence that says how."""
+    """Raised if a run failed; the text is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Run:
     folder: Path
 
     def analyses(self) -> list[Facts]:
-        """The analysis of each process's trace, in order of rank."""
+        """Returns the analysis of each process's trace, in order of rank."""
         traces = sorted(self.folder.glob("*.stow"))
         if not traces:
             raise FailedError("it left no trace.")
@@ -49,7 +49,7 @@ class Run:
         return found["ranks"] or [found]
 
     def counted(self) -> list[Facts]:
-        """The script's own results: a line of JSON from each rank."""
+        """Returns the script's own results: a line of JSON from each rank."""
         lines = [line for line in self.out.splitlines() if line.startswith('{"technique"')]
         try:
             return [json.loads(line) for line in lines]
@@ -67,7 +67,8 @@ def _analyze(*inputs: Path) -> Facts:
 
 
 def command(technique: Technique, variant: str) -> list[str]:
-    """The command that starts the script, as the page shows it: from the top of the repository."""
+    """Returns the command that starts the script, as on the page: relative to the top of the
+    repository."""
     python = ["python"]
     if technique.ranks > 1:
         python = ["torchrun", "--standalone", f"--nproc-per-node={technique.ranks}"]
@@ -75,7 +76,8 @@ def command(technique: Technique, variant: str) -> list[str]:
 
 
 def card(technique: Technique, simulate: str) -> str:
-    """Options for the simulated card; the technique's own come last and win. Empty: a real card."""
+    """Returns options for the simulated GPU, or nothing for a real GPU. The technique's own options
+    come last, so they override the others."""
     return ",".join(filter(None, (simulate, technique.card))) if simulate else ""
 
 
@@ -138,7 +140,8 @@ def _run_well(
 
 
 def _device_used(analysis: Facts) -> int | None:
-    """The most that was taken from the card, with the context; None if the run never looked."""
+    """Returns the peak of the device memory in use, including the context; None if the run did not
+    measure it."""
     used = []
     for device in analysis["devices"]:
         seen = [device["lowest_free_bytes"]]
@@ -168,7 +171,7 @@ def _as_it_comes(run: Run) -> Facts:
 
 
 def _sites(by_site: list[Facts]) -> dict[str, dict[str, int]]:
-    """Bytes at the peak by operator and line, for those that hold at least a MiB."""
+    """Returns the bytes at the peak by operator and source line, for those with at least a MiB."""
     sites: dict[str, dict[str, int]] = {}
     for one in by_site:
         if one["bytes_at_peak"] >= 1 << 20:
@@ -204,7 +207,7 @@ def _with_pool(run: Run) -> Facts:
 def collect(
     technique: Technique, variant: str, simulate: str, traces: Path, quick: bool = False
 ) -> Facts:
-    """Runs a variant and returns its facts; `quick`: only with the pool. Raises FailedError."""
+    """Runs a variant and returns its facts; if `quick`, only with the pool. Raises FailedError."""
     folder = traces / technique.name / variant
     own = technique.flags.get(variant)
     if own is not None:
@@ -231,7 +234,7 @@ def _report(out_of_memory: Facts) -> Facts:
 
 
 def _snapshot(folder: Path) -> Facts:
-    """The facts of the memory snapshot that the script wrote beside its trace."""
+    """Returns the facts of the memory snapshot that the script wrote beside its trace."""
     snapshots = sorted(folder.glob("*.pickle"))
     if not snapshots:
         return {}

@@ -67,7 +67,7 @@ def _row(technique: Technique, facts: Facts | None) -> str:
 
 
 def _difference(before: Facts, after: Facts) -> str:
-    """The category of the peak that changed most."""
+    """Returns the category whose share of the peak changed most."""
     names = sorted({*before.get("categories", {}), *after.get("categories", {})})
     changes = [
         (name, before["categories"].get(name, 0), after["categories"].get(name, 0))
@@ -85,9 +85,10 @@ Place = tuple[str, str]  # a line and an operator
 
 
 def _places(technique: Technique, facts: Facts) -> tuple[dict[Place, int], dict[str, int]]:
-    """Bytes at the peak by line and operator, and by operator alone.
+    """Returns the bytes at the peak by source line and operator, and by operator only.
 
-    The technique's own script counts as one line: its variants do the same on different ones.
+    The technique's own script counts as one line, because its variants do the same on different
+    lines.
     """
     own = f"{technique.name}.py"
     places: dict[Place, int] = {}
@@ -101,7 +102,8 @@ def _places(technique: Technique, facts: Facts) -> tuple[dict[Place, int], dict[
 
 
 def _site(technique: Technique, before: Facts, after: Facts) -> str:
-    """The line whose share of the peak fell most, and not because another one does the same."""
+    """Returns the line whose share of the peak fell most, unless another line took over its
+    allocations."""
     if before.get("allocated_bytes", 0) - after.get("allocated_bytes", 0) < 1 << 20:
         return ""
     old, old_operators = _places(technique, before)
@@ -124,7 +126,8 @@ def _quote(which: str, advice: Facts) -> str:
 
 
 def _advice(before: Facts, after: Facts) -> str:
-    """The advice on `before` that `after` took most from; else the advice on `after` only."""
+    """Returns the advice on `before` whose bytes fell most in `after`, or else the advice on
+    `after`."""
     old = {one["id"]: one for one in before.get("advice", []) if one["id"] not in _BESIDE}
     new = {one["id"]: one for one in after.get("advice", []) if one["id"] not in _BESIDE}
     gone = {key: one["bytes"] - new.get(key, {"bytes": 0})["bytes"] for key, one in old.items()}
@@ -142,7 +145,7 @@ def _advice(before: Facts, after: Facts) -> str:
 
 
 def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
-    """The analyzer's findings in words, from the facts of both variants."""
+    """Returns a sentence with the analyzer's findings, from the facts of both variants."""
     before, after = variants["before"], variants["after"]
     parts = [_advice(before, after)]
     if not before["died"] and before.get("categories") and after.get("categories"):
@@ -169,7 +172,7 @@ def _figures(technique: Technique, facts: Facts) -> list[str]:
 
 
 def _ranks(technique: Technique, variants: dict[str, Facts]) -> str:
-    """A table of the ranks of each variant, with one trace for each rank."""
+    """Returns a table of the ranks of each variant, with one trace for each rank."""
     told = []
     for name in technique.variants:
         peaks = enumerate(variants[name].get("ranks_allocated_bytes", []))
@@ -206,7 +209,7 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
 
 
 def _row_lines(line: str) -> list[str]:
-    """A row of a table; its last cell goes on in the rows below, or a longer one before it."""
+    """Returns a row of a table as lines; a long last cell continues in the lines below."""
     if len(line) <= _COLUMNS:
         return [line]
     cells = line[2:-2].split(" | ")
@@ -222,14 +225,14 @@ def _row_lines(line: str) -> list[str]:
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    """The text in lines, with its code in one piece."""
+    """Returns the text in lines; code in backquotes is not broken."""
     glued = re.sub("`[^`]*`", lambda code: code.group().replace(" ", "\0"), text)
     lines = textwrap.wrap(glued, columns, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\0", " ") for line in lines]
 
 
 def _narrow(line: str) -> list[str]:
-    """The line as lines that are narrow enough."""
+    """Returns the line as several lines that are narrow enough."""
     if line.startswith("| "):
         return _row_lines(line)
     if not line.startswith("    "):

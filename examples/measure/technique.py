@@ -1,9 +1,10 @@
-"""A technique: a script of examples/techniques, and the fields of its docstring.
+"""Reads a technique: a script of examples/techniques, and the fields of its docstring.
 
-The first line is the title. Fields follow, `Word: text`, the text going on until the next field or
-an empty line: Group; Claim, what is published, in our words; Do, what a reader should do; Note, why
-it is so; Card, options of the simulated card; Ranks, processes, by torchrun; Run VARIANT, flags of
-vramstow run in place of --pool=off and --pool=on; Dies, the variants that run out of memory.
+The first line is the title. Fields follow as `Word: text`, where the text ends at the next field or
+at an empty line. Group is the section of the page. Claim is what others published, in our words. Do
+says what a reader should do, and Note why it is so. Card has options of the simulated GPU. Ranks is
+the number of processes, which torchrun starts. Run VARIANT has flags of `vramstow run` that replace
+--pool=off and --pool=on. Dies lists the variants that run out of memory.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ _FIELDS = {"Group", "Claim", "Do", "Note", "Card", "Ranks", "Dies"}
 
 
 class BadTechniqueError(Exception):
-    """The docstring of a script lacks a field; the text is one sentence that says which."""
+    """Raised if the docstring of a script lacks a field; the text is one sentence that names the
+    field."""
 
 
 @dataclass(frozen=True)
 class Technique:
-    """`name` is the script's; each text is one line, or empty where the docstring has none."""
+    """`name` is the script's name; each text is one line, or empty if the docstring has no such
+    field."""
 
     name: str
     title: str
@@ -79,7 +82,7 @@ def _fields(name: str, text: str) -> tuple[str, dict[str, str]]:
 
 
 def _variants(name: str, tree: ast.Module) -> tuple[str, ...]:
-    """The keyword arguments of the script's call of main()."""
+    """Returns the keyword arguments of the script's call of main()."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -118,6 +121,6 @@ def read(script: Path) -> Technique:
 
 
 def every() -> list[Technique]:
-    """All techniques: by group, then by name. Raises BadTechniqueError."""
+    """Returns all techniques, sorted by group and then by name. Raises BadTechniqueError."""
     scripts = (path for path in SCRIPTS.glob("*.py") if path.stem not in SHARED)
     return sorted(map(read, scripts), key=lambda found: (GROUPS.index(found.group), found.name))
