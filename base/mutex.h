@@ -1,6 +1,6 @@
 // The locks of all parts of vramstow, with annotations for clang's thread-safety analysis.
 //
-// Idea: std::mutex has no annotations in libstdc++. docs/architecture.md says what each lock guards
+// Idea: std::mutex has no annotations in libstdc++. docs/contracts.md says what each lock guards
 // and in which order locks are taken.
 // - Mutex: a thread that finds it locked sleeps until it is free.
 // - FastMutex: one word, for the fast path. Locking takes one atomic exchange and unlocking one

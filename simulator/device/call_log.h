@@ -1,7 +1,7 @@
 // Writes the call log: one CSV line for each call that allocates or frees memory, before the call
 // returns.
 //
-// Idea: an independent record of what was requested and answered. docs/architecture.md describes
+// Idea: an independent record of what was requested and answered. docs/contracts.md describes
 // the columns: sequence,time_ns,device,call,address,bytes,result. Each line is one write() to a
 // file opened for appending, so a killed process leaves whole lines.
 //

@@ -1,4 +1,4 @@
-"""Every lock says in the code what it guards, and stands in docs/architecture.md with its order."""
+"""Every lock says in the code what it guards, and stands in docs/contracts.md with its order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REASONS: dict[str, str] = {
 }
 # Locks that are not annotated yet. This list only shrinks.
 NOT_ANNOTATED: set[str] = set()
-# Locks that are missing in docs/architecture.md. This list only shrinks.
+# Locks that are missing in docs/contracts.md. This list only shrinks.
 NOT_ON_THE_PAGE: set[str] = set()
 
 
@@ -80,11 +80,11 @@ def test_every_lock_is_named_by_what_it_guards() -> None:
 
 
 def test_every_lock_stands_on_the_page_with_its_order() -> None:
-    page = (tree.ROOT / "docs/architecture.md").read_text()
+    page = (tree.ROOT / "docs/contracts.md").read_text()
     part = page[page.index("## Locks and their order") :]
     words = set(re.findall(r"`([^`]+)`", part))
     missing = {lock.name for lock in all_locks() if not lock.spellings() & words}
-    assert not missing - NOT_ON_THE_PAGE, f"docs/architecture.md lacks {missing - NOT_ON_THE_PAGE}"
+    assert not missing - NOT_ON_THE_PAGE, f"docs/contracts.md lacks {missing - NOT_ON_THE_PAGE}"
     done = NOT_ON_THE_PAGE - missing
     assert not done, f"take these off the list in {__file__}: {done}"
 

@@ -19,7 +19,7 @@ namespace vramstow {
 struct EventList {
   std::vector<Event> events;                  // sequence from 1, times never decrease
   std::vector<std::string> calls{"unknown"};  // by Event::call: the format's word for the action
-  std::map<std::string, std::string> facts;   // named as in docs/architecture.md
+  std::map<std::string, std::string> facts;   // named as in docs/contracts.md
   std::vector<std::string> texts;             // texts of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
   // Bytes reserved on the event's device after the event, by Event::sequence, if the file has them.

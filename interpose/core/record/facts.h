@@ -1,5 +1,5 @@
 // Writes the facts about the process, the settings, the driver and the devices into a trace.
-// docs/architecture.md lists them.
+// docs/contracts.md lists them.
 //
 // Ownership: the recorder copies. Threads: called by the thread that made the trace. Errors: facts
 // that cannot be found are omitted. No heap; the driver is only asked what is legal directly after

@@ -43,7 +43,7 @@ class EventSource {
   virtual std::string_view CallName(uint16_t call) const = 0;
   virtual std::string_view LibraryPath(uint16_t library) const = 0;
 
-  // Returns facts about the traced process, by the keys of docs/architecture.md ("process.pid",
+  // Returns facts about the traced process, by the keys of docs/contracts.md ("process.pid",
   // "device.0.name", …).
   virtual const std::map<std::string, std::string>& facts() const = 0;
 

@@ -1,4 +1,4 @@
-// Finds the purpose of memory. If the program states it by marks (docs/architecture.md), the mark
+// Finds the purpose of memory. If the program states it by marks (docs/contracts.md), the mark
 // decides. Otherwise it follows from where a block was allocated, where it was freed, and whether
 // it outlived the phase that made it. Each category is reported with its evidence.
 #include <algorithm>

@@ -3,7 +3,7 @@
 //
 // Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
 // bytes; nanoseconds since the trace began. docs/analyze.md explains every number, in the words of
-// docs/architecture.md ("Numbers").
+// docs/contracts.md ("Numbers").
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACTS_H_
 
