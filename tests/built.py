@@ -1,6 +1,6 @@
-"""The build that is tested: where it lies, and how a test runs its programs.
+"""Finds the build that is tested, and runs its programs.
 
-pyproject.toml puts this folder on the path of each Python test.
+pyproject.toml adds this folder to the path of each Python test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ran = subprocess.CompletedProcess[str]
 
 
 def run_program(*command: object, check: bool = False, **options: object) -> Ran:
-    """Runs a command and returns its exit status, its output and its complaints as text.
+    """Runs a command and returns its exit status, standard output and standard error as text.
 
     `options` are those of subprocess.run. With `check`, another exit status than 0 fails the test.
     """
@@ -39,7 +39,7 @@ def run_vramstow(*arguments: object, check: bool = False, **options: object) -> 
 
 
 def facts_of(*traces: object, **options: object) -> dict[str, Any]:
-    """Returns what `vramstow analyze --json` says of the traces."""
+    """Returns the result of `vramstow analyze --json` for the traces."""
     return json.loads(run_vramstow("analyze", "--json", *traces, check=True, **options).stdout)
 
 

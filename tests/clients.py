@@ -1,12 +1,12 @@
-"""Runs jobs of programs that others wrote, and writes down what differed: docs/clients.md.
+"""Runs jobs of other projects' programs, and writes the differences to docs/clients.md.
 
     python tests/clients.py BUILD all|vllm,torchvision,…
 
 tests/frameworks/clients/NAME_job.py is the job of the client NAME, setup/clients/NAME.txt its
-packages, pinned. One after the other gets an environment, has tests/frameworks/clients_test.py run
-its job in it, and is removed; jobs of one client, which have one list of packages, are run in one
-environment. One that brings a PyTorch of its own, or uses none, says so in its list; the others
-share the one of .venv.
+packages, pinned. For one client after another an environment is made,
+tests/frameworks/clients_test.py runs the job in it, and the environment is removed. Jobs of one
+client, which share one list of packages, run in one environment. A client with its own PyTorch, or
+without PyTorch, says so in its list; the others share the PyTorch of .venv.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HEADINGS = ("client", "version", "PyTorch", *MODES, "date")
 
 @dataclass(frozen=True)
 class Client:
-    """`packages`: the name of the list that has its packages, which several jobs may share."""
+    """`packages` is the name of the list that has its packages; several jobs may share it."""
 
     name: str
     version: str
@@ -58,7 +58,7 @@ def say(text: str) -> None:
 
 
 def packages_of(file: Path) -> Path:
-    """The list that it names: a second job of a client has the same packages."""
+    """Returns the list that the job names: a second job of a client has the same packages."""
     named = re.search(r"^-r (\S+)$", file.read_text(), re.MULTILINE)
     return file.parent / named[1] if named else file
 
@@ -68,7 +68,7 @@ def lines_of(file: Path) -> list[str]:
 
 
 def read_client(file: Path) -> Client:
-    """The first pinned package is the client itself."""
+    """Reads a list of packages, of which the first one is the client itself."""
     lines = lines_of(file)
     pins = [pin for line in lines if (pin := re.match(r"([^#\s][^=\s]*)==(\S+)", line))]
     if not pins:
@@ -82,7 +82,7 @@ def known_clients() -> list[Client]:
 
 
 def choose(known: list[Client], wanted: str) -> list[Client]:
-    """SystemExit: one is not known."""
+    """Returns the clients with these names. Raises SystemExit if one is unknown."""
     if wanted == "all":
         return known
     by_name = {client.name: client for client in known}
@@ -94,7 +94,7 @@ def choose(known: list[Client], wanted: str) -> list[Client]:
 
 
 class Environment(OwnEnvironment):
-    """A client's packages in a folder of their own."""
+    """A folder with a client's packages."""
 
     def __init__(self, client: Client, cache: Path, *, keep: bool) -> None:
         self._client = client
@@ -106,7 +106,7 @@ class Environment(OwnEnvironment):
         return self._folder / "report.xml"
 
     def make(self) -> None:
-        """OSError: no space, or pip failed."""
+        """Makes the environment. Raises OSError if the disk is full or pip failed."""
         if self._keep and self._is_made.exists():
             return
         self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -127,8 +127,9 @@ class Environment(OwnEnvironment):
         self._is_made.touch()
 
     def _share_packages(self) -> None:
-        """A line of a .pth file puts the packages of .venv behind the environment's own: an
-        environment made of another has the packages of that one's Python, not of its folder."""
+        """Adds the packages of .venv after the environment's own, by a line of a .pth file: an
+        environment made from another one gets the packages of that one's Python, not of its folder.
+        """
         (shared,) = (SHARED / "lib").glob("python*/site-packages")
         (own,) = (self._folder / "lib").glob("python*/site-packages")
         (own / "shared.pth").write_text(f"{shared.resolve()}\n")
@@ -168,7 +169,7 @@ class Page(MadeTable):
 
 
 def try_client(client: Client, environment: Environment, arguments: argparse.Namespace) -> bool:
-    """True: all modes passed. OSError: its tests did not run."""
+    """Returns True if all modes passed. Raises OSError if its tests did not run."""
     say(f"{client.name} {client.version}: running")
     release = torch_release_of(environment.python) if client.uses_torch else "none"
     run_tests(client, environment, arguments)
@@ -183,7 +184,7 @@ def try_client(client: Client, environment: Environment, arguments: argparse.Nam
 
 
 def go_through(clients: list[Client], arguments: argparse.Namespace) -> list[str]:
-    """In one environment; which of them did not pass."""
+    """Tries the clients in one environment; returns those that did not pass."""
     passed = set()
     environment = Environment(clients[0], arguments.environments, keep=arguments.keep)
     try:

@@ -1,10 +1,10 @@
-"""How much of the pool, the tracer and the readers the C++ tests reach, by gcov.
+"""Reports how much of the pool, the tracer and the readers the C++ tests reach, by gcov.
 
     python tests/coverage.py [--json] [BUILD]     BUILD: of the preset "coverage", build-coverage
 
-Builds nothing. `tests/run --coverage` configures, builds, runs the tests and ends with this report.
-Code in headers is counted where any of the compiled files reached it. Crashes and kills on
-purpose leave no counts, so what only a killed child does is reported as not reached.
+It builds nothing. `tests/run --coverage` configures, builds, runs the tests and ends with this
+report. Code in headers is counted if any of the compiled files reached it. Processes that crash or
+are killed on purpose leave no counts, so code that only they run is reported as not reached.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTS = {
 
 @dataclass
 class File:
-    """The number of times that each line and branch was reached, over all objects that have it."""
+    """The number of times that each line and branch was reached, over all objects that contain it."""
 
     lines: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     branches: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))

@@ -1,4 +1,5 @@
-"""A census at an out-of-memory: who holds the memory is told, and the program notices nothing."""
+"""A census after an out-of-memory error reports who holds the memory, and does not affect the
+program."""
 
 from __future__ import annotations
 
@@ -278,7 +279,7 @@ def test_by_default_what_is_compiled_is_used(rehearse: Rehearse, python: str) ->
 def test_by_default_the_first_run_names_who_holds_the_memory(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
-    """Nothing is compiled before it."""
+    """Compiles nothing before the first run."""
     env = {"VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters"), "VRAMSTOW_CENSUS": "auto"}
     first = rehearse(python, OWN / "holders.py", card=CARD, env=env)
     assert HOLDERS.items() <= holders_of(first).items()
@@ -286,7 +287,7 @@ def test_by_default_the_first_run_names_who_holds_the_memory(
 
 
 def test_of_a_release_that_it_does_not_know_nothing_is_compiled_or_said(tmp_path: Path) -> None:
-    """A PyTorch that says so of itself; everything else is as in the real one."""
+    """Uses a copy of the real PyTorch that reports another release."""
     other = tmp_path / "torch"
     (other / "lib").mkdir(parents=True)
     (other / "lib/libc10_cuda.so").touch()
@@ -312,7 +313,7 @@ def found_by_compiler(name: str) -> str:
 def test_the_address_sanitizer_has_nothing_to_say(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
-    """Census and collection compiled with it. The rest of the process is not."""
+    """Compiles census and collection with the sanitizer, but not the rest of the process."""
     compiler = tmp_path / "compiler"
     compiler.write_text('#!/bin/sh\nexec g++ -fsanitize=address "$@"\n')
     compiler.chmod(0o755)

@@ -1,6 +1,5 @@
 """Memory that only garbage holds is collected before an out-of-memory error, and nothing else
-changes.
-"""
+changes."""
 
 from __future__ import annotations
 
@@ -27,12 +26,12 @@ ROUNDS = "60"  # of 32 MiB each
 
 
 def often(*values: object) -> list[object]:
-    """In every run of the tests."""
+    """Returns values that are tested in every run of the tests."""
     return list(values)
 
 
 def seldom(*values: object) -> list[object]:
-    """Only in the long one."""
+    """Returns values that are tested only in the long run."""
     return [
         pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long)
         for value in values

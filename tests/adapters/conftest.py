@@ -1,4 +1,4 @@
-"""The adapters' tests share this: rehearsals as the jobs' tests have them, at a chosen level."""
+"""Fixtures of the adapters' tests: simulated runs as in the jobs' tests, at a chosen level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ python = _jobs.python
 
 @pytest.fixture(scope="session")
 def adapter_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Where compiled adapters lie, one of each kind for all tests."""
+    """Returns the folder of compiled adapters, one of each kind for all tests."""
     return os.environ.get("VRAMSTOW_ADAPTER_DIR") or str(tmp_path_factory.mktemp("adapters"))
 
 

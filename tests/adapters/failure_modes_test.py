@@ -1,4 +1,5 @@
-"""People do this and wonder: the job ends as it would, and the report says what it was."""
+"""Common mistakes with memory: the job ends as it would without vramstow, and the report explains
+it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def failure_mode(
     python: str,
     tensors: dict[str, str],  # noqa: F811
 ) -> Job:
-    """Runs one of them at tensor level; gives its analysis, with the report under "text"."""
+    """Runs one of the mistakes at tensor level; returns its analysis, with the report as "text"."""
 
     def run(name: str, said: str, status: int = 0, card: str = "h200") -> dict[str, Any]:
         job = rehearse(python, OWN / "failure_modes.py", name, env=tensors | SITES, card=card)

@@ -1,4 +1,4 @@
-"""Requests that PyTorch is refused and does without are no failures of the program."""
+"""A failed request that PyTorch itself handles is not reported as a failure of the program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CARD = "h200,memory=420MiB,values=off"
 
 
 def censuses(job: Rehearsal) -> int:
-    """How many refused requests have marks behind them, before the next request or free."""
+    """Returns how many failed requests have marks after them, before the next request or free."""
     (trace,) = job.traces
     count = 0
     is_refused = False

@@ -1,4 +1,4 @@
-"""What a program moves to the host takes this machine's memory only where it is computed."""
+"""Memory that a program moves to the host uses this machine's memory only if it is computed."""
 
 from __future__ import annotations
 

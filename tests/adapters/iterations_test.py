@@ -1,6 +1,5 @@
-"""Iterations are an optimizer's steps, with CUDA graphs too: warm-up and capture are none, and
-neither are steps that only make an optimizer's state.
-"""
+"""Iterations are an optimizer's steps, with CUDA graphs too: neither warm-up nor capture count, nor
+do steps that only create an optimizer's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Programs on LibTorch, with no Python in the process: their tensors are served, too."""
+"""The tensors of programs on LibTorch, without Python in the process, are served from the pool,
+too."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Rehearse = Callable[..., Rehearsal]
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, built against the wheel's LibTorch."""
+    """Builds the example against the wheel's LibTorch."""
     folder = tmp_path_factory.mktemp("libtorch")
     where = Path(torch.__file__).resolve().parent
     for command in (
@@ -98,7 +99,7 @@ def test_without_a_compiler_it_runs_at_segment_level(
 
 
 def preloaded_by_hand(train: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """One step of the program under the libraries, without vramstow run."""
+    """Runs one step of the program with the libraries preloaded, without `vramstow run`."""
     lib = VRAMSTOW.parent.parent / "lib"
     simulator = lib / "vramstow/simulator"
     preload = [lib / "libvramstow.so", *sorted(simulator.glob("libcu*.so.13"))]
@@ -133,7 +134,8 @@ def test_without_a_ready_adapter_it_is_told_how_to_get_one_and_nothing_is_compil
 def test_a_program_that_a_script_starts_gets_the_adapter_that_was_built_before(
     rehearse: Rehearse, train: Path, tmp_path: Path
 ) -> None:
-    """The script is linked to no PyTorch, so nothing says which one its child will use."""
+    """The script is not linked to PyTorch, so vramstow cannot know which PyTorch its child will
+    use."""
     settings = {"VRAMSTOW_POOL": "on", "VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters")}
     script = ("sh", "-c", '"$0" 1', train)
     before = rehearse(*script, env=settings)
@@ -157,7 +159,7 @@ def test_a_program_that_a_script_starts_gets_the_adapter_that_was_built_before(
 def test_at_segment_level_no_allocator_is_built(
     rehearse: Rehearse, train: Path, tmp_path: Path
 ) -> None:
-    """The level says what is seen of memory. What a rehearsal computes does not depend on it."""
+    """The level affects only what vramstow records, not what a simulated run computes."""
     settings = {"VRAMSTOW_POOL": "on", "VRAMSTOW_LEVEL": "segments"}
     folder = tmp_path / "adapters"
     folder.mkdir()

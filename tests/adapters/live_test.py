@@ -1,4 +1,4 @@
-"""Live figures by default: what PyTorch's own allocator holds, without a pool."""
+"""By default the live values are those of PyTorch's own allocator, without a pool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rehearse = Callable[..., Rehearsal]
 
 @pytest.fixture(scope="session")
 def by_default(adapter_folder: str) -> dict[str, str]:
-    """As `vramstow run -- python`, with one compiled observer for all tests."""
+    """Returns the settings of `vramstow run -- python`, with one compiled observer for all tests."""
     return {
         "VRAMSTOW_POOL": "off",
         "VRAMSTOW_LEVEL": "tensors",

@@ -1,6 +1,5 @@
-"""All that the observer has seen is in the trace, also where the process is killed, forks, runs in
-many
-threads, or has no room on its disk; and the job goes on as without it."""
+"""The trace has everything that the observer recorded, also if the process is killed, forks, runs
+in many threads, or its disk is full; and the job continues as without the observer."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def observed(adapter_folder: str) -> dict[str, str]:
 
 
 def tensors_of(trace: Path) -> dict[str, Counter[int]]:
-    """The sizes of the tensors, of each kind of event."""
+    """Returns the sizes of the tensors for each kind of event."""
     sizes: dict[str, Counter[int]] = {
         "allocate": Counter(),
         "free": Counter(),
@@ -123,7 +122,7 @@ def test_a_forked_child_is_told_by_pytorch_and_the_parents_trace_goes_on(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own with room for a few chunks of a trace."""
+    """Mounts a separate file system that is large enough for a few chunks of a trace."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "vramstow-test", disk]
@@ -136,7 +135,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_python_whose_lines_cannot_be_read_is_told(
     rehearse: Rehearse, python: str, observed: dict[str, str]
 ) -> None:
-    """The flag of a build without the global lock, which is left alone as Python 3.9 is."""
+    """Sets the flag of a build without the global lock, which vramstow does not read, as Python
+    3.9."""
     program = "import sys; sys.abiflags = 't'; import torch; torch.ones(1 << 20, device='cuda')"
     job = rehearse(python, "-c", program, env=observed)
     assert job.status == 0, job.err[-4000:]

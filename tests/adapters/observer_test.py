@@ -1,4 +1,4 @@
-"""PyTorch's own allocator, observed: it behaves as without us, and the trace has its tensors."""
+"""Observes PyTorch's own allocator: it behaves as without vramstow, and the trace has its tensors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 @pytest.fixture(scope="session")
 def observed(adapter_folder: str) -> dict[str, str]:
-    """The settings under which tensors are observed, with one compiled observer for all tests."""
+    """Returns settings under which tensors are observed, with one compiled observer for all tests."""
     return NATIVE | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_ADAPTER_DIR": adapter_folder}
 
 
 def levels_at_marks(trace: Path) -> list[list[int]]:
-    """The figures of the trace at each iteration's mark, in the order of every_step.py's
-    numbers.
-    """
+    """Returns the values of the trace at each iteration's mark, in the order of the numbers of
+    every_step.py."""
     live: dict[str, tuple[int, int]] = {}
     pending: dict[str, tuple[int, int]] = {}
     reserved: dict[str, int] = {}
@@ -127,7 +126,7 @@ def test_a_job_makes_the_same_requests_with_and_without_the_observer(
 def test_a_callback_asks_neither_the_heap_nor_the_dynamic_linker(
     rehearse: Rehearse, python: str, tmp_path: Path, observed: dict[str, str]
 ) -> None:
-    """It runs under PyTorch's lock, for which their holders may wait."""
+    """The callback runs under PyTorch's lock, and the owners of those locks may wait for that one."""
     library = tmp_path / "asks_nobody.so"
     source = OWN / "asks_nobody.cc"
     subprocess.run(["c++", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
@@ -247,7 +246,7 @@ def build_observer(torch: Path, folder: Path, *more: str) -> subprocess.Complete
 
 
 def make_release(packages: Path, release: str, real: Path | None = None) -> Path:
-    """The folder of a PyTorch that says it is of this release; its files are those of `real`."""
+    """Returns the folder of a PyTorch that reports this release; its files are those of `real`."""
     torch = packages / "torch"
     about = torch / "share/cmake/Torch"
     about.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Traces with stacks say which operator, backward function and module asked for a tensor."""
+"""Traces with stacks have the operator, backward function and module that asked for a tensor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ SITES = {"VRAMSTOW_STACKS": "sites"}
 
 
 def said_of_tensors(trace: Path) -> set[tuple[str, str, str]]:
-    """Operator, backward function and module of every tensor; an empty text where none was said."""
+    """Returns operator, backward function and module of every tensor; an empty text if one is
+    unknown."""
     file = trace.with_suffix(".pickle")
     subprocess.run([VRAMSTOW, "export", trace, "--to", "snapshot", "-o", file], check=True)
     snapshot = pickle.loads(file.read_bytes())

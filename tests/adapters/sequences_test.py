@@ -21,7 +21,8 @@ NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 @dataclass(frozen=True)
 class Job:
-    """`cards`: how many it wants. `since`: the first release that has what it uses."""
+    """`cards`: number of GPUs that the job needs. `since`: the first PyTorch release that can run
+    it."""
 
     script: Path
     arguments: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ Requests = list[tuple[str, int]]
 
 @pytest.fixture
 def release(python: str) -> tuple[int, int]:
-    """The release of the PyTorch that runs the jobs."""
+    """Returns the release of the PyTorch that runs the jobs."""
     ask = "from importlib.metadata import version; print(version('torch'))"
     told = run_program(python, "-c", ask, check=True).stdout
     major, minor, *_ = told.split(".")
@@ -67,7 +68,7 @@ def release(python: str) -> tuple[int, int]:
 
 @pytest.fixture(scope="session")
 def native_requests() -> dict[Path, dict[tuple[str, ...], Requests]]:
-    """The requests of each job to PyTorch's own allocator, once for all levels."""
+    """Caches the requests of each job to PyTorch's own allocator for all levels."""
     return defaultdict(dict)
 
 

@@ -1,7 +1,7 @@
-"""Adapters that a package of vramstow brings compiled need no compiler, and are taken if they fit.
+"""Compiled adapters in a package of vramstow need no compiler, and are used if they fit.
 
-They lie beside the adapters' sources, so the test makes an installation of links: the program is
-the same file under another name, because it asks the system where it lies.
+They are stored beside the adapters' sources, so the test makes an installation of links. The
+program is a hard link, because it finds its folder through the system.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_it_is_not_taken_for_other_headers(prefix: Path, shipped: Path, tmp_path
 
 @pytest.fixture(scope="module")
 def allocator(prefix: Path) -> Path:
-    """A shipped one, again for every copy of the release."""
+    """Returns a shipped adapter, compiled again for every copy of the release."""
     folder = prefix / "lib/vramstow/compiled-adapters"
     command = (prefix / "bin/vramstow", "adapter", "build", "--quiet", "--ship", folder)
     made = run_program(*command, "--torch", TORCH)
@@ -95,7 +95,7 @@ def allocator(prefix: Path) -> Path:
 
 
 def isolated(prefix: Path, folder: Path, *command: str | Path) -> Ran:
-    """A job on the pool, in which no start-up file of Python runs."""
+    """Runs a job on the pool without any start-up file of Python."""
     rehearsal = (
         prefix / "bin/vramstow",
         "run",
@@ -116,7 +116,7 @@ def isolated(prefix: Path, folder: Path, *command: str | Path) -> Ran:
 def test_python_without_start_up_files_is_served_by_it(
     prefix: Path, allocator: Path, tmp_path: Path
 ) -> None:
-    """The virtual environment tells of its PyTorch; nothing was compiled or asked for."""
+    """The virtual environment determines the PyTorch; nothing was compiled or requested before."""
     if TORCH.parents[3] != Path(sys.prefix).resolve():
         pytest.skip("PyTorch is not in this environment")
     assert allocator.exists()
@@ -128,7 +128,7 @@ def test_python_without_start_up_files_is_served_by_it(
 def test_what_was_asked_for_once_is_known_later(
     prefix: Path, allocator: Path, tmp_path: Path
 ) -> None:
-    """Where nobody can tell which PyTorch a command will import: as the message advises."""
+    """Follows the advice of the message if it is unknown which PyTorch a command will import."""
     hidden = ("env", sys.executable)
     job = isolated(prefix, tmp_path, *hidden)
     assert job.returncode == 0, job.stderr
@@ -147,7 +147,7 @@ def test_what_was_asked_for_once_is_known_later(
 
 
 def test_without_sources_nothing_is_shipped(tmp_path: Path) -> None:
-    """An empty library would be compiled of no source at all."""
+    """Without this check an empty library would be compiled."""
     (tmp_path / "bin").mkdir()
     shutil.copy(BUILD / "bin/vramstow", tmp_path / "bin/vramstow")
     made = build(tmp_path, "--ship", tmp_path, "--torch", TORCH, PATH=os.environ["PATH"])

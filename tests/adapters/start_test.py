@@ -1,4 +1,4 @@
-"""However Python is started, the adapter comes in: or it is said why not."""
+"""However Python is started, the adapter is loaded, or a message says why not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ ONE = "import torch; print(torch.ones(3, device='cuda').sum().item())"
 
 @pytest.fixture
 def built(tensors: dict[str, str]) -> dict[str, str]:  # noqa: F811
-    """As tensors, and the adapter is ready: where no start-up file runs, nothing compiles it."""
+    """Has the same settings as `tensors`, with a compiled adapter: without start-up files nothing
+    would compile it."""
     command = [VRAMSTOW, "adapter", "build", "--torch", Path(torch.__file__).resolve().parent]
     subprocess.run(command, check=True, capture_output=True, env=os.environ | tensors)
     return tensors
@@ -94,7 +95,7 @@ def test_in_a_folder_as_conda_lays_it_out(
     tensors: dict[str, str],  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """A prefix of its own with interpreter and library, and no pyvenv.cfg."""
+    """Makes a prefix with interpreter and library, but without pyvenv.cfg."""
     prefix = tmp_path / "conda"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "conda-meta").mkdir()

@@ -1,4 +1,4 @@
-"""PyTorch's tensors served by the pool: the same jobs, the same numbers, the same requests."""
+"""The pool serves PyTorch's tensors: the same jobs give the same numbers and the same requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 @pytest.fixture(scope="session")
 def tensors(adapter_folder: str) -> dict[str, str]:
-    """The settings of tensor level, with one compiled adapter for all tests."""
+    """Returns the settings of tensor level, with one compiled adapter for all tests."""
     return {
         "VRAMSTOW_POOL": "on",
         "VRAMSTOW_LEVEL": "tensors",
@@ -32,7 +32,8 @@ def tensors(adapter_folder: str) -> dict[str, str]:
 
 
 def assert_served(job: Rehearsal) -> None:
-    """It ran well, its tensors are in the trace, and the trace is what the driver saw."""
+    """Checks that the job succeeded, that its tensors are in the trace, and that the trace equals
+    the driver's call log."""
     assert job.status == 0, job.err[-4000:]
     assert "not its tensors" not in job.err, job.err[-2000:]
     assert "report this" not in job.err, job.err[-2000:]
@@ -141,7 +142,7 @@ def test_a_network_learns_the_same_as_on_the_cpu(
 
 
 def told_by_trace(job: Rehearsal) -> list[dict[str, int]]:
-    """The figures of the trace at each iteration's mark, in the words of memory_stats."""
+    """Returns the values of the trace at each iteration's mark, with the names of memory_stats."""
     (trace,) = job.traces
     live: dict[str, dict[str, tuple[int, int]]] = {"tensor": {}, "chunk": {}}
     steps = []
@@ -226,7 +227,7 @@ def test_tensors_are_shared_between_processes(
 def test_a_forked_child_may_drop_the_parents_tensors(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
-    """As workers that load data do, whose collector runs: PyTorch's own allocator lets them."""
+    """Workers that load data do so when their collector runs; PyTorch's own allocator permits it."""
     program = (
         "import os, torch\n"
         "kept = [torch.full((1 << 10,), 7.0, device='cuda') for _ in range(4)]\n"
@@ -285,7 +286,7 @@ def test_without_a_compiler_the_job_runs_at_segment_level(
 def test_a_program_may_ask_where_torch_is_before_it_imports_it(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
-    """As transformers does; and another finder that asks all others is no endless question."""
+    """transformers does so; another finder that asks all finders must not cause endless recursion."""
     program = (
         "import sys\n"
         "from importlib.util import find_spec\n"

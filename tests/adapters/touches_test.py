@@ -1,4 +1,5 @@
-"""A rehearsal touches what operators, collectives, kernels and graphs use, and nothing else."""
+"""A simulated run touches the memory that operators, collectives, kernels and graphs use, and no
+other."""
 
 from __future__ import annotations
 

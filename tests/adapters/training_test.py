@@ -1,4 +1,4 @@
-"""The ways people train: the same control flow and the same tensors with either allocator."""
+"""Ways to train have the same control flow and the same tensors with either allocator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Entries = list[list[object]]
 
 
 def requests(entries: Entries) -> Entries:
-    """The requests, in order; frees of one moment come in any order."""
+    """Returns the requests in order; frees at the same time may be in any order."""
     return [entry for entry in entries if entry[0] != "free_requested"]
 
 
@@ -31,7 +31,7 @@ def run_both(
     card: str = "h200",
     ranks: tuple[str, ...] = ("",),
 ) -> None:
-    """Runs the job with PyTorch's allocator and with ours, and compares."""
+    """Runs the job with PyTorch's allocator and with the pool, and compares them."""
     said = {}
     made: dict[str, list[Entries]] = {}
     # Compilers cache their results, so the two runs use separate caches.

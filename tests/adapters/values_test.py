@@ -1,4 +1,4 @@
-"""A rehearsal computes what the CPU computes, and it changes no allocation."""
+"""A simulated run computes what the CPU computes, without other allocations."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ print(gradients[1].count_nonzero().item(), (fresh + 1).sum().item(), spread.sum(
 
 
 def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
-    """Every call of a rehearsal about memory of the card, but for when it was made."""
+    """Returns every call of a simulated run about device memory, without its time."""
     (call_log,) = [path for path in job.call_logs if path.stat().st_size > 200]
     with call_log.open() as file:
         return [

@@ -1,4 +1,4 @@
-"""Weights are parameters in what is told of a job, however they came to the card."""
+"""Weights are reported as parameters of a job, however they were loaded to the GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rehearse = Callable[..., Rehearsal]
 
 @pytest.fixture
 def told(rehearse: Rehearse, python: str, adapter_folder: str) -> Callable[..., tuple[str, dict]]:
-    """Rehearses a program: the last line that it prints, and bytes by category."""
+    """Runs a program in the simulator; returns the last line that it prints, and bytes by category."""
 
     def run(program: str, *arguments: str, card: str = "1GiB") -> tuple[str, dict]:
         job = rehearse(

@@ -1,4 +1,4 @@
-"""The pool does not fragment: recorded and synthetic jobs, and what they reserved at the peak."""
+"""The pool does not fragment: checks the reserved peak of recorded and synthetic jobs."""
 
 from __future__ import annotations
 

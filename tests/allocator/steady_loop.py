@@ -1,4 +1,4 @@
-"""A training loop of one kind; says after each iteration how many calls the driver has had.
+"""Runs a training loop of one kind; prints after each iteration the number of driver calls.
 
 Usage: steady_loop.py KIND ITERATIONS, under `vramstow run --simulate=…,call-log=…`. The calls are
 the lines of the call log named by VRAMSTOW_TEST_CALL_LOG.

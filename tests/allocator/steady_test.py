@@ -1,4 +1,4 @@
-"""A training loop under PyTorch, live, asks the driver for nothing once it has settled."""
+"""A training loop under PyTorch makes no memory calls to the driver once its sizes are steady."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ pytest.importorskip("torch")
 
 
 def calls_in_iterations(kind: str, level: str, folder: Path) -> list[int]:
-    """Lines of the simulator's call log in each iteration: allocations, chunks and mappings."""
+    """Returns lines of the simulator's call log for each iteration: allocations, chunks and
+    mappings."""
     call_log = folder / "call-log.csv"
     result = run_program(
         *(BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on", f"--level={level}"),

@@ -1,4 +1,4 @@
-"""vramstow attach: looks into a process that was started without vramstow, and leaves."""
+"""`vramstow attach` looks into a process that was started without vramstow, and detaches again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
-    """What an attachment needs is compiled once, before anything is measured."""
+    """Compiles the libraries for an attachment once, before anything is measured."""
     ask = "import sys; print(sys.version_info >= (3, 9))"
     told = run_program(PYTHON, "-c", ask, check=True)
     if told.stdout.strip() != "True":
@@ -329,7 +329,7 @@ def test_a_process_in_a_container_is_refused_and_one_with_other_numbers_is_not(
 
 
 def state(pid: int) -> tuple[str, str]:
-    """The state of the process, and who debugs it."""
+    """Returns the state of the process, and the process that traces it."""
     told = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"^State:\s+(\S).*^TracerPid:\s+(\d+)", told, re.M | re.S)
     assert found is not None

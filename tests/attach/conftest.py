@@ -1,4 +1,4 @@
-"""Plain processes of PyTorch on a simulated card: without vramstow, as its users started them."""
+"""Plain PyTorch processes on a simulated GPU, started without vramstow as by any user."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @functools.cache
 def torch_folder() -> Path:
-    """Where the PyTorch of that Python lies; nothing of it is imported."""
+    """Returns the folder of that Python's PyTorch without importing it."""
     ask = "import importlib.util as u; print(u.find_spec('torch').origin)"
     found = run_program(PYTHON, "-c", ask, check=True)
     return Path(found.stdout.strip()).resolve().parent
 
 
 def plain_environment(card: str = "h200") -> dict[str, str]:
-    """The simulated card takes the place of a machine's own driver; vramstow is nowhere."""
+    """Returns an environment with the simulated driver in place of a real one, but without
+    vramstow."""
     cuda = re.search(r"^cuda.*?'(\d+)\.", (torch_folder() / "version.py").read_text(), re.M)
     assert cuda is not None
     names = {"12": (12, 11), "13": (13, 12)}[cuda[1]]
@@ -49,7 +50,7 @@ def plain_environment(card: str = "h200") -> dict[str, str]:
 
 
 class Job:
-    """A running program; its folder has what it writes."""
+    """A running program, and the folder with the files that it writes."""
 
     def __init__(self, folder: Path, *command: str, env: dict[str, str] | None = None) -> None:
         self.folder = folder
@@ -76,7 +77,7 @@ class Job:
         return len(os.listdir(f"/proc/{self.pid}/{what}"))
 
     def fewest(self, what: str) -> int:
-        """The least of many counts: without what comes and goes."""
+        """Returns the least of many counts, to leave out objects that live only briefly."""
         counts = []
         for _ in range(100):
             counts.append(self.count(what))
@@ -90,7 +91,7 @@ class Job:
         assert self.count(what) == count
 
     def wait_for_steps(self, more: int) -> None:
-        """Waits until grows.py has made so many more steps."""
+        """Waits until grows.py has made this number of further steps."""
         steps = self.folder / "steps"
         least = steps.stat().st_size + more
         end = time.monotonic() + PATIENCE
@@ -132,7 +133,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def attach(*arguments: object, status: int = 0, cwd: Path | None = None) -> str:
-    """What `vramstow attach` prints: its result, or its complaint."""
+    """Returns the output of `vramstow attach`: its result, or its error message."""
     done = run_vramstow("attach", *map(str, arguments), timeout=600, cwd=cwd)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr if status else done.stdout

@@ -1,6 +1,6 @@
-"""Says what machine this is, takes memory as PyTorch takes it, and says who served it: as JSON.
+"""Describes this machine, allocates memory through PyTorch, and reports who served it, as JSON.
 
-The first step of the kit runs it under the pool; without vramstow it tells what is free.
+The first step of the kit runs it under the pool; without vramstow it reports the free memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ ELEMENTS = 1 << 20
 
 
 def driver_release() -> str:
-    """As nvidia-smi says it; empty where neither the monitor's library nor the kernel tells."""
+    """Returns the driver's release as nvidia-smi prints it; empty if neither the monitoring library
+    nor the kernel has it."""
     try:
         monitor = ctypes.CDLL("libnvidia-ml.so.1")
         text = ctypes.create_string_buffer(96)
@@ -49,9 +50,8 @@ def system() -> str:
 
 
 def served(zeros: torch.Tensor) -> dict:
-    """Prints what vramstow_get_stats says, and whether the tensor lies in one of the pool's
-    blocks.
-    """
+    """Prints the result of vramstow_get_stats, and whether the tensor is in one of the pool's
+    blocks."""
     stats = vramstow.stats()
     address = zeros.data_ptr()
     inside = any(

@@ -1,4 +1,5 @@
-"""Runs a program, and at its end writes what vramstow's pool and PyTorch's compiler say of it.
+"""Runs a program, and at its end writes the statistics of vramstow's pool and of PyTorch's
+compiler.
 
 asked.py FILE PROGRAM [ARGUMENTS…]: FILE gets JSON; the program is not changed.
 """

@@ -1,4 +1,4 @@
-"""Each release of the vendor's driver library, and what a process is told by it."""
+"""Fixtures for each release of the vendor's driver library, and for the answers that it gives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRELOADED = [
 
 
 def functions() -> list[tuple[str, str, int]]:
-    """Name, exported symbol and version of each function in the newest headers."""
+    """Returns name, exported symbol and version of each function in the newest headers."""
     return questions.functions(FUNCTIONS)
 
 
@@ -52,7 +52,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def ask(question: str, library: Path, *, preloaded: bool = False) -> dict[str, Answer]:
-    """The answers that a process of its own gets (questions.py) by this driver library."""
+    """Returns this driver library's answers (questions.py), from a separate process."""
     command = [sys.executable, str(HERE / "questions.py"), question, str(library)]
     more = {"VRAMSTOW_FUNCTIONS": str(FUNCTIONS)}
     if library == SIMULATED:

@@ -1,4 +1,4 @@
-"""Every function that the vendor's library exports is hooked, or somebody has said why not."""
+"""Every function that the vendor's library exports is hooked, or a list says why not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORWARDED = re.compile(r"VRAMSTOW_FORWARDED\((\w+\*?), \w+, \"")
 
 
 def exported(release: Release) -> set[str]:
-    """The names that the dynamic linker sees of the library."""
+    """Returns the names that the dynamic linker finds in the library."""
     folder = folder_of(release)
     assert isinstance(folder, Path)
     listed = run_program(

@@ -1,4 +1,4 @@
-"""Unmodified frameworks on the vendor's driver library: the preload changes none of their words."""
+"""Unmodified frameworks on the vendor's driver library print the same with the preload."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAMEWORKS = CACHE.parent / "frameworks"
 
 @cache
 def other_python() -> str | None:
-    """A Python that has CuPy and numba; none: they cannot be installed."""
+    """Returns a Python that has CuPy and numba, or None if they cannot be installed."""
     python = FRAMEWORKS / "bin/python"
     wanted = (HERE / "requirements.txt").read_text()
     done = FRAMEWORKS / "installed.txt"

@@ -1,6 +1,5 @@
-"""The table of hooks against the vendor's own driver library: a look-up by name, version and flag
-gives the function that our table names, and the wrapper that belongs to it.
-"""
+"""Checks the table of hooks against the vendor's own driver library: a look-up by name, version and
+flag gives the function that the table names, and its wrapper."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ def rows() -> list[Row]:
 
 
 def chosen(name: str, version: int, flag: int, cuda: int) -> str | None:
-    """The symbol of the row for this look-up, in a driver of this version."""
+    """Returns the symbol of the row for this look-up, in a driver of this version."""
     forms = [row for row in rows() if row.name == name and row.version <= cuda]
     own = [row for row in forms if row.own_stream]
     forms = own if flag & 2 and own else [row for row in forms if not row.own_stream]

@@ -2,7 +2,7 @@
 
     questions.py QUESTION LIBRARY
 
-Only documented functions are called. A function that might not come back is called in a child.
+Only documented functions are called. Functions that might not return are called in a child.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ODD_VERSIONS = (0, 1000, 99990)
 
 
 def functions(table: Path | None = None) -> list[tuple[str, str, int]]:
-    """Name, exported symbol and version of each form of each documented function."""
+    """Returns name, exported symbol and version of each form of each documented function."""
     rows = ROW.findall((table or Path(os.environ["VRAMSTOW_FUNCTIONS"])).read_text())
     return [(name, symbol, int(version)) for name, symbol, version, _ in rows]
 
@@ -42,7 +42,7 @@ def symbol_addresses(library: ctypes.CDLL) -> dict[str, int]:
 
 
 class Names:
-    """An address as the name of the exported function that begins there."""
+    """Maps an address to the name of the exported function that begins there."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.by_address: dict[int, list[str]] = {}
@@ -54,7 +54,8 @@ class Names:
 
 
 def look_ups(library: ctypes.CDLL) -> dict[str, Any]:
-    """By name, version and flag: the newer form's result, status and symbol, and the older's."""
+    """Looks functions up by name, version and flag. Returns result, status and symbol of the newer
+    form of the look-up, and of the older."""
     names = Names(library)
     newer = getattr(library, "cuGetProcAddress_v2", None)
     older = library.cuGetProcAddress
@@ -83,7 +84,7 @@ class DlInfo(ctypes.Structure):
 
 
 def files(library: ctypes.CDLL) -> dict[str, list[str]]:
-    """The file in which each exported function lies, as dlsym gives it."""
+    """Returns the file that contains each exported function, as dlsym finds it."""
     dladdr = ctypes.CDLL(None).dladdr
     answers = {}
     for symbol, address in symbol_addresses(library).items():
@@ -94,13 +95,13 @@ def files(library: ctypes.CDLL) -> dict[str, list[str]]:
 
 
 def shared_addresses(library: ctypes.CDLL) -> dict[str, list[str]]:
-    """Exported functions that lie at one address."""
+    """Returns exported functions that have the same address."""
     groups = Names(library).by_address.items()
     return {hex(address): symbols for address, symbols in groups if len(symbols) > 1}
 
 
 def errors(library: ctypes.CDLL) -> dict[str, Any]:
-    """Name and text of each result."""
+    """Returns name and text of each result code."""
     answers: dict[str, Any] = {}
     for number in RESULTS:
         name, text = ctypes.c_char_p(b"untouched"), ctypes.c_char_p(b"untouched")
@@ -114,7 +115,8 @@ def errors(library: ctypes.CDLL) -> dict[str, Any]:
 
 
 def in_child(path: str, symbol: str, failed_init: bool) -> int | None:
-    """The result of a call with memory for each argument; null where the call does not return."""
+    """Returns the result of a call with memory for each argument, or None if the call does not
+    return."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -135,7 +137,7 @@ def in_child(path: str, symbol: str, failed_init: bool) -> int | None:
 
 
 def uninitialised(library: ctypes.CDLL) -> dict[str, list[int | None]]:
-    """The answers of each function before cuInit, and after one that failed."""
+    """Returns the answers of each function before cuInit, and after a cuInit that failed."""
     path = sys.argv[2]
     return {
         symbol: [in_child(path, symbol, False), in_child(path, symbol, True)]
@@ -145,7 +147,7 @@ def uninitialised(library: ctypes.CDLL) -> dict[str, list[int | None]]:
 
 
 def start(library: ctypes.CDLL) -> dict[str, list[int]]:
-    """Result and number of cuDriverGetVersion, result of cuInit."""
+    """Returns result and number of cuDriverGetVersion, and the result of cuInit."""
     number = ctypes.c_int()
     result = library.cuDriverGetVersion(ctypes.byref(number))
     return {"version": [result, number.value], "cuInit": [library.cuInit(0)]}

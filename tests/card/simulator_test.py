@@ -1,4 +1,5 @@
-"""The simulator answers as the vendor's library does, as far as one can ask without a card."""
+"""The simulator answers as the vendor's library does, as far as a machine without a GPU can test
+it."""
 
 from __future__ import annotations
 

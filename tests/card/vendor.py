@@ -1,8 +1,9 @@
-"""The vendor's driver library, as Debian packs it, unpacked into a folder of the tests.
+"""Unpacks the vendor's driver library from Debian's package into a folder of the tests.
 
-apt fetches the package with a list of sources of its own, and dpkg unpacks it: nothing is
-installed. The files that were fetched stay in the user's cache for the next time. The library is
-only called: no byte of it is changed, and nothing of it is copied anywhere else."""
+apt downloads the package with its own list of sources, and dpkg unpacks it: nothing is installed.
+The downloaded files remain in the user's cache for the next time. The library is only called: it is
+not changed, and no part of it is copied anywhere else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 class NotToBeHad(Exception):
-    """Why the library cannot be fetched here, in one sentence."""
+    """Raised if the library cannot be downloaded; the text is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def releases() -> list[Release]:
 
 
 def debian() -> str:
-    """Where this machine gets Debian's packages from."""
+    """Returns the server from which this machine gets Debian's packages."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None or not KEYS.exists():
         raise NotToBeHad("this is no Debian")
     form = "$(ORIGIN) $(REPO_URI) $(CODENAME)"
@@ -82,7 +83,7 @@ def apt(folder: Path, *command: str) -> None:
 
 
 def fetch(release: Release) -> Path:
-    """The folder that has libcuda.so.1 of this release."""
+    """Returns the folder that has libcuda.so.1 of this release."""
     folder = CACHE / release.branch
     library = folder / "unpacked/libcuda.so.1"
     if library.exists():

@@ -1,4 +1,4 @@
-"""Where the runner of the techniques is, and the mark of what is long."""
+"""Makes the runner of the techniques importable, and defines the mark of long tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The certain effect of each technique, whatever the sizes: which figure falls, stays, or rises."""
+"""The certain effect of each technique, whatever the sizes: which value falls, is equal, or rises."""
 
 from __future__ import annotations
 
@@ -61,9 +61,8 @@ OTHERS = (
 
 
 def wrong(name: str, variants: dict[str, Facts]) -> list[str]:
-    """The figures that are not as they must be, in sentences. Figures that a quick run lacks are
-    passed over.
-    """
+    """Returns sentences about the values that are not as they must be. Values that a quick run
+    lacks are skipped."""
     before, after = variants["before"], variants["after"]
     found = []
     change = after["allocated_bytes"] - before["allocated_bytes"]

@@ -1,4 +1,4 @@
-"""Each technique shows what is certain of it, and the page is made of their facts alone."""
+"""Each technique has its certain effects, and the page is made only from their facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPECIAL = {"batch_size", "fragmentation", "grad_scaler", "pruning_by_mask", "vra
 
 
 def measure(output: Path, *arguments: str) -> tuple[Ran, Any]:
-    """Runs the runner; gives what it left in facts.json."""
+    """Starts the runner; returns the contents of facts.json."""
     done = run_program(sys.executable, ROOT / "examples/measure", "--output", output, *arguments)
     left = output / "facts.json"
     return done, json.loads(left.read_text()) if left.exists() else None
@@ -46,9 +46,9 @@ def test_a_handful_shows_what_is_certain(tmp_path: Path) -> None:
 
 
 def figures(text: str, name: str) -> tuple[str, list[str]]:
-    """The technique's allocated memory, before and after, and the numbers in what is found.
+    """Returns the technique's allocated memory, before and after, and the numbers in the findings.
 
-    No machine changes them, so that each run gives those of the page.
+    They are the same on every machine, so each run gives those of the page.
     """
     allocated = re.search(rf"^\| \[{name}\]\S+ \| ([^|]+) \|", text, flags=re.MULTILINE)
     section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]

@@ -1,4 +1,4 @@
-"""Makes expected.py importable, and knows the mark of the long suite."""
+"""Makes expected.py importable, and defines the mark of the long suite."""
 
 from __future__ import annotations
 

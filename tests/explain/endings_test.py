@@ -1,4 +1,4 @@
-"""A program that catches its out-of-memory is not told as one that memory ended, and the line that
+"""A program that catches its out-of-memory error is not reported as ended by it, and the line that
 limits PyTorch is named."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The jobs, and what is wrong with each: written down before anything was analysed.
+"""The jobs, and the mistake in each: written before anything was analysed.
 
-A job's program marks the lines that are to blame with `# <-- place`. Where it has several, each of
-them is right.
+A job's program marks the lines with the mistake with `# <-- place`. If it has several marked lines,
+each of them is a right answer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ MARK = "# <-- place"
 
 @dataclass(frozen=True)
 class Job:
-    """`cause`: the id of the advice that must come first; "a|b" where each of both is right.
-    `holder`: what holds the memory, in the words of a person; None where no object does.
-    `memory_mib`: of the card."""
+    """`cause`: the id of the advice that must come first; "a|b" if both are right.
+    `holder`: the object that holds the memory, as a person would call it; None if no object does.
+    `memory_mib`: the GPU's memory.
+    """
 
     name: str
     cause: str
@@ -40,7 +41,7 @@ class Job:
         return self.cause.split("|")
 
     def places(self) -> list[str]:
-        """ "script.py:12" of every marked line."""
+        """Returns "script.py:12" for every marked line."""
         lines = self.script.read_text().splitlines()
         return [
             f"{self.script.name}:{number}"

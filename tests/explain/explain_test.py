@@ -1,4 +1,4 @@
-"""The first advice names why a job ran out of memory, and the line that is to blame."""
+"""The first advice names why a job ran out of memory, and the line with the mistake."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST = ("--pool=on", "--stacks=sites", "--census=on")
 def rehearse(
     job: Job, folder: Path, *arguments: str, flags: tuple[str, ...] = MOST
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the job on a card that is too small for it."""
+    """Runs the job on a simulated GPU that is too small for it."""
     card = f"--simulate=h200,memory={job.memory_mib}MiB,values=off"
     options = [card, *flags, "--trace-dir", str(folder)]
     return subprocess.run(
@@ -66,7 +66,7 @@ def analysis_of(folder: Path) -> dict[str, Any]:
 
 
 def check_screen(folder: Path, facts: dict[str, Any], *, lives: bool) -> None:
-    """The text of a job fits on one screen, and begins with the cause that comes first."""
+    """Checks that the text of a job fits on one screen, and begins with the most important cause."""
     (trace,) = folder.glob("*.stow")
     text = subprocess.run(
         [VRAMSTOW, "analyze", trace], capture_output=True, text=True, check=True
@@ -91,8 +91,8 @@ BOUND_TO_GRAPHS = {"graph_per_shape"}
 
 
 def check_proof(job: Job, facts: dict[str, Any], allocator: str) -> None:
-    """Replayed as it was, the job dies. Replayed as the first advice says, the request is served:
-    on this card the mended job lives."""
+    """Checks that the job dies in an unchanged replay, and that the request is served in a replay
+    with the first advice: on this GPU the corrected job lives."""
     story = facts["out_of_memory"][-1]
     unchanged = story["replays"][0]
     assert [row["model"] for row in story["replays"]] == list(
@@ -162,7 +162,8 @@ def test_the_first_advice_names_the_cause_and_the_place_of_others(job: Job, tmp_
 
 @pytest.fixture(scope="session")
 def compiled() -> None:
-    """This is what a user has after the first run: the census is compiled, and found by default."""
+    """Returns an environment as a user has it after the first run: the census is compiled, and
+    found by default."""
     torch = Path(sys.modules["torch"].__file__ or "").resolve().parent
     for kind in ("--observer", "--census"):
         subprocess.run([VRAMSTOW, "adapter", "build", kind, "--torch", torch], check=True)
@@ -181,7 +182,7 @@ def test_without_any_flag_the_cause_and_the_place_are_named(name: str, tmp_path:
 
 
 def first_advice(job: Job, folder: Path) -> tuple[str, str]:
-    """The cause and the line that are named where nothing is asked for."""
+    """Returns the cause and the line that are reported without any options."""
     folder.mkdir()
     rehearse(job, folder, flags=())
     advice = analysis_of(folder)["advice"]

@@ -11,7 +11,7 @@ import torch
 
 
 def allocate(depth: int, count: int) -> list[torch.Tensor]:
-    """From a stack of its own for each depth."""
+    """Allocates with a different call stack for each depth."""
     if depth > 0:
         return allocate(depth - 1, count)
     return [torch.empty(1000, dtype=torch.uint8, device="cuda") for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Asks for a census itself, and has vramstow ctl ask for one."""
+"""Requests a census itself, and has `vramstow ctl` request one."""
 
 import os
 import subprocess

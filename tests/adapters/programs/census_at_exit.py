@@ -1,7 +1,7 @@
-"""Ends while it is looked at. argv: `return`, while vramstow ctl asks for censuses all the time, or
+"""Ends during a census. argv: `return`, while vramstow ctl requests censuses all the time, or
 `exit`, at once, while threads run out of memory.
 
-(PyTorch itself aborts where a daemon thread comes back from it while Python ends.)
+(PyTorch itself aborts if a daemon thread returns from it while Python ends.)
 """
 
 import atexit

@@ -1,4 +1,4 @@
-"""Runs out of memory, and forks: a child asks for a census, and fails, while its parent does."""
+"""Runs out of memory, and forks: a child requests a census, and fails, while its parent does."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Runs out of memory often. Memory that a census leaves behind would add up. argv: how often."""
+"""Runs out of memory often, so that memory leaks of a census would add up. argv: how often."""
 
 import contextlib
 import gc

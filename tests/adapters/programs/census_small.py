@@ -1,4 +1,4 @@
-"""Has small tensors that are less than a hundredth of its memory, and asks who holds it."""
+"""Has small tensors with less than a hundredth of its memory, and requests a census."""
 
 import torch
 import vramstow

@@ -1,6 +1,6 @@
-"""Makes objects that refer to themselves and hold tensors, more than the card has room for.
+"""Creates objects that refer to themselves and hold tensors, more than the GPU's memory.
 
-argv: in which way (below), and how often.
+argv: the kind of objects (a function below), and the number of rounds.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def models(times: int) -> None:
 
 
 def old(times: int) -> None:
-    """An object that was collected once, in vain, is no longer young."""
+    """Uses an object that survived a collection, so that it is no longer in the young generation."""
     kept: list[Holder] = []
     for _ in range(times // 20):
         kept.extend(Holder(empty) for _ in range(20))
@@ -79,14 +79,14 @@ class Doubled(torch.autograd.Function):
 
 
 def backward(times: int) -> None:
-    """Memory runs out in a thread of autograd's."""
+    """Memory runs out in a thread of autograd."""
     weight = torch.empty(1024, device="cuda", requires_grad=True)
     for _ in range(times):
         Doubled.apply(weight).sum().backward()
 
 
 def with_lock(times: int) -> None:
-    """A function in C asks, with Python's lock in its hand."""
+    """A function in C allocates while it holds Python's lock."""
     torch.cuda.init()
     for _ in range(times):
         Holder(lambda: torch._C._dynamo.guards._empty_strided_cuda((BLOCK,), (1,), torch.float32))
@@ -112,7 +112,7 @@ def threads(times: int) -> None:
 
 
 def quarrel(times: int) -> None:
-    """Eight threads without a collector."""
+    """Eight threads allocate without a collector."""
     failed: list[str] = []
 
     def work() -> None:

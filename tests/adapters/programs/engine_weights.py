@@ -1,7 +1,6 @@
-"""An engine as those that share state over ranks: a bucket for gradients, and full-precision copies
-of the weights, which the optimizer works on. With the argument `flat` it puts the weights into one
-buffer. Prints the bytes of each kind, as JSON.
-"""
+"""Acts as an engine that shards state over ranks: it has a bucket for gradients, and full-precision
+copies of the weights, which the optimizer updates. With the argument `flat` it puts the weights
+into one buffer. Prints the bytes of each kind, as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ LAYERS = 6
 
 
 class Buffer:
-    """All weights of a module one after the other."""
+    """All weights of a module, one after another."""
 
     def __init__(self, module: nn.Module) -> None:
         weights = list(module.parameters())

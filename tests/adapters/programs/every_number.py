@@ -1,7 +1,7 @@
-"""Every number that PyTorch tells of its memory, held against the others at every step.
+"""Compares all values that PyTorch reports about its memory with each other at every step.
 
-Also against the simulator's call log. Each step ends with an iteration's mark, by which the trace
-can be held against it afterwards. Prints JSON: the keys, and what was told at each step.
+It also compares them with the simulator's call log. Each step ends with an iteration's mark, at
+which the trace can be compared with them later. Prints JSON: the keys, and the values at each step.
 """
 
 import csv
@@ -16,7 +16,7 @@ TOLD = ("allocated_bytes", "requested_bytes", "active_bytes", "allocation", "res
 
 
 class CallLog:
-    """The bytes that the simulated driver has given by now, by its own account."""
+    """Reads from the simulated driver's own log how many bytes it has allocated so far."""
 
     def __init__(self) -> None:
         _, _, path = os.environ["VRAMSTOW_SIMULATE"].partition("call-log=")

@@ -1,6 +1,6 @@
-"""Allocates and frees tensors of many sizes, and writes what memory_stats says at each step.
+"""Allocates and frees tensors of many sizes, and writes the memory_stats of each step.
 
-python every_step.py STEPS.json. Each step ends with an iteration's mark, by which a trace can be
+python every_step.py STEPS.json. Each step ends with an iteration's mark, at which a trace can be
 compared with it. PyTorch's own requests, in order, follow in the same file.
 """
 

@@ -1,4 +1,4 @@
-"""Things that people do with memory and wonder about, one by name.
+"""Common mistakes with memory, one by name.
 
 python failure_modes.py NAME
 """
@@ -27,7 +27,7 @@ def step(model: nn.Module, rows: int = 64) -> torch.Tensor:
 
 
 def empties_the_cache_every_step() -> None:
-    """Each step pays for its memory anew."""
+    """Each step allocates its memory from the driver again."""
     model = model_of()
     for number in range(6):
         step(model)
@@ -53,7 +53,7 @@ def halves_the_batch_when_memory_ends() -> None:
 
 
 def deletes_too_late() -> None:
-    """`del` after the next allocation: both are there for a moment."""
+    """`del` follows the next allocation, so for a moment both tensors exist."""
     batch = torch.empty(64 * MIB, dtype=torch.uint8, device="cuda")
     torch.cuda.reset_peak_memory_stats()
     following = torch.empty(64 * MIB, dtype=torch.uint8, device="cuda")
@@ -68,7 +68,7 @@ def deletes_too_late() -> None:
 
 
 def keeps_losses_in_a_list() -> None:
-    """Each loss keeps its graph, and that its activations."""
+    """Each loss holds its graph, and the graph holds its activations."""
     model = model_of()
     losses = []
     levels = []

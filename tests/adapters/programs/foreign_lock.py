@@ -1,4 +1,4 @@
-"""Asks for memory through a library that holds a lock meanwhile. argv: the library, with or without
+"""Allocates through a library that holds a lock during the call. argv: the library, with or without
 Python's lock."""
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Trains in the ways that the arguments name, in order; prints how many steps it made."""
+"""Trains in the ways that the arguments name, in order; prints the number of steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def train() -> int:
 
 
 def make_callable() -> int:
-    """Warms up and captures, backward passes too, and trains nothing."""
+    """Warms up and captures, including backward passes, but trains nothing."""
     graphed = torch.cuda.make_graphed_callables(network(), (batch,))
     for _ in range(3):
         graphed(batch)
@@ -62,7 +62,7 @@ def warmed_up(work: object, times: int) -> torch.cuda.CUDAGraph:
 
 
 def whole() -> int:
-    """The step is in the graph: those of the warm-up and each replay change the weights."""
+    """Captures the step in the graph, so warm-up and each replay change the weights."""
 
     def work() -> None:
         backward()
@@ -76,7 +76,7 @@ def whole() -> int:
 
 
 def outside() -> int:
-    """The step follows the graph."""
+    """Makes the optimizer's step after the graph."""
     graph = warmed_up(backward, 2)
     for _ in range(7):
         graph.replay()

@@ -1,4 +1,4 @@
-"""Holds tensors of 8 MiB in many ways, and then asks for more than there is."""
+"""Holds tensors of 8 MiB in many ways, and then allocates more than the free memory."""
 
 import collections
 import functools

@@ -1,4 +1,4 @@
-"""Objects that tell of every call of theirs hold tensors while memory runs out."""
+"""Objects that record all calls of their methods hold tensors while memory runs out."""
 
 import gc
 import sys

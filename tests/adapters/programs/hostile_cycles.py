@@ -1,6 +1,6 @@
-"""Garbage whose finalizers are hostile, and a program that watches its collector.
+"""Garbage whose finalizers are hostile, and a program that observes its collector.
 
-argv: in which way.
+argv: the kind of garbage (a function below).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Raises(Holder):
 
 
 class Allocates(Holder):
-    """Asks for memory where there is none, while it is collected."""
+    """Allocates while it is collected, although memory is exhausted."""
 
     def __del__(self) -> None:
         try:
@@ -109,7 +109,7 @@ def waits() -> None:
 
 
 def watched() -> None:
-    """Callbacks run as for any collection; the counts that a program set stay."""
+    """Callbacks run as for any collection; counts that the program sets are unchanged."""
     phases: list[str] = []
     gc.callbacks.append(lambda phase, about: phases.append(f"{phase} {about['generation']}"))
     run(Holder)
@@ -117,7 +117,7 @@ def watched() -> None:
 
 
 def alive() -> None:
-    """Nothing is garbage: no finalizer and no callback runs, and the error is as always."""
+    """Nothing is garbage: no finalizer and no callback runs, and the error is the usual one."""
     calls: list[str] = []
     gc.callbacks.append(lambda phase, _: calls.append(phase))
     other = Raises.__new__(Raises)
@@ -135,7 +135,7 @@ def alive() -> None:
 
 
 def too_large() -> None:
-    """A request that no card could hold is refused at once."""
+    """A request that is larger than any GPU is refused at once."""
     phases: list[str] = []
     gc.callbacks.append(lambda phase, _: phases.append(phase))
     Holder()
@@ -169,7 +169,7 @@ def forks() -> None:
 
 
 def ends() -> None:
-    """The program ends where its last objects fill the card with garbage as they go."""
+    """The program ends while its last objects fill the GPU with garbage as they are destroyed."""
 
     class Last:
         def __del__(self) -> None:
@@ -184,7 +184,7 @@ def ends() -> None:
 
 
 def captures() -> None:
-    """While a graph is captured nothing is collected: a finalizer might break the capture."""
+    """During a graph capture nothing is collected, because a finalizer might break the capture."""
     phases: list[str] = []
     graph = torch.cuda.CUDAGraph()
     given = torch.zeros(256, device="cuda")

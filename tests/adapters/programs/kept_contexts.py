@@ -1,6 +1,6 @@
-"""A function of autograd's keeps its output as an attribute of ctx, in each of several layers.
+"""A function of autograd stores its output as an attribute of ctx, in each of several layers.
 
-Each context leads to the one before it: the collector sees the last one only.
+Each context refers to the one before it; the collector sees only the last one.
 """
 
 import torch

@@ -1,7 +1,6 @@
-"""A table of embeddings that learns in its backward pass, as those of fbgemm_gpu: the optimizer's
-state is in buffers of the module. With the argument `moved` the model is moved to the card, and
-else made there. Prints the bytes of each kind, as JSON.
-"""
+"""A table of embeddings that is updated in its backward pass, as in fbgemm_gpu: the optimizer's
+state is in buffers of the module. With the argument `moved` the model is moved to the GPU,
+otherwise it is created there. Prints the bytes of each kind, as JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class Table(nn.Module):
 
 
 class Averaged(nn.Module):
-    """A buffer of this name is no optimizer's in a module that does not learn by itself."""
+    """In a module that does not update itself, a buffer of this name is not optimizer state."""
 
     def __init__(self, device: str) -> None:
         super().__init__()

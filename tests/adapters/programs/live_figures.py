@@ -1,4 +1,4 @@
-"""Compares vramstow's live figures with torch.cuda's, at every step of what can happen to memory.
+"""Compares vramstow's live values with torch.cuda's, after every kind of change to memory.
 
 With `fork` a forked worker does it, too; with `after` a child is forked once CUDA is in use.
 """

@@ -1,7 +1,6 @@
-"""An optimizer whose state comes from elsewhere than its steps: from a file to the card or to the
-host, moved by the program itself, in parts of distributed tensors, or in eight bits. Prints the
-bytes of the state, as JSON.
-"""
+"""An optimizer whose state is not created by its steps: it is loaded from a file to the GPU or to
+the host, moved by the program itself, in parts of distributed tensors, or in eight bits. Prints the
+bytes of the state, as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ KIND = sys.argv[1]
 
 
 class Short(Optimizer):
-    """Keeps its state in eight bits, in lists, and has a way of its own to load it."""
+    """Stores its state in eight bits, in lists, and loads it with its own method."""
 
     def __init__(self, parameters: Iterator[nn.Parameter]) -> None:
         super().__init__(parameters, {"lr": 1e-3})
@@ -63,7 +62,7 @@ def tensors_of(value: object) -> Iterator[torch.Tensor]:
 
 
 def saved(kind: type[Optimizer]) -> io.BytesIO:
-    """A file of what an optimizer of this kind keeps after a step, which was made on the host."""
+    """Returns a file with the state of an optimizer of this kind after a step on the host."""
     made = model()
     optimizer = kind(made.parameters())
     made(torch.rand(16, WIDTH)).square().mean().backward()

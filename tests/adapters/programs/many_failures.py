@@ -1,4 +1,4 @@
-"""Eight threads run out of memory again and again, with the collector at work. argv: how often."""
+"""Eight threads run out of memory again and again, while the collector runs. argv: how often."""
 
 import gc
 import sys

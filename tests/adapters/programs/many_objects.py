@@ -1,4 +1,4 @@
-"""Runs out of memory beside very many objects. argv: how many."""
+"""Runs out of memory in a process with very many objects. argv: how many."""
 
 import resource
 import sys

@@ -1,8 +1,8 @@
-"""Allocates and frees tensors in several threads, and says after each what has been done.
+"""Allocates and frees tensors in several threads, and records each finished round.
 
 many_tensors.py THREADS ROUNDS [DONE]
 
-DONE is a file for a line of each round that is over: who reads it knows what must be in a trace.
+DONE is a file with a line for each finished round; so its reader knows what a trace must contain.
 Each thread has sizes of its own, multiples of 512 bytes, so that PyTorch does not round them.
 """
 

@@ -1,7 +1,7 @@
-"""Trains embeddings by pairs that are mined in a queue of earlier ones: how many is up to values.
+"""Trains embeddings with pairs mined from a queue; their number depends on values.
 
 python mined_pairs.py CLASSES [STEPS [BATCH [QUEUE [DEVICE]]]] prints a line for each step: its
-number, the numbers of mined pairs, the peak of memory in bytes, and the bytes that live after it.
+number, the numbers of mined pairs, the peak of memory in bytes, and the live bytes after it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Queue:
 
 
 def mine(similarity: torch.Tensor, same: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Positives less alike than the most alike negative, and negatives the other way round."""
+    """Selects positives less similar than the most similar negative, and negatives in reverse."""
     beyond = torch.finfo(similarity.dtype).max
     positives, negatives = torch.where(same), torch.where(~same)
     sure, unsure = similarity.clone(), similarity.clone()
@@ -49,7 +49,7 @@ def mine(similarity: torch.Tensor, same: torch.Tensor) -> tuple[torch.Tensor, ..
 
 
 def loss_of(similarity: torch.Tensor, pairs: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    """Each positive pair against all negative pairs with the same anchor."""
+    """Compares each positive pair with all negative pairs of the same anchor."""
     anchors, positives, others, negatives = pairs
     if len(anchors) == 0 or len(others) == 0:
         return similarity.sum() * 0

@@ -1,4 +1,4 @@
-"""Holds tensors in NumPy's arrays of objects, as pandas does, and then asks for too much."""
+"""Holds tensors in NumPy arrays of objects, as pandas does, and then allocates too much."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ def objects(count: int) -> np.ndarray:
 
 
 class Blocks:
-    """What stands between a table of pandas and its columns."""
+    """The object between a pandas table and its columns."""
 
     def __init__(self) -> None:
         self.blocks = (objects(2).reshape(1, 2),)

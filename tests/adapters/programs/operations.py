@@ -1,7 +1,7 @@
-"""Everyday operations on small tensors, for comparing what a rehearsal computes with the CPU.
+"""Common operations on small tensors, to compare the values of simulated runs with the CPU.
 
 Each is a function of a device. It makes its inputs on the host from a fixed seed, moves them, and
-returns tensors, numbers or lists of them. Nothing random may be in its result.
+returns tensors, numbers or lists of them. Its result must contain nothing random.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def case(function: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def made(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
-    """Numbers of a normal distribution, the same on every machine."""
+    """Returns numbers of a normal distribution, the same on every machine."""
     generator = torch.Generator().manual_seed(1000 + seed + sum(shape))
     return torch.randn(*shape, generator=generator).to(dtype)
 
 
 def whole(*shape: int, below: int = 10, seed: int = 0, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Whole numbers from 0 on."""
+    """Returns whole numbers from 0 on."""
     generator = torch.Generator().manual_seed(2000 + seed + sum(shape))
     return torch.randint(0, below, shape, generator=generator).to(dtype)
 
 
 def with_gradients(function: Callable[..., Tensor], *inputs: Tensor, device: str) -> list[object]:
-    """The result of a function, and what backward gives each of its inputs."""
+    """Returns the result of a function, and the gradient of each of its inputs."""
     leaves = [
         value.detach().to(device).requires_grad_(value.is_floating_point()) for value in inputs
     ]
@@ -562,7 +562,7 @@ def autocast(device: str) -> object:
 
 @case
 def routing(device: str) -> object:
-    """Tokens to experts, as a mixture of experts has it."""
+    """Routes tokens to experts, as in a mixture of experts."""
     tokens = made(12, 6).to(device)
     gates = torch.softmax(tokens @ made(6, 4).to(device), -1)
     weights, experts = gates.topk(2, -1)
@@ -638,7 +638,7 @@ def pinned_copy(device: str) -> object:
 
 
 def flatten(value: object) -> list[object]:
-    """The tensors and plain values of a result, in order, on the host."""
+    """Returns the tensors and plain values of a result, in order, on the host."""
     if isinstance(value, Tensor):
         return [value.detach().cpu()]
     if isinstance(value, (list, tuple)):
@@ -647,7 +647,7 @@ def flatten(value: object) -> list[object]:
 
 
 def differs(ours: object, theirs: object) -> str:
-    """In which way two results differ; empty: they do not."""
+    """Returns how two results differ; empty if they are equal."""
     a, b = flatten(ours), flatten(theirs)
     if len(a) != len(b):
         return f"{len(a)} parts, {len(b)} on the CPU"

@@ -1,4 +1,4 @@
-"""MemPools with an allocator of the program's own, and what PyTorch promises of them."""
+"""Checks MemPools with an allocator of the program's own, and PyTorch's guarantees for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Convolutions on a nearly full card: cuDNN is refused the workspace of its fastest algorithm.
+"""Convolutions on a nearly full GPU: cuDNN cannot allocate the workspace of its fastest algorithm.
 
-Arguments: `ends` or `dies`: the steps are few, or memory runs out.
+The argument is `ends`, for few steps, or `dies`, for steps until memory runs out.
 """
 
 import sys

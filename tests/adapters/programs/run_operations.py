@@ -1,4 +1,4 @@
-"""Runs every operation on the CPU and on the device, and prints what differs, as JSON."""
+"""Runs every operation on the CPU and on the device, and prints the differences, as JSON."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Saves what a backward pass needs in page-locked memory of the host, as offloaded training does.
+"""Saves tensors for a backward pass in page-locked host memory, as offloaded training does.
 
-`memory GIB`: so many GiB of activations; prints the KiB of this machine that they took. `values`:
-a small network; prints its loss and gradients to the bit. A last argument of `kept` keeps all on
-the card.
+`memory GIB` saves that number of GiB of activations and prints the KiB of this machine that they
+used. `values` trains a small network and prints its loss and gradients to the bit. With `kept` as
+last argument everything is kept on the GPU.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def place() -> contextlib.AbstractContextManager[object]:
 
 
 def most_kib() -> int:
-    """The most of this machine's memory that the process had, its page tables included."""
+    """Returns the peak of the process's memory on this machine, including its page tables."""
     with open("/proc/self/status") as status:
         fields = dict(line.split(":", 1) for line in status)
     return sum(int(fields[name].split()[0]) for name in ("VmHWM", "VmPTE"))
 
 
 def files_kib() -> int:
-    """What the files in memory hold that stand for the card's memory."""
+    """Returns the size of the files in memory that represent the GPU's memory."""
     held = 0
     for link in glob.glob("/proc/self/fd/*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A teacher that nobody trains, a student that evaluates, and a ring of objects that is dead."""
+"""A teacher that is not trained, a student in evaluation mode, and a dead cycle of objects."""
 
 from __future__ import annotations
 

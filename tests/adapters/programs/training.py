@@ -1,4 +1,4 @@
-"""Ways to train, one by name: each on a small decoder, with every source of chance fixed.
+"""Ways to train, one by name: each on a small decoder, with all random numbers fixed.
 
 python training.py NAME [--steps N]; with RANK set, the distributed ones.
 """
@@ -22,7 +22,7 @@ WIDTH, HEADS, LAYERS, WORDS = 64, 4, 2, 97
 
 
 class Block(nn.Module):
-    """A decoder's layer, with keys and values kept when asked: RMS norm, rotation, gated units."""
+    """A decoder layer that can cache keys and values: RMS norm, rotation, gated units."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Words in, scores of words out."""
+    """Maps words to scores of words."""
 
     def __init__(self, wrap: Callable[..., torch.Tensor] | None = None) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Decoder(nn.Module):
 
 
 def say(*words: object) -> None:
-    """One line in one write: ranks that share an output leave each other's lines whole."""
+    """Writes one line in one call, so that ranks with the same output do not mix their lines."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
@@ -119,7 +119,7 @@ def decoder(steps: int) -> None:
 
 
 class LowRank(nn.Module):
-    """A frozen layer and a small one beside it."""
+    """A frozen layer and a small trained one."""
 
     def __init__(self, layer: nn.Linear, rank: int = 4) -> None:
         super().__init__()
@@ -295,7 +295,7 @@ def sharded(steps: int) -> None:
 
 
 def score(inbox: multiprocessing.Queue, outbox: multiprocessing.Queue) -> None:
-    """The other process of `sharing`: scores of weights and words that stay the first one's."""
+    """The other process of `sharing`: it scores weights and words that the first process owns."""
     torch.manual_seed(1)
     with watching("child"):
         while (shared := inbox.get()) is not None:

@@ -1,9 +1,9 @@
-"""Runs operators, collectives, a kernel and graphs one by one, and says what each reads and writes.
+"""Runs operators, collectives, a kernel and graphs one by one, and prints what each uses.
 
-For who compares touches with it. The last line printed is JSON: for each case its number N and the
-ranges [address, bytes] of the tensors that it reads or writes; and the ranges of all tensors. In
-the trace, a block of BEGIN + N bytes is allocated before the case, and one of END + N bytes after
-it. Every tensor has pages of its own. Run with --pool=on --offload=explicit,touches.
+Tests compare these with the recorded touches. The last line printed is JSON: for each case its
+number N and the ranges [address, bytes] of the tensors that it reads or writes; and the ranges of
+all tensors. In the trace, a block of BEGIN + N bytes is allocated before the case, and one of END +
+N bytes after it. Every tensor has pages of its own. Run with --pool=on --offload=explicit,touches.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def lists(t: Tensors, names: str) -> list[torch.Tensor]:
 
 
 def cases() -> Iterable[Case]:
-    """Name, what runs, and the names of the tensors that it is about.
+    """Returns for each case its name, its function, and the names of the tensors that it uses.
 
-    Its results are new blocks, which count as touched when they are allocated.
+    Results are new blocks, which count as touched when they are allocated.
     """
     for name in ("add", "sub", "mul", "div", "maximum", "pow", "atan2", "fmod", "lt", "eq"):
         yield name, lambda t, name=name: getattr(torch, name)(t["a"], t["b"]), "ab"
@@ -138,7 +138,7 @@ def ranges_of(value: object) -> list[tuple[int, int]]:
 
 
 def spend_time(spare: torch.Tensor) -> None:
-    """Lets the clock of touches go on, so that the next touch of a page is news."""
+    """Advances the clock of touches, so that the next touch of a page is recorded."""
     for _ in range(40):
         spare.zero_()
 
@@ -159,7 +159,7 @@ def run_optimizer(foreach: bool) -> tuple[Callable[[], Any], list[tuple[int, int
 
 
 def collectives() -> Iterable[Case]:
-    """Of the ranks that the card is told of, where this one is the only one that runs."""
+    """Returns the cases of a communicator of several ranks, of which only this one runs."""
     rank, world = (int(os.environ.get(name, no)) for name, no in (("RANK", 0), ("WORLD_SIZE", 1)))
     dist.init_process_group("nccl", store=dist.HashStore(), rank=rank, world_size=world)
     part = slice(N // 2, N // 2 + N // world) if world > 1 else slice(N)
@@ -175,12 +175,12 @@ def call(name: str, *arguments: object) -> None:
 
 
 def middle_of(tensor: torch.Tensor) -> int:
-    """An address on a page that the tensor shares with no other."""
+    """Returns an address on a page that the tensor shares with no other."""
     return tensor.data_ptr() + tensor.nbytes // 2
 
 
 def make_kernel() -> Callable[[torch.Tensor, torch.Tensor], None]:
-    """A kernel that the driver is asked for, and that stands for no operator."""
+    """Returns a kernel that comes from the driver's API and belongs to no operator."""
     module, function = c_void_p(), c_void_p()
     call("cuModuleLoadData", byref(module), KERNEL)
     call("cuModuleGetFunction", byref(function), module, b"of_no_operator")
@@ -194,7 +194,7 @@ def make_kernel() -> Callable[[torch.Tensor, torch.Tensor], None]:
 
 
 def make_graph(source: torch.Tensor, target: torch.Tensor) -> Callable[[], None]:
-    """A graph that copies, made without a capture, so that nothing of it is pinned."""
+    """Returns a graph that copies, created without a capture, so that its memory is not pinned."""
     copy = (c_uint64 * 25)()  # CUDA_MEMCPY3D
     copy[4] = copy[15] = 2  # both sides are on the device
     copy[6], copy[17] = source.data_ptr(), target.data_ptr()
@@ -208,7 +208,7 @@ def make_graph(source: torch.Tensor, target: torch.Tensor) -> Callable[[], None]
 
 
 def capture(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.CUDAGraph:
-    """What it uses is pinned from now on, and neither it nor other work touches that any more."""
+    """The captured memory is pinned from now on, and neither the graph nor other work touches it."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         target.copy_(source)

@@ -1,7 +1,8 @@
-"""Run a script and write down every tensor allocation it makes, in order.
+"""Runs a script and records every tensor allocation, in order.
 
-python watched.py ALLOCATIONS.json script.py its arguments. Of rank 1 of a job: ALLOCATIONS.json1.
-A process that the script starts is watched where it says so: `with watching("child")`.
+python watched.py ALLOCATIONS.json SCRIPT.py and its arguments. Rank 1 of a job writes
+ALLOCATIONS.json1. A process that the script starts is recorded if it requests it: `with
+watching("child")`.
 """
 
 import contextlib

@@ -1,7 +1,6 @@
-"""Tensors on memory whose own tensor is gone: the caching allocator has it still, so the driver
-knows it. Engines that capture a graph for each part of a model keep their outputs so. Prints the
-type of memory that the runtime tells, and what the last tensor holds.
-"""
+"""Tensors on memory whose own tensor is gone: the caching allocator still has it, so the driver
+knows it. Engines that capture a graph for each part of a model store their outputs in this way.
+Prints the type of memory that the runtime reports, and the contents of the last tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ LARGE = 64 << 20
 
 
 class Memory:
-    """What torch.as_tensor() makes a tensor of, which does not own its memory."""
+    """An object from which torch.as_tensor() makes a tensor that does not own its memory."""
 
     def __init__(self, address: int) -> None:
         self.__cuda_array_interface__ = {

@@ -1,4 +1,4 @@
-"""Weights that come to the card in the way that the first argument names; prints their bytes."""
+"""Loads weights to the GPU in the way that the first argument names; prints their bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def network(device: str) -> nn.Sequential:
 
 
 def tensors_of_file() -> Iterator[tuple[str, torch.Tensor]]:
-    """A file with all weights one after the other, mapped as loaders do it."""
+    """A file with all weights one after another, mapped as loaders do it."""
     state = network("cpu").state_dict()
     path = Path(tempfile.mkdtemp()) / "weights"
     path.write_bytes(b"".join(tensor.numpy().tobytes() for tensor in state.values()))
@@ -59,7 +59,7 @@ class Quantised(nn.Module):
 
 
 class Adapted(nn.Module):
-    """A frozen matrix with a small trained one beside it."""
+    """A frozen matrix with a small trained one."""
 
     def __init__(self, weight: torch.Tensor) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""A job that keeps a tensor each step, until its file `stop` is there; then it tells its memory.
+"""Keeps a tensor in each step, until its file `stop` exists; then it prints its memory.
 
-It allocates and frees in many sizes, so that blocks that were there before are cut and merged. Its
-file `steps` has a byte for each step.
+It allocates and frees many sizes, so that blocks from before the attachment are split and merged.
+Its file `steps` has a byte for each step.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A process of PyTorch whose main thread runs no Python until it is woken, and then some.
+"""A PyTorch process whose main thread runs no Python until it is woken, and some after that.
 
-Who opens its pipe `wake` for writing wakes it.
+To wake it, open its pipe `wake` for writing.
 """
 
 from __future__ import annotations

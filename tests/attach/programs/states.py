@@ -1,6 +1,6 @@
-"""A training loop that is in many states: a failure, a collection, an import, a thread, a fork.
+"""A training loop in many states: a failure, a collection, an import, a thread, a fork.
 
-It ends after as many steps as its argument says, or, with 0, when its file `stop` is there. It
+It ends after the number of steps in its argument, or, if that is 0, when its file `stop` exists. It
 prints a digest of all losses, which no observer may change.
 """
 

@@ -1,1 +1,1 @@
-"""The steps of the acceptance kit, and how it says what came out."""
+"""The steps of the acceptance kit, and the format of their results."""

@@ -1,10 +1,10 @@
-"""The rules that the simulator was made by, tried on the driver: many in one process.
+"""Tests the rules that the simulator was built from on the real driver, many in one process.
 
-A card takes a good part of a second to make a context, so the rules of one process share one that
-is kept open. Where a rule fails, or its process dies or hangs, it is tried once more by itself: one
-before it may have left the context broken. The results of the rules behind it do not count, and
-they go on in a process of their own. Rules that say that they break their context run by themselves
-at once; rules that fill the card, and rules of what is undefined on one, not at all.
+A GPU needs a good part of a second to create a context, so the rules of one process share one. If a
+rule fails, or its process dies or hangs, it is tried once more by itself, because an earlier rule
+may have broken the context. The results of the rules after it do not count, and those rules run
+again in a new process. Rules that are known to break their context run by themselves at once. Rules
+that fill the GPU, and rules about undefined behaviour, do not run at all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SKIPPED_FOR = re.compile(r": Skipped\n(.+)")
 
 @dataclass
 class Rules:
-    """The result of each rule."""
+    """The results of the rules by name."""
 
     held: set[str] = field(default_factory=set)
     skipped: dict[str, str] = field(default_factory=dict)  # with the reason
@@ -36,7 +36,7 @@ class Rules:
 
 
 def listed(text: str) -> list[str]:
-    """The names in what --gtest_list_tests prints."""
+    """Returns the names in the output of --gtest_list_tests."""
     names, suite = [], ""
     for line in text.splitlines():
         name = line.split("#")[0].rstrip()
@@ -48,7 +48,7 @@ def listed(text: str) -> list[str]:
 
 
 def read(output: str, how: str, rules: Rules) -> list[str]:
-    """Enters what a process said; returns the rules that it tried, up to the first that broke."""
+    """Reads the output of a process; returns the rules that it tried, up to the first that broke."""
     tried: list[str] = []
     place = 0
     for ended in ENDED.finditer(output):
@@ -122,7 +122,7 @@ class Contract:
 
 
 def reasons(skipped: dict[str, str]) -> str:
-    """Why rules were skipped: each reason once, with how many."""
+    """Returns why rules were skipped: each reason once, with the number of rules."""
     counts: dict[str, int] = {}
     for why in skipped.values():
         counts[why] = counts.get(why, 0) + 1
@@ -130,7 +130,8 @@ def reasons(skipped: dict[str, str]) -> str:
 
 
 def told(rules: Rules) -> str:
-    """The outcome as one text; raises what the step comes to."""
+    """Returns the outcome as one text; raises FailedError or NothingShownError if not all rules
+    hold."""
     text = f"{len(rules.held)} rules hold"
     if rules.skipped:
         text += f"; {len(rules.skipped)} skipped: {reasons(rules.skipped)}"

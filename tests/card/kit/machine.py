@@ -1,6 +1,6 @@
-"""How the kit starts commands: with what they need, within the time that is left, and logged.
+"""Starts the kit's commands with what they need, within the remaining time, and logs them.
 
-Threads: commands may be run on several at once. `stop` ends them all, from any thread.
+Threads: several commands may run at once. `stop` ends them all, from any thread.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kit.outcome import StoppedError
 
 
 class NoTimeError(Exception):
-    """The time for the whole kit is up, so that a command was ended or not even begun."""
+    """Raised if the time for the whole kit is over, so that a command was ended or not started."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended; `status` is None where it ran out of its step's time."""
+    """How a command ended; `status` is None if it exceeded its step's time."""
 
     status: int | None
     out: str
@@ -31,7 +31,7 @@ class Ended:
 
     @property
     def failure_reason(self) -> str:
-        """Why it did not end well, with the last line that it wrote; empty: it did."""
+        """Returns why the command failed, with the last line that it wrote; empty if it succeeded."""
         if self.status == 0:
             return ""
         how = "ran out of time" if self.status is None else f"ended with status {self.status}"
@@ -43,9 +43,8 @@ class Ended:
 
 
 def without_vramstow(preload: str) -> list[str]:
-    """The libraries that the caller preloads, but for vramstow itself: natively there must be
-    none.
-    """
+    """Returns the libraries that the caller preloads, except vramstow itself, which native runs
+    must not have."""
     return [
         part for part in preload.replace(" ", ":").split(":") if part and "vramstow" not in part
     ]
@@ -56,7 +55,7 @@ def joined(*paths: str) -> str:
 
 
 class Machine:
-    """The bundle, the Python with PyTorch, how much of the card may be taken, and until when."""
+    """The bundle, the Python with PyTorch, the limit of GPU memory, and the deadline."""
 
     def __init__(
         self, bundle: Path, python: str, memory_bytes: int, folder: Path, minutes: float = 60
@@ -82,7 +81,7 @@ class Machine:
         self._interrupted = ""
 
     def begin(self, command_seconds: float, step_seconds: float) -> None:
-        """A step begins: what the one before it left is forgotten."""
+        """Begins a step, and forgets the results of the step before."""
         self.timeout = command_seconds
         self.step_end = time.monotonic() + step_seconds
         self.extra = {}
@@ -99,15 +98,16 @@ class Machine:
         return [self.program, *arguments]
 
     def under(self, command: list[str], *flags: str) -> list[str]:
-        """The command under vramstow with these flags."""
+        """Returns the command under vramstow with these flags."""
         return self.vramstow("run", *flags, "--", *command)
 
     def native(self, command: list[str]) -> list[str]:
-        """The command without vramstow; in a rehearsal its start-up hook has nothing to trace."""
+        """Returns the command without vramstow; in a simulated run it traces nothing."""
         return ["/usr/bin/env", "VRAMSTOW_TRACE=0", *command] if self.is_rehearsal else command
 
     def environment(self) -> dict[str, str]:
-        """The caller's own, without what would have vramstow in native runs."""
+        """Returns the caller's environment, without variables that would load vramstow into native
+        runs."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith("VRAMSTOW_")}
         rehearsed = rehearsal.environment(self.program)
         for name in ("LD_LIBRARY_PATH", "PYTHONPATH"):
@@ -122,14 +122,15 @@ class Machine:
         return kept | rehearsed | self.extra
 
     def stop(self) -> None:
-        """Ends what is running; no command is begun any more."""
+        """Ends the running commands; no command can be started after that."""
         with self._mutex:
             self._stopped = True
             for child in self._children:
                 os.killpg(child.pid, 9)
 
     def interrupt(self, signal_name: str) -> None:
-        """For the handler of a signal: raises StoppedError, once nothing is half begun."""
+        """Records the signal's name, and raises StoppedError unless a command is just being
+        started."""
         self._interrupted = signal_name
         if not self._beginning:
             raise StoppedError(signal_name)
@@ -155,7 +156,7 @@ class Machine:
             return child
 
     def run(self, command: list[str]) -> Ended:
-        """Runs it to its end, or until its time is over. Raises NoTimeError, OSError."""
+        """Runs a command to its end, or until its time is over. Raises NoTimeError, OSError."""
         begin = time.monotonic()
         child = self._begin(command)
         try:

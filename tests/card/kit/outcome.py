@@ -1,7 +1,7 @@
-"""The outcomes of a step: its goal was reached and something was proved, or not, or nothing shown.
+"""The outcomes of a step: its goal was reached and proved, or was missed, or nothing was shown.
 
-A step returns what it proved. It raises FailedError where the goal was missed, and
-NothingShownError where the step ran and proved nothing: that is never taken for a success.
+A step returns the text of its proof. It raises FailedError if the goal was missed, and
+NothingShownError if it ran and proved nothing, which never counts as a success.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ NOTHING = "nothing shown"
 
 
 class FailedError(Exception):
-    """The goal was not reached; the text says what was seen."""
+    """Raised if the goal was not reached; the text describes the observation."""
 
 
 class NothingShownError(Exception):
-    """Nothing was proved; the text says why."""
+    """Raised if nothing was proved; the text says why."""
 
 
 class StoppedError(BaseException):
-    """The kit was told to end, by the signal that the text names: no error of the step at work."""
+    """Raised if the signal that the text names ended the kit; it is no error of the current step."""
 
 
 class Costs:
-    """Figures and the goals that they are held to: a step fails by any that is above its own."""
+    """Measured values and their goals: a step fails if any value is above its goal."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -37,7 +37,7 @@ class Costs:
             self._missed.append(text)
 
     def judge(self, proved: str = "") -> str:
-        """All of them as one text."""
+        """Returns all values as one text. Raises FailedError if a goal was missed."""
         if self._missed:
             raise FailedError(f"too slow: {'; '.join(self._missed)}; of {self}")
         return "; ".join(part for part in (proved, str(self)) if part)

@@ -1,4 +1,4 @@
-"""The results as one page: each goal beside what was proved."""
+"""Writes the results as one page: each goal with its proof."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A rehearsal of the kit: a simulated driver in place of the machine's own.
+"""Runs the kit in the simulator: a simulated driver replaces the machine's own.
 
 VRAMSTOW_CARD_DRIVER names its folder (lib/vramstow/simulator of a build), VRAMSTOW_CARD_SIMULATE
-the SPEC of the card. All else is the bundle's, which takes that driver for the machine's own: it
-has no simulator, and is told of none.
+the SPEC of the GPU. All other files are the bundle's, which treats that driver as the machine's
+own: the bundle has no simulator, and does not know of one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ LIBRARIES = (
 
 
 def why_not() -> str:
-    """Why a rehearsal that was asked for cannot be; empty: it can, or none was asked for."""
+    """Returns why a requested simulated run is impossible; empty if it is possible, or none was
+    requested."""
     if not SIMULATE:
         return ""
     if not DRIVER:
@@ -49,10 +50,9 @@ def why_not() -> str:
 
 
 def environment(program: str) -> dict[str, str]:
-    """The flags that every command of a rehearsal is given; without one nothing.
+    """Returns the variables for every command of a simulated run; none for a real GPU.
 
-    PyTorch's operators are computed by a library that the bundle has for it, which Python's
-    start-up hook loads.
+    PyTorch's operators are computed by a library in the bundle, which Python's start-up hook loads.
     """
     if not SIMULATE:
         return {}

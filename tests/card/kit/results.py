@@ -1,7 +1,8 @@
-"""The folder of the results, whole after every step: results.json, results.md, and some logs.
+"""The folder of the results, complete after every step: results.json, results.md, and some logs.
 
-The results may be taken away as they are: at most FILES files of MOST_BYTES in all, in one folder
-below. Each file is written beside its place and moved there, so that nobody finds half of one.
+The folder may be copied at any time. It has at most FILES files of MOST_BYTES in all, in one
+subfolder. Each file is written under another name and then renamed, so that no reader finds half of
+one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Results:
         self.write()
 
     def _keep_log(self, name: str, log: str) -> str:
-        """Returns the file, seen from the folder."""
+        """Returns the file's path relative to the folder."""
         (self._folder / LOGS).mkdir(exist_ok=True)
         kept = sum(step["outcome"] == FAILED for step in self.steps)
         file = self._folder / LOGS / f"{name.replace(' ', '_') if kept < OWN_LOGS else 'more'}.log"

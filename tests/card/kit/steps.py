@@ -1,6 +1,6 @@
 """The steps of the acceptance: each with its goal, and a function of the machine that proves it.
 
-In the order of what tells most, because the time may be up before the last one.
+The most informative steps come first, because the time may be over before the last one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 
 @dataclass
 class Seen:
-    """The things that one step leaves for those after it."""
+    """The values that one step stores for later steps."""
 
     about: dict = field(default_factory=dict)
     losses: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -49,9 +49,7 @@ def must(machine: Machine, command: list[str]) -> Ended:
 
 
 def natively(machine: Machine, command: list[str]) -> Ended:
-    """The run to compare with. A step that cannot be done without vramstow shows nothing of
-    vramstow.
-    """
+    """Runs the command without vramstow, for comparison. If that fails, the step proves nothing."""
     ended = machine.run(machine.native(command))
     if ended.failure_reason:
         raise NothingShownError(f"without vramstow it {ended.failure_reason}")
@@ -59,12 +57,12 @@ def natively(machine: Machine, command: list[str]) -> Ended:
 
 
 def last_json(text: str) -> dict:
-    """The summary of --json is the last line; the job's own words are before it."""
+    """Parses the summary of --json, which is the last line after the job's own output."""
     return json.loads(text.strip().splitlines()[-1])
 
 
 def judge_served(asked: dict, at_least: int = 1) -> dict:
-    """The counts of the pool; a run that it did not serve proves nothing of it."""
+    """Returns the counts of the pool; a run that the pool did not serve proves nothing."""
     stats = asked["stats"]
     if stats is None or stats["allocations"] < at_least or stats["peak_allocated_bytes"] == 0:
         counted = 0 if stats is None else stats["allocations"]
@@ -74,7 +72,7 @@ def judge_served(asked: dict, at_least: int = 1) -> dict:
 
 
 def pooled(machine: Machine, command: list[str], *flags: str) -> tuple[Ended, dict]:
-    """Runs a Python job under the pool; with what the pool says of itself at the job's end."""
+    """Runs a Python job under the pool; also returns the pool's statistics at the job's end."""
     file = machine.folder / "asked.json"
     file.unlink(missing_ok=True)
     python, program, *arguments = command
@@ -84,13 +82,13 @@ def pooled(machine: Machine, command: list[str], *flags: str) -> tuple[Ended, di
 
 
 def are_numbers(lines: list[str]) -> bool:
-    """Whether there are losses, and all of them are finite numbers."""
+    """True if there are losses, and all of them are finite numbers."""
     numbers = [float(number) for line in lines for number in re.findall(r"\S+$", line)]
     return bool(numbers) and all(map(math.isfinite, numbers))
 
 
 def zeros(machine: Machine, seen: Seen) -> str:
-    """The first question of all: is a tensor of PyTorch's the pool's?"""
+    """Checks first of all whether the pool allocates PyTorch's tensors."""
     command = machine.under(machine.job("about.py"), "--pool=on", "--no-trace")
     about = json.loads(must(machine, command).out)
     seen.about |= about
@@ -121,7 +119,8 @@ def doctor(machine: Machine, _seen: Seen) -> str:
 
 
 def identity(machine: Machine, _seen: Seen) -> str:
-    """Each look-up of a driver's function has the same answer with the preload and without."""
+    """Checks that each look-up of a driver function has the same result with the preload and
+    without."""
     questions = machine.job("questions.py", "look_ups", machine.driver)
     machine.extra["VRAMSTOW_FUNCTIONS"] = str(machine.bundle / "kit/driver_functions.def")
     hooked = ("--no-trace", "--pool=on", "--offload=auto", "--launches=count")
@@ -145,7 +144,7 @@ def driver_times(machine: Machine, _seen: Seen) -> str:
 
 
 def look(machine: Machine, seen: Seen) -> int:
-    """How much of the card is free, without vramstow."""
+    """Measures the free memory of the GPU without vramstow."""
     about = json.loads(must(machine, machine.native(machine.job("about.py"))).out)
     seen.about = {**about, **seen.about}
     return about["free_bytes"]
@@ -168,7 +167,7 @@ def look_after(machine: Machine, seen: Seen) -> str:
 
 
 def compare_losses(job: tuple[str, str], ended: Ended, seen: Seen) -> int:
-    """Compares them with what the first training gave; returns how many there are."""
+    """Compares the losses with those of the first training; returns how many there are."""
     losses = [line.split()[0] for line in ended.out.splitlines() if line.strip()]
     if not are_numbers(losses):
         raise NothingShownError(f"{' '.join(job)} printed no losses, or such that are no numbers")
@@ -253,7 +252,7 @@ def compiled(machine: Machine, _seen: Seen) -> str:
 
 
 def larger(machine: Machine, _seen: Seen) -> str:
-    """Training at 1.25 times the limit, beside hooks that a user would have to write."""
+    """Trains at 1.25 times the limit, and compares it with hooks that a user would have to write."""
     # A layer's output is the next layer's input, so the job retains half of the given megabytes.
     megabytes = str(2 * machine.memory_bytes * 5 // 4 // MIB)
     flags = ("--offload=auto", f"--limit={machine.memory_bytes}", "--no-trace")
@@ -303,7 +302,7 @@ def tensor_cost(machine: Machine, _seen: Seen) -> str:
 
 
 def sleep_cost(machine: Machine, _seen: Seen) -> str:
-    """Beside plain copies of as many bytes, by the job that bench/ has for it."""
+    """Compares pause and resume with plain copies of as many bytes, by the benchmark in bench/."""
     machine.extra["VRAMSTOW_BUILD"] = str(Path(machine.program).parents[1])
     gib = f"{machine.memory_bytes / (4 << 30):.3f}"
     job = machine.job("sleep_cost.py", "--rounds", "3", "--gib", gib, "--real")
@@ -346,14 +345,13 @@ def offload(machine: Machine, _seen: Seen) -> str:
 
 
 def most_mappings() -> int:
-    """How many the system allows a process."""
+    """Returns how many mappings the system permits for a process."""
     return int(MOST_MAPPINGS.read_text())
 
 
 def judge_mappings(out: str, most: int) -> str:
-    """Memory of the host that the card reaches may take a mapping of the process for each 2 MiB;
-    what is moved may have half of those that there are.
-    """
+    """Checks the number of mappings of the process. Host memory that the GPU can access may need
+    one for each 2 MiB; moved memory may use at most half of the permitted number."""
     counted = re.search(r"^mappings (\d+) (\d+)$", out, re.MULTILINE)
     if counted is None:
         raise NothingShownError("the job did not count the mappings of its process")
@@ -405,7 +403,7 @@ def explain(machine: Machine, _seen: Seen) -> str:
 
 
 def touched(machine: Machine, _seen: Seen) -> str:
-    """Whether the memory that operators use is seen as they are launched."""
+    """Checks whether the memory that operators use is recorded when they are launched."""
     folder = machine.folder / "touched"
     folder.mkdir(exist_ok=True)
     flags = ("--pool=on", "--offload=explicit,touches", f"--trace-dir={folder}")

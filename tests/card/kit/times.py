@@ -1,7 +1,7 @@
-"""The times that the simulator's clock assumes (clock=model), measured on the card.
+"""Measures on the GPU the times that the simulator's clock assumes (clock=model).
 
-bin/driver_times measures them, and knows what the model of this card has for each. Where the card
-is simulated and its clock is the model's, both must be the same; on a card they are findings.
+bin/driver_times measures them, and has the model's value for each. On a simulated GPU with that
+clock both must be the same; on a real GPU the differences are results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Time:
 
     @property
     def apart(self) -> float:
-        """How far they are from each other, as a share of the model's."""
+        """Returns the difference of the two values, as a share of the model's."""
         return abs(self.measured - self.modelled) / self.modelled
 
     def __str__(self) -> str:
@@ -33,7 +33,8 @@ class Time:
 
 
 def told(times: list[Time], clock: str, model_card: str, why_not_all: str = "") -> str:
-    """All of them as one text, first those that differ; raises what the step comes to."""
+    """Returns all values as one text, first those that differ. Raises FailedError or
+    NothingShownError."""
     text = "; ".join(map(str, times))
     missing = f"; not all were measured: {why_not_all}" if why_not_all else ""
     wrong = [str(time) for time in times if not time.measured > 0]

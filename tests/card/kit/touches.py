@@ -1,8 +1,8 @@
-"""Which tensors a trace calls touched while an operator ran, beside those that it uses.
+"""Compares the tensors that a trace has as touched during an operator with those that it uses.
 
-The job is use_memory.py: it says what each of its cases uses, and marks each in the trace. In a
-rehearsal the simulated card says what work touches; on a card the arguments of launches are all
-that is known, so that there a difference is a finding, not a failure.
+The job is use_memory.py: it prints which tensors each of its cases uses, and marks each case in the
+trace. In a simulated run the simulator reports what work touches. On a real GPU only the arguments
+of launches are known, so a difference is a result there, not a failure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Range = tuple[int, int]  # address, bytes
 
 @dataclass
 class Comparison:
-    """By case: how many of the tensors that it uses were not seen, how many others were."""
+    """For each case, how many of its tensors were not recorded as touched, and how many others
+    were."""
 
     cases: int = 0
     used: int = 0
@@ -51,7 +52,7 @@ def events(trace_as_csv: str) -> Iterable[dict[str, str]]:
 
 
 def touches_by_case(trace_as_csv: str) -> dict[int, list[int]]:
-    """The addresses that were touched while each case ran."""
+    """Returns the addresses that were touched during each case."""
     found: dict[int, list[int]] = {}
     case: int | None = None
     for event in events(trace_as_csv):
@@ -75,7 +76,7 @@ def is_seen(tensor: Range, touched: list[int]) -> bool:
 
 
 def compare(told: dict, trace_as_csv: str) -> Comparison:
-    """`told` is the last line of the job."""
+    """Compares the trace with `told`, the last line that the job prints."""
     touched = touches_by_case(trace_as_csv)
     tensors = [(at, size) for at, size in told["tensors"] if size >= LEAST_BYTES]
     result = Comparison(cases=len(told["cases"]))

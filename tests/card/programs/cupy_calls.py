@@ -1,4 +1,4 @@
-"""Prints what CuPy says of a driver without a card."""
+"""Prints CuPy's results with a driver but without a GPU."""
 
 import cupy
 

@@ -1,4 +1,4 @@
-"""Prints what numba says of a driver without a card."""
+"""Prints numba's results with a driver but without a GPU."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""Prints what PyTorch says of a driver without a card."""
+"""Prints PyTorch's results with a driver but without a GPU."""
 
 import torch
 
