@@ -28,7 +28,7 @@ PARTS = {
 
 @dataclass
 class File:
-    """The number of times that each line and branch was reached, over all objects that contain it."""
+    """The number of times that each line and branch was reached, over all objects."""
 
     lines: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     branches: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))

@@ -20,7 +20,7 @@ Rehearse = Callable[..., Rehearsal]
 
 @pytest.fixture(scope="session")
 def by_default(adapter_folder: str) -> dict[str, str]:
-    """Returns the settings of `vramstow run -- python`, with one compiled observer for all tests."""
+    """Returns the settings of `vramstow run -- python`, with one observer for all tests."""
     return {
         "VRAMSTOW_POOL": "off",
         "VRAMSTOW_LEVEL": "tensors",

@@ -1,4 +1,4 @@
-"""Observes PyTorch's own allocator: it behaves as without vramstow, and the trace has its tensors."""
+"""Observes PyTorch's own allocator: it behaves as usual, and the trace has its tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 @pytest.fixture(scope="session")
 def observed(adapter_folder: str) -> dict[str, str]:
-    """Returns settings under which tensors are observed, with one compiled observer for all tests."""
+    """Returns settings that observe tensors, with one compiled observer for all tests."""
     return NATIVE | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_ADAPTER_DIR": adapter_folder}
 
 
@@ -126,7 +126,7 @@ def test_a_job_makes_the_same_requests_with_and_without_the_observer(
 def test_a_callback_asks_neither_the_heap_nor_the_dynamic_linker(
     rehearse: Rehearse, python: str, tmp_path: Path, observed: dict[str, str]
 ) -> None:
-    """The callback runs under PyTorch's lock, and the owners of those locks may wait for that one."""
+    """The callback runs under PyTorch's lock, for which owners of those locks may wait."""
     library = tmp_path / "asks_nobody.so"
     source = OWN / "asks_nobody.cc"
     subprocess.run(["c++", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)

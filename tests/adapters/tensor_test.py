@@ -227,7 +227,7 @@ def test_tensors_are_shared_between_processes(
 def test_a_forked_child_may_drop_the_parents_tensors(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
-    """Workers that load data do so when their collector runs; PyTorch's own allocator permits it."""
+    """Workers that load data do so in collections; PyTorch's own allocator permits it."""
     program = (
         "import os, torch\n"
         "kept = [torch.full((1 << 10,), 7.0, device='cuda') for _ in range(4)]\n"
@@ -286,7 +286,7 @@ def test_without_a_compiler_the_job_runs_at_segment_level(
 def test_a_program_may_ask_where_torch_is_before_it_imports_it(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
-    """transformers does so; another finder that asks all finders must not cause endless recursion."""
+    """transformers does so; a finder that asks all finders must not recurse endlessly."""
     program = (
         "import sys\n"
         "from importlib.util import find_spec\n"

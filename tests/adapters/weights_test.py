@@ -18,7 +18,7 @@ Rehearse = Callable[..., Rehearsal]
 
 @pytest.fixture
 def told(rehearse: Rehearse, python: str, adapter_folder: str) -> Callable[..., tuple[str, dict]]:
-    """Runs a program in the simulator; returns the last line that it prints, and bytes by category."""
+    """Runs a program in the simulator; returns its last line, and bytes by category."""
 
     def run(program: str, *arguments: str, card: str = "1GiB") -> tuple[str, dict]:
         job = rehearse(

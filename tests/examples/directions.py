@@ -1,4 +1,4 @@
-"""The certain effect of each technique, whatever the sizes: which value falls, is equal, or rises."""
+"""The effect of each technique for all sizes: which value falls, is equal, or rises."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def analysis_of(folder: Path) -> dict[str, Any]:
 
 
 def check_screen(folder: Path, facts: dict[str, Any], *, lives: bool) -> None:
-    """Checks that the text of a job fits on one screen, and begins with the most important cause."""
+    """Checks that the text of a job fits on one screen, and begins with the main cause."""
     (trace,) = folder.glob("*.stow")
     text = subprocess.run(
         [VRAMSTOW, "analyze", trace], capture_output=True, text=True, check=True

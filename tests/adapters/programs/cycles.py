@@ -52,7 +52,7 @@ def models(times: int) -> None:
 
 
 def old(times: int) -> None:
-    """Uses an object that survived a collection, so that it is no longer in the young generation."""
+    """Uses objects that survived a collection, so they left the young generation."""
     kept: list[Holder] = []
     for _ in range(times // 20):
         kept.extend(Holder(empty) for _ in range(20))

@@ -208,7 +208,7 @@ def make_graph(source: torch.Tensor, target: torch.Tensor) -> Callable[[], None]
 
 
 def capture(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.CUDAGraph:
-    """The captured memory is pinned from now on, and neither the graph nor other work touches it."""
+    """Pins the memory of a graph, which neither the graph nor other work touches again."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         target.copy_(source)

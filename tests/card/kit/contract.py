@@ -48,7 +48,7 @@ def listed(text: str) -> list[str]:
 
 
 def read(output: str, how: str, rules: Rules) -> list[str]:
-    """Reads the output of a process; returns the rules that it tried, up to the first that broke."""
+    """Reads the output of a process; returns the rules up to the first that broke."""
     tried: list[str] = []
     place = 0
     for ended in ENDED.finditer(output):

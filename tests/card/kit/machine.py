@@ -31,7 +31,7 @@ class Ended:
 
     @property
     def failure_reason(self) -> str:
-        """Returns why the command failed, with the last line that it wrote; empty if it succeeded."""
+        """Returns why the command failed, with its last line; empty if it succeeded."""
         if self.status == 0:
             return ""
         how = "ran out of time" if self.status is None else f"ended with status {self.status}"

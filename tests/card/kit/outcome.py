@@ -20,7 +20,7 @@ class NothingShownError(Exception):
 
 
 class StoppedError(BaseException):
-    """Raised if the signal that the text names ended the kit; it is no error of the current step."""
+    """Raised if the signal that the text names ended the kit; no error of the current step."""
 
 
 class Costs:

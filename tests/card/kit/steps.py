@@ -252,7 +252,7 @@ def compiled(machine: Machine, _seen: Seen) -> str:
 
 
 def larger(machine: Machine, _seen: Seen) -> str:
-    """Trains at 1.25 times the limit, and compares it with hooks that a user would have to write."""
+    """Trains at 1.25 times the limit, compared with hooks that a user would have to write."""
     # A layer's output is the next layer's input, so the job retains half of the given megabytes.
     megabytes = str(2 * machine.memory_bytes * 5 // 4 // MIB)
     flags = ("--offload=auto", f"--limit={machine.memory_bytes}", "--no-trace")
