@@ -145,8 +145,9 @@ void StartService() { service.Start(); }
 
 void NoteFrameworkRefused(int device) { observed_memory.NoteDriverRefusal(device); }
 
-// The driver shuts down in an exit handler that was registered before any pool existed. Handlers
-// run in the opposite order, so the service's thread is outside the driver for good by then.
+// The driver shuts down in an exit handler that it registered before any pool existed. Exit
+// handlers run in the opposite order of their registration. So this handler stops the service's
+// thread before the driver shuts down.
 void OnPoolOpened() {
   static constinit std::atomic<bool> registered{false};
   if (!registered.exchange(true)) std::atexit([] { service.Stop(); });

@@ -1,10 +1,10 @@
-// KnownCallers remembers, for functions that are called often, which function a caller was given if
-// it uses its own copy of a library.
+// KnownCallers stores, for functions that are called often, which function each calling address
+// gets.
 //
-// Idea: if a linked caller's copy of a library is not in the program's scope, the function is
-// looked up at the first call. Later calls from the same address get the same function without the
-// dynamic linker. The copy is never unloaded from then on (KeepLoaded), so a remembered address
-// stays valid.
+// Idea: a process may contain several copies of a library. If a linked caller's copy is not in the
+// program's scope, the function is looked up at the first call. Later calls from the same address
+// get the same function without the dynamic linker. The copy is never unloaded from then on
+// (KeepLoaded), so a stored address remains valid.
 //
 // Ownership: static storage, constant-initialised. Threads: any, without a lock. Errors: when all
 // slots of a function are in use, further callers are looked up each time. Units: addresses.

@@ -57,8 +57,8 @@ constexpr SortedHooks SortHooks() {
 
 inline constexpr SortedHooks kSortedHooks = SortHooks();
 
-// Tests only the first characters, which is enough to refuse most names: a name of the driver
-// begins with "cu" and a capital, and those of the other libraries have prefixes, too.
+// Tests only the first characters, which is enough to exclude most names. A name of the driver
+// begins with "cu" and a capital letter, and the names of the other libraries have prefixes, too.
 inline bool MayBeHooked(const char* symbol) {
   switch (symbol[0]) {
     case 'c':

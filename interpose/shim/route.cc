@@ -184,7 +184,8 @@ void* const kAbsent[] = {
 #include "interpose/shim/library_hooks.def"
 };
 
-// Only the callers of collectives are remembered, because these are called in every step.
+// The callers that have been resolved before. Only callers of collectives are stored, because
+// collectives are called in every training step.
 KnownCallers known_callers[kLibraryHookCount];
 
 // Returns the function to jump to. The slot stores it if it is the same for every caller.
@@ -227,8 +228,8 @@ extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(voi
 // Runs after the program's exit handlers and the destructors of static objects.
 __attribute__((destructor)) static void Finish() {
   const VramstowCore* core = OpenedCore();
-  // A process that bypassed the hooks has not opened the core, although the interception report is
-  // about such processes.
+  // A process that bypassed all hooks has not opened the core. The core is opened now if the user
+  // wants the interception report, because the report is about such processes.
   if (core == nullptr && EnvironmentIsOn("VRAMSTOW_COVERAGE") && IsDriverLoadedAnywhere()) {
     core = OpenCore();
   }

@@ -20,7 +20,8 @@ namespace {
 
 constexpr char kLibrary[] = "/lib/libc10_cuda.so";
 
-// The variable and entry of one kind of adapter, as base/adapter_kinds.def explains them.
+// The environment variable of one kind of adapter and its entry function, which
+// base/adapter_kinds.def explains.
 struct Kind {
   const char* variable;
   const char* entry;
@@ -52,8 +53,9 @@ size_t NextLine(const char** text, const char** line) {
   return length;
 }
 
-// Returns true if the variable names the PyTorch in `folder`; `path` is then its adapter. An empty
-// path means that there is none, and that `vramstow run` has reported the reason.
+// Looks for the folder of PyTorch in the list that the environment variable contains. If it is
+// listed, returns true and sets `path` to the adapter's file. An empty path means that there is no
+// adapter, and that `vramstow run` has reported the reason.
 bool FindReady(const char* variable, const char* folder, char (&path)[PATH_MAX]) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return false;
@@ -169,8 +171,8 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
   }
 }
 
-// Finds the folder of the PyTorch that is loaded. Returns false if there is none yet; it may be
-// loaded later.
+// Finds the folder of the PyTorch that is loaded. If none is loaded yet, returns false and resets
+// `done`, so that the next call tries again.
 bool FindTorch(char (&folder)[PATH_MAX], std::atomic<bool>* done) {
   if (dl_iterate_phdr(FindLibrary, folder) != 0) return true;
   done->store(false);
@@ -192,8 +194,8 @@ void LoadValues(const Options& options) {
   const bool without = HasOption(options.simulate, "values=off") ||
                        HasOption(options.simulate, "emulation=off") ||
                        HasOption(options.simulate, "effects=off");
-  // Offloading needs the memory that operators use, and the clock of the model their durations,
-  // even if their values are not computed.
+  // These two options need information about operators even if no values are computed: offloading
+  // needs the memory that operators use, and the model's clock needs their durations.
   const bool wants_all = WantsOffload(options) || HasOption(options.simulate, "clock=model");
   LoadValuesFor(folder, without && !wants_all);
 }

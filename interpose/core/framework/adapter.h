@@ -18,8 +18,8 @@
 
 namespace vramstow {
 
-// Called once CUDA is initialised. Does nothing in a process without PyTorch, or at segment level.
-// Without the pool it only logs why tensors are not observed.
+// Called once CUDA is initialised. Does nothing in a process without PyTorch, or with
+// --level=segments. Without the pool it only logs why tensors are not observed.
 void LoadAdapter(const Options& options);
 
 // Like LoadAdapter, for the library that computes values in a simulated run. Does nothing on a real

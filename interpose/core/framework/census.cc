@@ -69,8 +69,8 @@ constexpr vramstow_framework_census kTable = {
     Hold,
     Serve};
 
-// Writes the result of a census as JSON into the caller's memory. Groups that do not fit are
-// counted.
+// Writes the result of a census as JSON into the caller's memory. Groups that do not fit are left
+// out, and their number is written.
 class Listing {
  public:
   Listing(char* text, size_t size) : text_(text), size_(size) {}

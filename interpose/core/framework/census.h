@@ -18,8 +18,9 @@ const vramstow_table* CensusTable();
 // Takes a census into the trace, if a census taker is installed. Called when an observer reported a
 // failed request, or when the driver had no memory for a library other than the framework.
 void TakeCensusAfterFailure(int device);
-// Takes a census because the program asks for it or, if `told`, because of vramstow ctl. Writes one
-// line of JSON that ends with as many of the groups as fit. Returns a code of vramstow.h.
+// Takes a census because the program requests it or, if `told` is true, because a user of `vramstow
+// ctl` requests it. Writes one line of JSON, in which groups that do not fit are only counted.
+// Returns a code of vramstow.h.
 int TakeCensus(char* text, size_t size);
 int TakeCensusFor(bool told, char* text, size_t size);
 

@@ -48,8 +48,8 @@ class FrameworkCall {
   explicit FrameworkCall(const void* return_address, EventKind kind = EventKind::kFree,
                          const StackName* names = nullptr, size_t count = 0)
       : call_(framework_context.trace, LibraryOf(return_address), kind, names, count) {}
-  // Records the failed request itself, as for functions of the driver. The pool reports what it
-  // tried.
+  // Records the failed request, as is done for functions of the driver. The pool itself records the
+  // steps by which it tried to serve the request.
   void RecordRefusal(const BlockRequest& request, int device, FailureEnd end) const {
     Event event;
     event.kind = EventKind::kAllocate;
@@ -106,8 +106,8 @@ int Open(int device, int* handle) {
   return VRAMSTOW_OK;
 }
 
-// True if the adapter reports each request that finally failed (`refused`). Set before it
-// allocates.
+// True if the adapter reports each request that failed for good, by the table's function `refused`.
+// It is set before the adapter allocates.
 constinit bool the_adapter_tells_failures = false;
 
 inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, uint64_t stream,

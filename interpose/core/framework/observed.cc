@@ -35,9 +35,9 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
   return VRAMSTOW_OK;
 }
 
-// The last event of each device, if it was a free. The memory of most blocks may be allocated again
-// at once. Then no event comes between the free and its completion, and the completion needs no
-// separate event. Each device has one user of this entry at a time, as in ObservedMemory.
+// The last event of each device, if it was a free. For most blocks no event comes between the free
+// and its completion, after which the memory may be allocated again. Such a completion needs no
+// event of its own. Each device has one user of this entry at a time, as in ObservedMemory.
 struct LastFree {
   uint64_t sequence;  // its sequence in the trace; 0 if the last event was no free
   uint64_t address;
@@ -78,7 +78,7 @@ inline Event EventOf(EventKind kind, const vramstow_framework_event& observed) {
   return event;
 }
 
-// Instantiated for each kind, so that the checks for other kinds disappear.
+// A template over the kind of event, so that the compiler removes the checks for all other kinds.
 template <EventKind kKind>
 inline int Tell(const vramstow_framework_event& observed) {
   uint16_t library;
@@ -111,7 +111,8 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   event.object = ObjectOf(end);
   event.result = CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t sequence = trace->RecordObserved(library, &event);
-  // The search for the reason takes time, so it is skipped if the program does not see the failure.
+  // The search for the reason takes time. It is skipped if the framework handles the failure itself
+  // and the program does not see it.
   if (end != FailureEnd::kProgram) return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
   trace->NoteOutOfMemory();
   DescribeOtherProcesses(event.device);

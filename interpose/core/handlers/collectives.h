@@ -2,8 +2,9 @@
 // launch names.
 //
 // So the buffers count as touched when the program passes them to NCCL. This is reported before
-// NCCL is called, because NCCL may allocate and launch, for which this thread must be outside the
-// gate. Until NCCL has submitted the work, at the end of the call or of its group, no quiet time
+// NCCL is called. NCCL itself may allocate and launch, so this thread must not hold a GateTicket
+// (offloaders.h) during the call. The work is submitted at the end of the call or of its group.
+// Until then no quiet time (a time in which the program promises not to use memory: vramstow_quiet)
 // begins for these buffers, and their blocks do not become idle in this iteration. A call is passed
 // on with unchanged arguments, and its result is the library's. A LibraryCall (library_entry.h)
 // provides what these functions need.
@@ -24,8 +25,8 @@ template <typename Call, typename... Buffers>
 void NoteBuffers(const Call& call, Buffers... buffers) {
   const KeepErrno keep_errno;
   const uint64_t addresses[] = {reinterpret_cast<uint64_t>(buffers)...};
-  // The buffers are stored first; otherwise a quiet time could begin before they are stored or
-  // touched.
+  // The buffers are stored before they count as touched, because a quiet time that begins in
+  // between would otherwise include them.
   call.open_collectives().Note(addresses, sizeof...(Buffers));
   const PoolService::Submission submission(call.pools());
   if (!submission.watched()) return;

@@ -1,6 +1,6 @@
 // Handlers for memory that graphs allocate and free when they are launched. With --offload they
-// also handle memory that the nodes of a graph name: a graph uses it at each launch, so it is not
-// moved, like memory that a captured stream named.
+// also handle memory that the nodes of a graph name. A graph uses this memory at each launch, so it
+// is not moved from then on.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
@@ -35,7 +35,8 @@ CUresult GraphAddMemFreeNode(const Call& call, CUgraphNode* node, CUgraph graph,
   return RecordNode(call, EventKind::kGraphFree, result, Output(result, node), dptr, 0, kNoDevice);
 }
 
-// Returns the device of a graph's allocation. Memory without a device can be read on the host.
+// Returns the device of a graph's allocation, or kNoDevice. Memory without a device is memory that
+// the host can read, too, which the pools need to know.
 template <typename Call>
 int16_t DeviceOfNode(const Call& call, CUresult result, const CUmemLocation& location) {
   const int16_t device = DeviceOf(location);

@@ -9,8 +9,9 @@ namespace {
 
 constexpr size_t kPlaces = 64;
 
-// States of a slot. A thread reserves a free slot, stores the kind and then the pool's handle, so
-// that no other thread reads a handle without its kind. No handle has these values.
+// States of a slot that contains no handle; no handle has these values. A thread reserves a free
+// slot, stores the kind and then the pool's handle, so that no other thread reads a handle without
+// its kind.
 constexpr uintptr_t kFree = 0;
 constexpr uintptr_t kTaken = 1;
 

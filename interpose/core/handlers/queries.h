@@ -28,7 +28,8 @@ void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
 
 template <typename Call, typename Size>
 CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
-  // Pools of contexts that ended unseen are closed first, so that their memory is not counted.
+  // If a context ended without a hooked call, its pool is closed first, so that its memory is not
+  // counted.
   call.pools().CloseEnded();
   const CUresult result = call.Forward(free_bytes, total_bytes);
   if constexpr (std::is_same_v<Size, size_t>) {
@@ -42,8 +43,9 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   return result;
 }
 
-// The driver does not know the address of this variable. It is asked about this address in place of
-// an address of the pool that is in no live block, so that the caller gets the driver's own error.
+// The driver does not know the address of this variable as device memory. If a program asks about
+// an address of the pool that is in no live block, the driver is asked about this address instead.
+// So the caller gets the driver's own error.
 inline const char kUnknownMemory = 0;
 inline CUdeviceptr UnknownAddress() { return reinterpret_cast<CUdeviceptr>(&kUnknownMemory); }
 
@@ -61,8 +63,8 @@ CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer
   return call.Forward(base, size, address);
 }
 
-// A page on the host may have a host address for a short time, but memory of cuMemAlloc never has
-// one. So the driver is asked about an unknown address.
+// While a page of the pool lies on the host, it may have a host address, but memory of cuMemAlloc
+// never has one. So a question for the host address is put to the driver with an unknown address.
 inline CUdeviceptr AskedAddress(CUpointer_attribute attribute, CUdeviceptr address) {
   return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER ? UnknownAddress() : address;
 }

@@ -81,8 +81,8 @@ int CommRegister(const Call& call, const void* communicator, void* address, size
   return result;
 }
 
-// Inside a group the window is returned when the group ends. If there is no window yet, the range
-// is pinned for good.
+// Inside a group NCCL returns the window only when the group ends. A range whose window is not
+// known after the call is pinned for good.
 template <typename Call>
 int CommWindowRegister(const Call& call, void* communicator, void* address, size_t size,
                        void** window, int flags) {

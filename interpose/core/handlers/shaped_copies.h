@@ -86,7 +86,8 @@ bool NeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copy,
       !call.pools().CopyNeedsContexts(copy->dst.op.ptr.ptr, copy->src.op.ptr.ptr, &ends)) {
     return false;
   }
-  // According to the documentation, 0 stands for the width or the height of the copy.
+  // According to the documentation, a row length of 0 stands for the width of the copy, and a layer
+  // height of 0 for its height.
   const auto or_else = [](size_t value, size_t other) { return value != 0 ? value : other; };
   *peers = {};
   peers->srcMemoryType = CU_MEMORYTYPE_DEVICE;

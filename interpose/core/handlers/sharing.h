@@ -96,7 +96,8 @@ CUresult MulticastCreate(const Call& call, CUmemGenericAllocationHandle* handle,
   return result;
 }
 
-// In this event the multicast object stands for the address; the memory is bound at `offset` in it.
+// Records that memory was bound to a multicast object at `offset`. The address in this event is the
+// object's handle.
 template <typename Call>
 CUresult RecordBinding(const Call& call, CUresult result, uint64_t multicast, size_t offset,
                        uint64_t object, size_t size, int16_t device) {

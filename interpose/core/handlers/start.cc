@@ -39,7 +39,7 @@ bool DoesWithout(const Driver& driver, const char* path) {
   return driver.path() != nullptr && FolderOf(driver.path()) == FolderOf(path);
 }
 
-// A part of a package's path, and advice how the package works without the library.
+// A part of a package's path, and advice on how to use the package without the library.
 struct Remedy {
   const char* part;
   const char* text;

@@ -1,6 +1,6 @@
-// Handlers for functions that submit work. With --offload they wait while memory moves, and while
-// memory is short, the memory that they name counts as touched. With --launches the launches of
-// kernels are counted.
+// Handlers for functions that submit work. With --offload a submission waits while memory is being
+// moved. While device memory is short, the memory that a submission names counts as touched. With
+// --launches the launches of kernels are counted.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
@@ -95,8 +95,9 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
   return result;
 }
 
-// Handle launches of graphs, and of kernels on several devices: such a call launches many kernels
-// and names none. A graph may use the memory that its captured calls named, wherever it is now.
+// Handle launches of graphs, and of kernels on several devices. Such a call launches many kernels
+// and names none of them. A graph is not launched while memory that captured calls named is paused
+// (gone from the device until it is resumed).
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
   const PoolService::Submission submission(call.pools());
@@ -109,7 +110,7 @@ CUresult Launch(const Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count,
   return Launched(call, nullptr, nullptr, Submit(call, list, count, flags));
 }
 
-// Handles the launches of CUDA 2.
+// Handles the launch functions of CUDA 2, in which the arguments were set by earlier calls.
 template <typename Call, typename... Arguments>
 CUresult LaunchFunction(const Call& call, CUfunction function, Arguments... arguments) {
   return Launched(call, function, nullptr, Submit(call, function, arguments...));

@@ -50,8 +50,8 @@ struct Pieces {
   uint64_t bytes;
 };
 
-// Adds the bytes of a free span that form no whole chunk. Whole chunks are left out, because they
-// can be moved together.
+// Adds the size of a free span that contains no whole chunk. Spans of whole chunks are not counted,
+// because their chunks can be moved together.
 void AddPiece(void* context, const PoolSpan& span) {
   if (span.state != SpanState::kFree) return;
   auto* const pieces = static_cast<Pieces*>(context);
@@ -117,7 +117,8 @@ int Application::GiveBack(int device, GivenBack* given) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   *given = GivenBack();
   const int seen = VisitPools(device, [given](const Pools::Use& pool, int) {
-    // Waits briefly for work that is about to finish; memory that long work uses is not released.
+    // Waits briefly for work that is about to finish. Memory that is still in use afterwards is not
+    // released.
     constexpr uint64_t kWaitNs = 100'000'000;
     const uint64_t since = pool->pages()->Now();
     given->device_bytes += pool->Trim({.wait_ns = kWaitNs}).released_bytes;

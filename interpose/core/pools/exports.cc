@@ -19,8 +19,8 @@ namespace {
 
 constexpr char kMagic[8] = {'v', 'r', 's', 't', 'o', 'w', '0', '1'};
 
-// Returns this process's secret, without which no other process can make a handle; 0 if no random
-// bytes are available.
+// Returns a random number that only this process knows. Without it no other process can make a
+// handle. Returns 0 if no random bytes are available.
 uint64_t Secret() {
   static constinit std::atomic<uint64_t> secret{0};
   uint64_t value = secret.load(std::memory_order_relaxed);

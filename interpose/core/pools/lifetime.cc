@@ -68,7 +68,7 @@ void Pools::CloseEnded() {
     if (!HasEnded(slots_[i])) continue;
     links_.on_unseen_end();
     MutexLock lock(&mutex_);
-    // Another thread may have closed that pool meanwhile, and opened another one in this slot.
+    // Checks again, because another thread may have closed that pool and opened another one here.
     if (HasEnded(slots_[i])) End(slots_[i].context.load(std::memory_order_relaxed));
   }
 }
@@ -128,8 +128,8 @@ void Pools::IntroducePeers(int device) {
   }
 }
 
-// Finds the GPUs that cannot reach this one. It runs before the pool serves, because a copy between
-// two GPUs needs a block of one of them first.
+// Finds the GPUs that cannot reach this one. It runs before the pool serves its first block,
+// because only then can the program copy memory of the pool.
 void Pools::LookForApart(int device) {
   auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   auto* count_devices = links_.driver.cuDeviceGetCount();

@@ -28,7 +28,8 @@ void LiveStreams::Made(uint64_t stream, const void* context) {
   if (entry != nullptr) *entry = {stream, context, State::kLives};
 }
 
-// A second call before the driver carried out the first one is an error of the program.
+// If the stream is ending already, the program destroys it twice, which is an error of the program.
+// The stream then counts as ended.
 void LiveStreams::Ends(uint64_t stream) {
   MutexLock lock(&mutex_);
   Entry* const entry = Look(stream);

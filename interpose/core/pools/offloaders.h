@@ -1,5 +1,5 @@
 // Offloaders makes the offloader of each pool, which moves live memory to the host (--offload), and
-// owns the gate in front of them.
+// owns the SubmissionGate, by which offloaders stop submissions while memory moves.
 //
 // Idea: every call that submits work passes one gate for the whole process; each pool has its own
 // offloader.
@@ -47,7 +47,7 @@ class Offloaders {
   // give up soon.
   void StopBringingBack();
 
-  // True if memory that a captured graph may use is paused. The caller has passed the gate.
+  // True if memory that a captured graph may use is paused. The caller holds a GateTicket.
   bool RefuseGraphs() const;
 
   // Counts a submission at each offloader that observes touches. Returns true if there is such an
@@ -59,7 +59,7 @@ class Offloaders {
   // True if an offloader observes touches.
   bool AnyTracksTouches() const;
 
-  // While a GateTicket exists, its thread may submit work.
+  // While a GateTicket exists, its thread is inside the gate and may submit work.
   class GateTicket {
    public:
     explicit GateTicket(Offloaders* offloaders);

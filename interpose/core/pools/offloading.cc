@@ -36,7 +36,7 @@ bool Offloading::Watch() {
 
 bool Offloading::Watches() const { return offloaders_.AnyTracksTouches() || pools_.AnyCapture(); }
 
-// Calls `bring` in a thread that may be inside the gate.
+// Calls `bring`, in a thread that may hold a GateTicket.
 template <typename Bring>
 void Offloading::BringBack(Bring bring) {
   const KeepErrno keep_errno;
@@ -45,7 +45,8 @@ void Offloading::BringBack(Bring bring) {
   bring();
 }
 
-// Holds each pool open once for all addresses. An address outside the pools has no effect.
+// Opens each pool once for all addresses, not once for each address. An address outside the pools
+// has no effect.
 void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
   const bool stays = by == UsedBy::kGraph || pools_.AnyCapture();
   for (int i = 0; i < pools_.count(); ++i) {
@@ -95,7 +96,7 @@ void Offloading::ExposeWords(const void* memory, uint64_t size) {
   NoteWords(memory, size, UsedBy::kLaterWork);
 }
 
-// Touches the arguments of kernels that are missing in KernelArguments.
+// Touches the arguments of a kernel that has no entry in KernelArguments.
 void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy by) {
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
   // A kernel with unknown arguments may use any memory.

@@ -34,7 +34,8 @@ class Offloading {
   // its kernels are unknown. Called when CUDA has been initialised. A real driver reports nothing.
   void WatchUses();
 
-  // Lets quiet memory move. Called before Offloaders::GateTicket, by a thread that holds no lock.
+  // Moves quiet memory (memory that the program promised not to use for a while) to the host.
+  // Called before a GateTicket is made, by a thread that holds no lock.
   void PrepareSubmission() {
     if (offloaders_.is_known_wanted() && offloaders_.AnyWantsToAdvance()) AdvanceQuiet();
   }
@@ -42,8 +43,8 @@ class Offloading {
   // Restores parked memory before a capture begins, because a graph may use it from now on.
   void PrepareCapture();
 
-  // --- Touches: called after Offloaders::GateTicket and before the submission; they restore parked
-  // memory
+  // --- Touches: called while the thread holds an Offloaders::GateTicket, before the work is
+  // submitted; they restore parked memory
   // Counts a submission. Returns true if the memory that it touches has to be reported.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
@@ -57,8 +58,8 @@ class Offloading {
   // null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
-  // --- Nodes of graphs: called after Offloaders::GateTicket and before the driver; memory that a
-  // node names is not moved from now on
+  // --- Nodes of graphs: called while the thread holds an Offloaders::GateTicket, before the driver
+  // is called; memory that a node names is not moved from now on
   bool MayMove() { return offloaders_.wanted(); }
   void Pin(uint64_t address) { TouchAll(&address, 1, UsedBy::kGraph); }
   void PinArguments(CUfunction function, void** arguments, void** extra) {

@@ -1,16 +1,18 @@
 // OpenCollectives stores the buffers of NCCL's collectives whose work is not submitted yet.
 //
 // Idea: a collective is submitted before its call returns, or, in a group, before the group ends.
-// Its buffers count as touched when the program calls it. A quiet time that begins between the call
-// and the submission would take these buffers for unused memory and park it. So the quiet time
-// begins without the ranges that contain such buffers.
+// Its buffers count as touched when the program calls it. A quiet time (a time in which the program
+// promises not to use memory: vramstow_quiet) may begin between the call and the submission. It
+// would then take these buffers for unused memory and evict them to the host. So ranges that
+// contain such buffers are excluded from the quiet time.
 //
 // Ownership: static storage, constant-initialised with zeros. Threads: any; a group belongs to its
 // thread. Errors: if the table is full, all memory counts as used until no collective is open.
 // Units: addresses.
 //
-// Lock: mutex_ guards the entries, and keeps collectives from opening while a quiet time begins:
-// locks of the pools are taken while it is held. No thread takes it inside the gate.
+// Lock: mutex_ guards the entries. It also prevents that a collective opens while a quiet time
+// begins; locks of the pools are taken while it is held. A thread that takes it holds no
+// GateTicket.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OPEN_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OPEN_COLLECTIVES_H_
 
@@ -41,7 +43,8 @@ class OpenCollectives {
     const MutexLock lock(&mutex_);
     return begin();
   }
-  // Called inside begin(): true if there is any buffer, and true if this range contains one.
+  // Called inside begin(). any() returns true if there is any buffer; Uses() returns true if this
+  // range contains one.
   bool any() const;
   bool Uses(uint64_t address, uint64_t bytes) const;
 

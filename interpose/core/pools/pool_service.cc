@@ -167,8 +167,8 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   const bool can_share = links_.exports.reachable() && !use->segments();
   const uint64_t chunk = use->segments() ? 0 : use->chunk_bytes();
   *block = {info.address, info.requested, info.id, use.context(), use.device(), can_share, chunk};
-  // The address lies behind the requested bytes but within the rounding, where the driver would not
-  // know it either.
+  // The address lies after the requested bytes, in bytes that only rounding added. The driver would
+  // not know such an address either.
   if (address - info.address >= info.requested) *block = PooledBlock();
   return true;
 }

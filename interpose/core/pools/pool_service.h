@@ -93,8 +93,8 @@ class PoolService {
                              const PitchedRequest& request) const;
 
   // Return true if the address is the pool's; then *result is the answer, and the events are
-  // recorded. Free waits for submitted work if a program could see the difference; FreeAsync never
-  // waits.
+  // recorded. Free waits for submitted work if the program could notice that it does not wait;
+  // FreeAsync never waits.
   bool Free(const CallSite& site, CUdeviceptr address, CUresult* result) const;
   bool FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
@@ -115,7 +115,7 @@ class PoolService {
   // Changes the driver's figures to the memory that is free for the process.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
 
-  // True if some GPUs cannot reach one another.
+  // True if at least two GPUs cannot reach each other's memory.
   bool SomeCardsApart() const;
   // True if memory of a pool is copied between two GPUs that cannot reach one another: then the
   // driver needs both contexts. An address of 0 is memory of the current context that has no
@@ -139,7 +139,7 @@ class PoolService {
   bool CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
   // --- Notifications for the pools
-  // Closes the pools whose contexts ended unseen.
+  // Closes the pools of contexts that ended without a hooked call.
   void CloseEnded() const;
   void PrimaryRetained(CUcontext context, int device) const;
   // Called after the driver has destroyed the context, or the device's primary one.

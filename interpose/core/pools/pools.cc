@@ -119,7 +119,7 @@ int Pools::DeviceOf(CUcontext context) {
   if (known != kNoDevice) return known;
   const int device = links_.unseen_contexts.Recognise(context);
   if (device < 0 || device >= kMaxDevices) return kNoDevice;
-  // A device has only one primary context, so the earlier one has ended unseen.
+  // A device has only one primary context, so the earlier one has ended without a hooked call.
   const CUcontext before = primaries_[device].exchange(context, std::memory_order_acq_rel);
   if (before != nullptr && before != context) {
     links_.on_unseen_end();
@@ -171,9 +171,10 @@ void Pools::LogSegmentsOnce(bool asked_for) {
       asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
 }
 
-// True if memory may move without a request. A call that submits work and is missing in the table
-// of hooks bypasses the gate, so with a driver newer than the table memory moves only on request. A
-// driver before CUDA 12.4 does not describe kernel arguments, so touches of kernels are not seen.
+// True if memory may move without a request of the program. Two conditions apply. The driver must
+// not be newer than the table of hooks, because a function that submits work and is missing in the
+// table would not wait while memory moves. And the driver must describe kernel arguments (since
+// CUDA 12.4), because otherwise it is unknown which memory kernels touch.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
   constexpr int kTellsArguments = 12040;
@@ -204,7 +205,8 @@ void Pools::OnRefusal(void* self, int32_t result) {
       result);
 }
 
-// Prepares what a slot retains from pool to pool: the driver's table and the pool's memory.
+// Prepares the parts of a slot that later pools in the slot use again: the driver's table and the
+// pool's memory.
 bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   const char* missing = nullptr;
   const bool complete =

@@ -107,14 +107,14 @@ class Pools {
   // The driver has destroyed the context, or the device's primary one.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
-  // Closes the pools whose contexts ended past every hook. Costs one load, unless the program has
-  // contexts that no hooked call made; then one question to the driver for each pool.
+  // Closes the pools of contexts that ended without a hooked call. Costs one load, and one question
+  // to the driver for each pool if the program has contexts that no hooked call made.
   void CloseEnded();
   // The current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
 
-  // The first is true if any GPU of the machine cannot reach the memory of some pool; the second,
-  // if these two GPUs cannot reach one another.
+  // The first is true if any GPU of the machine cannot reach the memory of some pool. The second is
+  // true if these two GPUs cannot reach each other's memory.
   bool has_unreachable_peers() const {
     return has_unreachable_peers_.load(std::memory_order_relaxed);
   }

@@ -73,7 +73,8 @@ int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) cons
   });
 }
 
-// Leaves out the ranges that collectives use whose work is not submitted yet.
+// Begins a quiet time without the ranges that are used by collectives whose work is not submitted
+// yet.
 void Residency::BeginQuiet(Offloader* offloader, const vramstow_range* ranges,
                            uint64_t count) const {
   static_assert(sizeof(vramstow_range) == sizeof(QuietRange));

@@ -13,8 +13,8 @@
 namespace vramstow {
 namespace {
 
-// The only client in this process. The callback for other clients gets no argument, so it finds the
-// client here.
+// The only Activity in this process. CUPTI passes no argument when another client comes, so the
+// callback finds the object here.
 constinit Activity* the_activity = nullptr;
 
 // Has `listener` called when another client of CUPTI comes. Returns false if libvramstow-cupti.so
@@ -127,7 +127,7 @@ void Activity::StandBack() {
   if (!state_.compare_exchange_strong(expected, State::kLeaving, std::memory_order_acq_rel)) return;
   KeepErrno keep_errno;
   {
-    // Takes the records that CUPTI still holds, then unsubscribes, so that the other client can
+    // Reads the records that CUPTI still holds, then unsubscribes, so that the other client can
     // subscribe.
     const ReentrancyGuard guard;
     EndCupti();

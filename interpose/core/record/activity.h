@@ -34,7 +34,7 @@ class Activity {
   void Start();
   // Unsubscribes, because another client comes.
   void StandBack();
-  // Takes the records that CUPTI still holds, at the end of the process.
+  // Reads the records that CUPTI still holds, at the end of the process.
   void Finish();
   // Called in a forked child, async-signal-safe: the subscription remains the parent's.
   void Abandon();

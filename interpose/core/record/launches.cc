@@ -54,8 +54,8 @@ void Launches::Note(const CallSite& site, CUfunction function, uint64_t stream) 
 }
 
 Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
-  // A launch without a function is stored under the hook's number, which is smaller than any
-  // handle.
+  // A launch that names no function is stored under the number of its hook, which is smaller than
+  // any handle.
   const uint64_t handle = function != nullptr ? reinterpret_cast<uint64_t>(function)
                                               : uint64_t{static_cast<uint16_t>(hook)} + 1;
   uint64_t place = FirstPlace(handle, kPlaceBits);

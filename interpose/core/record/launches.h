@@ -38,8 +38,9 @@ class Launches {
   // True if the user asked for launches to be counted, in a process that has read its settings.
   bool wanted();
 
-  // Counts a launch that the driver accepted. `function` is null if no single kernel is launched:
-  // then the launch counts under the entry point. `stream` is the stream's number in events.
+  // Counts a launch that the driver accepted. `function` is null if the call launches no single
+  // kernel; the launch is then counted under the name of the hooked function. `stream` is the
+  // stream's number in events.
   void Note(const CallSite& site, CUfunction function, uint64_t stream);
   // Writes the counts since the last time to the trace.
   void Emit();

@@ -1,9 +1,9 @@
 // ModelClock samples a simulated GPU's own clock (clock=model) for the trace.
 //
-// Idea: the trace asks whether a sample is due before it records an event. One is due if a tenth of
-// a millisecond has passed since the last sample, either for the program or until the work that it
-// submitted will have ended; at a mark, if any time has passed. Without such a clock no sample is
-// ever due, and the question costs one load.
+// Idea: the trace asks whether a sample is due before it records an event. A sample is due if,
+// since the last one, the clock has advanced by a tenth of a millisecond, or the moment at which
+// all submitted work will have ended has. At a mark it is due if any time has passed. Without such
+// a clock no sample is ever due, and the question costs one load.
 //
 // Ownership: static storage. Threads: any; if several ask at once, one of them takes the sample.
 // Errors: none. Units: nanoseconds of the GPU's time, bytes.
@@ -24,7 +24,7 @@ class ModelClock {
   ModelClock(const ModelClock&) = delete;
   ModelClock& operator=(const ModelClock&) = delete;
 
-  // Checks whether the driver has such a clock, and starts the samples anew.
+  // Checks whether the driver has such a clock, and forgets earlier samples.
   void Start();
   bool is_there() const { return is_there_.load(std::memory_order_relaxed); }
 

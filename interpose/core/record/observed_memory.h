@@ -43,8 +43,8 @@ class ObservedMemory {
   ObservedMemory& operator=(const ObservedMemory&) = delete;
 
   // Called when an observer is installed; from now on its events are counted. `sees_driver` is true
-  // if refusals of the driver are seen, which is so with a trace only. Without it, requests that
-  // succeeded at a retry are not known.
+  // if vramstow also sees when the driver refuses memory, which it does only with a trace.
+  // Otherwise the number of requests that succeeded at a retry is unknown.
   void Begin(bool sees_driver);
   bool is_followed() const { return is_followed_.load(std::memory_order_acquire); }
 
@@ -55,8 +55,8 @@ class ObservedMemory {
   // Stores the total memory of the device.
   void NoteSize(int device, uint64_t bytes);
   uint64_t SizeOf(int device) const;  // 0 if unknown
-  // The framework got memory from the device, or gave some back (`bytes` is negative). `retries` is
-  // the total so far. Any thread may call this with 0 bytes.
+  // The framework got memory from the device, or returned some (`bytes` is negative). `retries` is
+  // the number of retries so far. With 0 bytes, any thread may call this.
   void Reserve(int device, int64_t bytes, uint64_t retries);
   void Refuse(int device);
   // The driver had no memory for the framework's allocator, which retries or fails. Called by any

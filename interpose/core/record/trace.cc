@@ -46,7 +46,7 @@ uint64_t NowMs() {
 }
 
 // True if an event is a reason to make the file. Failed requests and frees of unknown memory are
-// none.
+// not.
 bool IsWorthAFile(const Event& event) {
   return event.result == 0 && event.kind != EventKind::kFree && event.kind != EventKind::kUnmap &&
          event.kind != EventKind::kUnreserve && event.kind != EventKind::kUnregister &&
@@ -166,7 +166,8 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]] {
     if (event.layer == Layer::kPool) callbacks_.framework_refused(event.device);
     NoteOutOfMemory();
-    // A framework that makes physical memory holds the lock that a garbage collection needs.
+    // When a framework makes physical memory, it holds the lock that a garbage collection needs. So
+    // the callback is not called for such memory.
     if (event.memory == MemoryKind::kDevice && observer() != kUnknownName) {
       callbacks_.no_memory(event.device, event.layer == Layer::kPool);
     }
@@ -175,7 +176,7 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
 }
 
 // While an observer records the blocks of a framework's own allocator, memory that this allocator
-// gets from the driver is a pool's reservation.
+// gets from the driver counts as reserved by a pool.
 Layer Trace::LayerOf(const Event& event) const {
   if (event.library == kUnknownName ||
       event.library != framework_library_.load(std::memory_order_acquire)) [[likely]] {

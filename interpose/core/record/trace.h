@@ -88,8 +88,8 @@ class Trace {
   // Returns the observer's number, or kUnknownName if there is none.
   uint16_t observer() const { return observer_.load(std::memory_order_acquire); }
 
-  // Records a mark of the application, if there is a trace. Returns the number of its text, or
-  // another number that is not 0 if the text has none. `number` identifies an iteration or a
+  // Records a mark of the application, if there is a trace. Returns the number of the mark's text,
+  // or any other number except 0 if the text has no number. `number` identifies an iteration or a
   // process-wide range.
   uint64_t Mark(MarkKind kind, const char* text, uint64_t number);
   // Records the end of a process-wide range, by the number that Mark returned.
@@ -102,7 +102,7 @@ class Trace {
   // Writes a fact, if there is a trace.
   void Describe(const char* key, const char* value);
 
-  // Record the free bytes of a device when it is first used. `device` is current.
+  // Record the free bytes of a device when it is first used. The device must be the current one.
   bool WantsFreeBytes(int device);
   void DescribeFreeBytes(int device, uint64_t bytes);
   // Returns true at most once a second for each device; then the caller records the device's free
@@ -142,7 +142,7 @@ class Trace {
   RecorderError MakeFile(const char* folder);
   void ForgetNumbers();
   uint16_t NumberOfCall(Hook hook);
-  // Returns the name's number, which is stored in *place.
+  // Returns the name's number. It is read from *place, or stored there at the first call.
   uint16_t NumberOfCall(std::atomic<uint32_t>* place, const char* name);
   uint16_t NumberOfLibrary(const void* return_address);
   Layer LayerOf(const Event& event) const;

@@ -1,12 +1,13 @@
-// UncomputedReads reports values that the program reads in a simulated run although they were not
-// computed, and sizes that follow from such values: how often, and the first Python line of each
-// kind.
+// UncomputedReads reports, in a simulated run, values that the program reads although they were not
+// computed, and sizes that follow from such values. It counts both and finds the first Python line
+// of each.
 //
 // Idea: the simulated driver calls back at the first of these reads, and at the first such size.
 // The Python frames of the calling thread are examined at once, and one line on stderr reports the
 // read at that moment, because a user would otherwise believe a loss of 0.0000. The totals are
-// written to the trace at the end. An autograd thread has no line of the program, so a library's
-// line is named there. PyTorch prints tensors by means of masks, whose sizes do not count.
+// written to the trace at the end. A thread of PyTorch's autograd executes no line of the program,
+// so the line of a library is named there. PyTorch uses masks to print tensors; the sizes of these
+// masks are not counted.
 //
 // Ownership: static. Threads: one thread calls Watch and Finish; any thread may make the first
 // read. It then holds the simulator's lock, so neither the driver nor the dynamic linker is called,

@@ -31,8 +31,8 @@ class Contexts {
     entries_[place].context.store(context, std::memory_order_release);
   }
 
-  // Called before the context is destroyed. At() no longer returns it; its device can still be
-  // asked for.
+  // Called before the context is destroyed. At() no longer returns it; DeviceOf still returns its
+  // device.
   void Forget(CUcontext context) {
     for (Entry& entry : entries_) {
       if (entry.context.load(std::memory_order_relaxed) != context) continue;

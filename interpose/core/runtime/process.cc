@@ -84,7 +84,8 @@ bool Process::Start() {
     }
     if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread's copy is used
   }
-  // A child that was forked during these stores waits in vain, and vramstow stays inactive in it.
+  // A child that was forked while these values were stored waits in vain, and vramstow stays
+  // inactive in it.
   constexpr int kMaxYields = 100000;
   for (int i = 0; i < kMaxYields && state_.load(std::memory_order_acquire) == State::kStarting;
        ++i) {
@@ -107,7 +108,8 @@ void Process::PrepareForForks() {
       munmap(memory, page);
     }
   }
-  // If pthread_atfork fails for lack of memory, only the page that the kernel empties shows a fork.
+  // If pthread_atfork fails for lack of memory, a fork is noticed only by the page that the kernel
+  // empties in the child.
   forking_process = this;
   pthread_atfork(nullptr, nullptr, [] { forking_process->EnterChild(); });
 }

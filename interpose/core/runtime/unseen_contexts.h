@@ -1,11 +1,11 @@
 // UnseenContexts recognises contexts that no hooked call made.
 //
-// Idea: a CUDA runtime may take a device's primary context through a private door of the driver,
-// past every name that vramstow hooks. vramstow then first sees the context when the program
-// allocates in it. The context is a device's primary one if the driver, asked to retain that
-// device's primary context, returns the same handle; vramstow releases its own reference at once.
-// The runtime may also end such a context through that door, and the driver may reuse the handle
-// for another context. The number of a context (cuCtxGetId, since CUDA 12.0) distinguishes the two.
+// Idea: a CUDA runtime may get a device's primary context from a private table of the driver, past
+// every name that vramstow hooks. vramstow then first sees the context when the program allocates
+// in it. To find the context's device, vramstow asks the driver to retain the primary context of
+// each device and compares the handles; it releases its own reference at once. The runtime may also
+// end such a context by the private table, and the driver may reuse the handle for another context.
+// The number of a context (cuCtxGetId, since CUDA 12.0) distinguishes the two.
 //
 // Ownership: static storage. Threads: any, without a lock. Errors: kNoDevice for a context that is
 // no device's primary one (green contexts, for example); number 0 if the driver gives none. Units:
@@ -34,7 +34,7 @@ class UnseenContexts {
   int16_t Recognise(CUcontext context);
 
   // Records that the program has contexts that no hooked call made. From then on any context may
-  // end unseen.
+  // end without a hooked call.
   void Note() { any_.store(true, std::memory_order_relaxed); }
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
@@ -54,8 +54,8 @@ class UnseenContexts {
   const Driver& driver_;
   Contexts& contexts_;
   std::atomic<bool> any_{false};
-  // The last context that was no primary context, stored so that not each allocation in it has to
-  // ask again.
+  // The last context that was found to be no device's primary one. It is stored so that the driver
+  // is not asked again at each allocation in this context.
   std::atomic<CUcontext> stranger_{nullptr};
 };
 

@@ -45,8 +45,9 @@ pid_t ProcessOf(const char* name) {
   return is_ours && number <= INT32_MAX ? static_cast<pid_t>(number) : 0;
 }
 
-// Removes the file that a killed process left. A process in another container may have a number
-// that is unknown here, so the file is removed only if no process listens on it either.
+// Removes the socket file that a killed process left. A process in another container may have a
+// number that is unknown here. So the file is removed only if, in addition, no process listens on
+// it.
 void RemoveIfDead(const char* folder, const char* name) {
   constexpr int kNoSignal = 0;
   const pid_t process = ProcessOf(name);

@@ -113,8 +113,8 @@ bool MetricsServer::Open(const char* chosen, char* why, size_t why_size) {
 
 void MetricsServer::Close() {
   if (kind_ == Kind::kSocket) unlink(path_);
-  // Removes the file, because figures of an ended process are no longer true. Before the first
-  // write the file is not this process's.
+  // Removes the file, because the figures of an ended process are no longer true. If this process
+  // has never written the file, it may belong to another process and is not removed.
   if (kind_ == Kind::kFile && written_ns_ != 0) unlink(path_);
   Abandon();
 }
@@ -140,7 +140,8 @@ void MetricsServer::Serve(const pollfd* polls, int count, uint64_t now_ns) {
   }
 }
 
-// Writes the text behind the room for the head, and then moves it up to the end of the head.
+// The length of the head is not known before the text is. So the text is written with room for the
+// head in front, and is then moved to the end of the head.
 bool MetricsServer::Answer(MetricsClient* client) {
   const MetricsRequest request = ReadMetricsRequest({client->request, client->received});
   if (!request.is_whole) return false;

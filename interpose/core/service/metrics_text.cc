@@ -99,7 +99,8 @@ void AddMetric(const Metric& metric, const Device* devices, int count, const cha
   const auto is_known = [&metric](const Device& device) {
     return metric.value(device) != VRAMSTOW_NOT_KNOWN;
   };
-  // If no device has figures yet, the heads show a reader which metrics there will be.
+  // If no device has figures yet, the lines with names and descriptions are written nevertheless.
+  // They show a reader which metrics there will be.
   if (count != 0 && std::none_of(devices, devices + count, is_known)) return;
   AddHead(metric, form, lines);
   for (int i = 0; i < count; ++i) {

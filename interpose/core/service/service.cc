@@ -26,7 +26,7 @@ namespace vramstow {
 namespace {
 
 constexpr int kTickMs = 1000;
-// The period while live memory lies on the host, or may soon.
+// The period of the thread's work while live memory lies on the host, or may soon lie there.
 constexpr int kShortTickMs = 50;
 constexpr size_t kStackBytes = 256 * 1024;
 
@@ -69,7 +69,7 @@ void Service::Start() {
   KeepErrno keep_errno;
   OpenSocket();
   OpenMetrics();
-  // If this fails, the thread ends one tick later.
+  // If eventfd fails, Stop cannot wake up the thread, which then ends one period later.
   waker_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), std::memory_order_relaxed);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
@@ -81,7 +81,8 @@ void Service::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  // The thread starts with a call of the driver, so Stop has to wait for that, too.
+  // The thread's first step is a call of the driver, so it counts as busy from the start and Stop
+  // waits for it.
   busy_.store(true, std::memory_order_seq_cst);
   has_thread_.store(true, std::memory_order_relaxed);
   if (pthread_create(&thread, &attributes, Run, this) != 0) {
@@ -115,8 +116,8 @@ bool Service::BecomeBusy() {
   return state_.load(std::memory_order_seq_cst) == State::kRunning;
 }
 
-// The thread is busy except during poll. Stop closes the sockets once the thread neither uses them
-// nor calls the driver.
+// The thread counts as busy except while it waits in poll. Stop closes the sockets once the thread
+// neither uses them nor calls the driver.
 void Service::Loop() {
   uint64_t maintained = Now();
   int tick_ms = kTickMs;

@@ -38,8 +38,8 @@ class Service {
 
   // Makes the thread, at the first call. Takes no lock that a caller could hold.
   void Start();
-  // Called when the process ends: waits briefly until the thread is outside the driver and the
-  // sockets, for good.
+  // Called when the process ends. Waits briefly until the thread has left the driver and the
+  // sockets; the thread does not use them again.
   void Stop();
   // Like Stop, in a process that goes on: the thread has ended and its descriptors are closed when
   // this returns, and Start makes a new one. Must not be called by several threads at once.
