@@ -1,5 +1,5 @@
-"""Programs that look like another kind of job: each is told as what it is, and a healthy one is
-told nothing that does not help."""
+"""Programs that look like another kind of job are reported as what they are, and a healthy program
+gets no useless advice."""
 
 from __future__ import annotations
 

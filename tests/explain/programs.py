@@ -1,4 +1,4 @@
-"""Runs a short program in a rehearsal, and gives what is said of it."""
+"""Runs a short program in the simulator, and returns its reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(
     memory: str = "1GiB",
     flags: tuple[str, ...] = (),
 ) -> tuple[int, str, dict[str, Any], str]:
-    """The exit status, the summary, the facts and the screen."""
+    """Returns the exit status, the summary, the facts and the screen."""
     script = folder / "program.py"
     script.write_text(program)
     card = f"--simulate=h200,memory={memory}"

@@ -1,5 +1,5 @@
-"""Two processes on one card: the one that runs out of memory says who holds the rest of it, by what
-the driver lists, and by the other one's trace where that is there."""
+"""Two processes share one GPU: the one that runs out of memory reports who holds the rest, from the
+driver's list, and from the other one's trace if there is one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The jobs of unseen/: the first advice names a cause that is right, its line, who holds the
-memory, and how much is saved."""
+"""The jobs of unseen/: the first advice names a right cause, its line, the holder of the memory,
+and the possible saving."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def marked(job: Unseen) -> object:
 
 
 def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
-    """The mistakes of the first advice; nothing: it is right."""
+    """Returns the mistakes of the first advice; empty if it is right."""
     if not facts["advice"]:
         return ["nothing is said"]
     first = facts["advice"][0]
@@ -53,7 +53,7 @@ def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
 
 
 def facts_of_the_failed(folder: Path) -> dict[str, Any]:
-    """All traces are read together; the process that ran out of memory counts."""
+    """Analyses all traces together, and returns the facts of the process that ran out of memory."""
     traces = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
     command = [VRAMSTOW, "analyze", "--json", *traces]
     listing = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The tests of whole snapshot files share this."""
+"""Fixtures of the tests of whole snapshot files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOL = BUILD / "tests/snapshot_tool"
 
 @pytest.fixture
 def tool() -> Callable[..., Ran]:
-    """Runs snapshot_tool; whatever the file, it must end by itself and not by a signal."""
+    """Runs snapshot_tool, which must exit by itself and not by a signal for every file."""
 
     def run(*arguments: object) -> Ran:
         result = run_program(TOOL, *map(str, arguments), timeout=60)
@@ -36,7 +36,7 @@ def summary(tool: Callable[..., Ran]) -> Callable[[Path], dict]:
 
 @pytest.fixture
 def refused(tool: Callable[..., Ran]) -> Callable[[Path], str]:
-    """The sentence with which a file is refused."""
+    """Returns the sentence with which a file is refused."""
 
     def run(path: Path) -> str:
         result = tool("summary", path)

@@ -1,4 +1,4 @@
-"""Snapshots as Python writes them, and as PyTorch's own scripts read what is written here."""
+"""Reads snapshots that Python wrote, and lets PyTorch's own scripts read those of vramstow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def frames(function: str) -> list[dict]:
 
 
 def snapshot() -> dict:
-    """A small snapshot in today's layout: four slots, one in use; a window that opens mid-run."""
+    """Returns a small snapshot in the current layout: four slots, one in use; its history starts
+    during the run."""
     stack = frames("forward")
     base = 0x7F12_0000_0000
 

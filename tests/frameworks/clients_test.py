@@ -1,6 +1,5 @@
-"""Jobs of programs that others wrote end as without us, and are told truly: tests/clients.py runs
-this once for each client and mode.
-"""
+"""Jobs of other projects' programs end as without vramstow, and their reports are right:
+tests/clients.py runs this once for each client and mode."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.client
 
 @dataclass(frozen=True)
 class Run:
-    """`told`: the last line that the job printed. `facts`: what the analysis says of it."""
+    """`told`: the last line that the job printed. `facts`: the analysis of its trace."""
 
     status: int
     err: str
@@ -64,7 +63,7 @@ def rehearse(mode: str, folder: Path) -> Run:
 
 @pytest.fixture(scope="session")
 def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
-    """The job in a mode; it runs once for all tests."""
+    """Returns the run of the job in a mode; each runs once for all tests."""
 
     @functools.cache
     def run(mode: str) -> Run:
@@ -79,9 +78,8 @@ def ran(run_of: Callable[[str], Run], mode: str) -> Run:
 
 
 def is_told(row: dict[str, Any], told: dict[str, Any]) -> bool:
-    """Whether the job speaks of the memory of this library: PyTorch's tensors, or, in a program
-    without PyTorch, what the library that it names takes of the card.
-    """
+    """True if the job reports the memory of this library: PyTorch's tensors or, in a program
+    without PyTorch, the GPU memory of the library that it names."""
     return row["library"] == told.get("library", TENSORS)
 
 
@@ -91,9 +89,8 @@ def highest_of_told(ran: Run) -> int:
 
 
 def reserved_of_others(ran: Run) -> int:
-    """What other libraries hold at the most: it is in the peak, and the job does not know it. The
-    pool serves it from chunks.
-    """
+    """Returns the peak of other libraries' memory: it is part of the peak, and the job does not
+    know it. The pool serves it from chunks."""
     rows = [row for row in ran.facts["by_library"] if not is_told(row, ran.told)]
     highest = [row["highest_bytes"] for row in rows]
     return sum(-(-size // CHUNK) * CHUNK for size in highest)

@@ -1,4 +1,4 @@
-"""Makes kinds.py importable, and knows the marks of the long suite and of clients."""
+"""Makes kinds.py importable, and defines the marks of the long suite and of clients."""
 
 from __future__ import annotations
 

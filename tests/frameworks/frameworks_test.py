@@ -1,4 +1,4 @@
-"""The analysis says of a framework's job what the job's own objects say."""
+"""The analysis of a framework's job agrees with the values of the job's own objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def params() -> list[object]:
 
 
 def rehearse(kind: Kind, folder: Path) -> dict[str, int]:
-    """The figures that the job's objects tell."""
+    """Runs the job in the simulator, and returns the values of its objects."""
     missing = [name for name in kind.packages if find_spec(name) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}: setup/requirements-frameworks.txt")
@@ -44,7 +44,8 @@ def rehearse(kind: Kind, folder: Path) -> dict[str, int]:
 
 
 def analysis_of(folder: Path) -> dict[str, Any]:
-    """The facts of the process that used the card: compilers start others, which are idle."""
+    """Returns the facts of the process that used the GPU: compilers start other processes, without
+    GPU memory."""
     return facts_of(folder)
 
 
@@ -74,7 +75,8 @@ def check_places(kind: Kind, facts: dict[str, Any]) -> None:
 
 
 def check_advice(kind: Kind, facts: dict[str, Any]) -> None:
-    """All of them use less than a hundredth of the card; a batch is sure where a model trains."""
+    """Checks the advice: all jobs use less than a hundredth of the GPU, so training jobs always get
+    the advice about the batch."""
     advised = [advice["id"] for advice in facts["advice"]]
     assert advised == ["larger_batch"] or (not kind.trains and not advised), advised
 

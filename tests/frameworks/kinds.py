@@ -1,4 +1,4 @@
-"""The jobs, and what is known of each before anything is analysed."""
+"""The jobs, and what is known about each before anything is analysed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ JOBS = Path(__file__).parent / "jobs"
 
 @dataclass(frozen=True)
 class Kind:
-    """`packages`: what it needs beside PyTorch. `trains`: its iterations are steps of an optimizer,
-    or, where it has none (`by`), backward passes; else they are calls of a model. `place`,
-    `module`: parts of the names of a call site and of a module that have to be told."""
+    """`packages`: the packages that it needs besides PyTorch. `trains`: its iterations are steps of
+    an optimizer or, without one (`by`), backward passes; otherwise they are calls of a model.
+    `place`, `module`: parts of the names of a call site and of a module that the report must
+    contain."""
 
     name: str
     script: str

@@ -1,4 +1,4 @@
-"""The pool's numbers in the logs of frameworks, read back with TensorBoard and W&B themselves."""
+"""Reads the pool's numbers back from frameworks' logs, with TensorBoard and W&B themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 
 
 def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[str, Any]:
-    """The last line that the job prints."""
+    """Returns the last line that the job prints."""
     for name in packages:
         if find_spec(name) is None:
             pytest.skip(f"needs {name}: setup/requirements-frameworks.txt")
@@ -39,7 +39,7 @@ def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[st
 
 
 class Logged:
-    """The values that TensorBoard reads in a folder and those below."""
+    """The values that TensorBoard reads in a folder and its subfolders."""
 
     def __init__(self, folder: Path) -> None:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -63,7 +63,7 @@ class Logged:
 
 
 def is_near(logged: float, told: float) -> bool:
-    """TensorBoard has 32 bits for a number."""
+    """Compares with a tolerance, because TensorBoard stores a number in 32 bits."""
     return logged == pytest.approx(told, rel=1e-6)
 
 
@@ -109,8 +109,8 @@ def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
 
 
 def rows_of_wandb(folder: Path) -> list[dict[str, Any]]:
-    """The history of the run in this folder: records as W&B's own messages read them, in the
-    frames of LevelDB's log."""
+    """Returns the history of the run in this folder: records in the frames of LevelDB's log, parsed
+    by W&B's own messages."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     [file] = folder.rglob("run-*.wandb")

@@ -1,7 +1,7 @@
-"""PyTorch's adapter: which tensors its jobs allocate, and where the pool puts them.
+"""PyTorch's adapter: the tensors that its jobs allocate, and where the pool puts them.
 
-Frees of one moment come in any order, because PyTorch's autograd thread and Python both free: of
-them only how many of which size is compared.
+Frees at the same time come in any order, because PyTorch's autograd thread and Python both free. So
+only the number of frees of each size is compared.
 """
 
 from __future__ import annotations

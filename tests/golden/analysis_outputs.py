@@ -1,6 +1,6 @@
 """The analyzer: JSON, text and page of the corpus and of the golden traces.
 
-Keys of the JSON may change their order; the bytes of text and page may change where words do.
+Keys of the JSON may change their order; the bytes of text and page may change with their words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EXPORTS = ("csv", "rmm", "chrome", "folded", "speedscope")
 
 
 def vramstow(build: Path, *arguments: str | Path, cwd: Path) -> str:
-    """The command's standard output. Paths are relative, so that outputs name no folder."""
+    """Returns the command's standard output. Paths are relative, so that outputs name no folder."""
     environment = {name: text for name, text in os.environ.items() if "VRAMSTOW" not in name}
     result = subprocess.run(
         [build / "bin/vramstow", *arguments],

@@ -31,7 +31,7 @@ Section = Callable[[Path, Path], Outputs]
 
 
 class NotHereError(Exception):
-    """A thing that a section needs is not on this machine; the text says what."""
+    """Raised if a section needs something that this machine lacks; the text names it."""
 
 
 def corpus() -> Path:
@@ -84,7 +84,7 @@ def write(section: str, build: Path, folder: Path) -> dict[str, str]:
 
 
 def differing(section: str) -> str:
-    """Empty if every output has its digest; else what to say of those that have not."""
+    """Returns a message about the outputs whose digests differ; empty if none does."""
     expected = committed(section)
     found = {name: digest(text) for name, text in outputs(section, BUILD).items()}
     names = sorted(
@@ -103,7 +103,7 @@ def differing(section: str) -> str:
 
 
 def compare(section: str, other: Path, folder: Path) -> int:
-    """Writes the outputs of both builds and shows where the first ones part; how many differ."""
+    """Writes outputs of both builds and shows the first differences; returns how many differ."""
     before = write(section, other, folder / "before")
     after = write(section, BUILD, folder / "after")
     names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))

@@ -1,4 +1,4 @@
-"""The code does with fixed inputs what it did before: tests/golden/README.md."""
+"""The code does the same with fixed inputs as before: see tests/golden/README.md."""
 
 from __future__ import annotations
 

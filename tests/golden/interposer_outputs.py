@@ -1,4 +1,4 @@
-"""The interposer: what its libraries export, and the page about hooks."""
+"""The interposer: the exports of its libraries, and the page about hooks."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def recordings(build: Path, folder: Path) -> golden.Outputs:
 
 
 def parts(text: str) -> dict[str, str]:
-    """The logs behind "== NAME"; several of one name follow one another."""
+    """Returns the logs after "== NAME"; several logs of one name are joined."""
     found: dict[str, str] = {}
     for part in text.removeprefix("== ").split("\n== "):
         name, _, log = part.partition("\n")
@@ -65,7 +65,7 @@ def faults(build: Path, folder: Path) -> golden.Outputs:
 
 
 def offload(build: Path, folder: Path) -> golden.Outputs:
-    """The tests of offload and pause that are of one thread."""
+    """Returns the output of the tests of offload and pause that use one thread."""
     environment = {name: text for name, text in os.environ.items() if name != "VRAMSTOW_LONG"}
     for name in ("allocator_offload_test", "allocator_pause_test"):
         log = folder / f"{name}.log"

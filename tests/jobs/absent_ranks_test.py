@@ -1,4 +1,4 @@
-"""One rank of a job whose other ranks are not there does what it does among all of them."""
+"""One rank of a job whose other ranks are absent does the same as with all of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_messages_pass_whatever_is_computed(rehearse: Rehearse, python: str) -> 
 
 
 def test_offload_hears_of_collectives_whatever_is_computed(rehearse: Rehearse, python: str) -> None:
-    """vramstow stands in front of them, and NCCL gets what PyTorch gave."""
+    """vramstow's hooks come first, and NCCL gets the arguments that PyTorch passed."""
     settings = {"VRAMSTOW_POOL": "on", "VRAMSTOW_OFFLOAD": "auto,host=1GiB,touches"}
     for card in ("h100,world=8,rank=0,values=off", "h100,world=8,rank=0"):
         for kind in ("ddp", "fsdp"):
@@ -69,7 +69,7 @@ def test_offload_hears_of_collectives_whatever_is_computed(rehearse: Rehearse, p
 def test_one_rank_takes_what_it_takes_among_all(
     rehearse: Rehearse, python: str, kind: str, world: int
 ) -> None:
-    """Event for event of the device; a pipeline's peak."""
+    """Compares every event of the device; for a pipeline only the peak."""
     some = [0, world - 1]
     launcher = [python, "-m", "torch.distributed.run", "--nproc-per-node", str(world)]
     job = [*launcher, "--standalone", PROGRAM, kind]
@@ -113,7 +113,7 @@ def test_first_and_last_of_many_ranks_take_the_same(
 
 
 def peak_of(events: list[tuple[str, ...]]) -> int:
-    """Bytes of all blocks that are live at the most."""
+    """Returns the peak of the bytes of all live blocks."""
     level = peak = 0
     for kind, _, _, size in events:
         level += int(size) if kind == "allocate" else -int(size) if kind == "free" else 0
@@ -132,9 +132,10 @@ def by_rank(job: Rehearsal) -> dict[int, Path]:
 
 
 def device_events_of(trace: Path) -> list[tuple[str, ...]]:
-    """What was allocated and freed of the device, tensors and what the driver was asked for.
+    """Returns the device's allocations and frees: tensors and requests to the driver.
 
-    Pinned memory is PyTorch's cache: what it takes again depends on what had ended by then.
+    Pinned memory is left out. PyTorch caches it, so its requests depend on the work that has
+    finished.
     """
     told = ("kind", "call", "requested", "size")
     return [

@@ -1,4 +1,4 @@
-"""Holds a trace against the simulator's call log, the witness of what the driver really served."""
+"""Compares a trace with the simulator's call log, which has what the driver really served."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ADDED_NODES = {"cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode", "cuGraphAddNod
 
 @dataclass(frozen=True)
 class Step:
-    """One successful call: what it did to which address, and for how many bytes."""
+    """One successful call: its kind, its address, and its bytes."""
 
     call: str
     address: int
@@ -87,7 +87,7 @@ def read_call_log(path: Path) -> list[Step]:
 
 
 def take_mappings(mapped: dict[int, int], address: int, size: int) -> list[int]:
-    """Where the mappings begin that one call removes; a trace tells of each by itself."""
+    """Returns the starts of the mappings that one call removes; a trace has an event for each."""
     removed = []
     at = address
     while at < address + size and at in mapped:
@@ -97,9 +97,8 @@ def take_mappings(mapped: dict[int, int], address: int, size: int) -> list[int]:
 
 
 def read_trace(vramstow: Path, path: Path, pooled: bool = False) -> list[Step]:
-    """The calls that reached the driver; with `pooled` also the blocks that the pool served
-    itself.
-    """
+    """Returns the calls that reached the driver; with `pooled` also the blocks that the pool
+    served."""
     listing = subprocess.run(
         [vramstow, "export", path, "--to", "csv"], check=True, capture_output=True, text=True
     )
@@ -113,7 +112,7 @@ POOLED = range(1, 5)
 
 
 def is_pooled(row: dict[str, str], live: set[int]) -> bool:
-    """Whether a row is about a block of the pool; `live` holds those that are there."""
+    """True if a row is about a block of the pool; `live` has the live ones."""
     address = int(row["address"], 0)
     if row["kind"] == "allocate" and row["memory"] in ("device", "device_pitched"):
         if int(row["result"]) != 0 or int(row["object"], 0) not in POOLED:
@@ -128,7 +127,7 @@ def is_pooled(row: dict[str, str], live: set[int]) -> bool:
 
 
 def steps_of(rows: Iterable[dict[str, str]], with_pooled: bool = False) -> list[Step]:
-    """The successful calls of an exported trace, without those that the driver refused."""
+    """Returns the successful calls of an exported trace, without those that the driver refused."""
     steps: dict[int, Step] = {}
     pooled: set[int] = set()
     for row in rows:
@@ -149,7 +148,7 @@ def steps_of(rows: Iterable[dict[str, str]], with_pooled: bool = False) -> list[
 
 
 def differences(call_log: list[Step], trace: list[Step]) -> list[str]:
-    """The lines that are in one and not in the other, or in another order at the same address.
+    """Returns the lines that only one of the two has, or whose order differs at the same address.
 
     Between addresses the order may differ: driver and tracer number calls under different locks.
     """

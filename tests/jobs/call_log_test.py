@@ -1,4 +1,4 @@
-"""The comparison with the call log notices what it is there to notice."""
+"""The comparison with the call log finds the differences that it should find."""
 
 from __future__ import annotations
 

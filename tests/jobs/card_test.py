@@ -1,4 +1,4 @@
-"""Plain CUDA programs on a simulated card that is as hard to please as a card may be."""
+"""Plain CUDA programs on a simulated GPU that is as strict as a real one may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job tests share this: the built program, and rehearsals with their traces and call logs."""
+"""Fixtures of the job tests: the built program, and simulated runs with traces and call logs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRIMARY = "VRAMSTOW_TEST_PRIMARY"
 
 @dataclass
 class Rehearsal:
-    """A command that ran under `vramstow run --simulate`, and what it left."""
+    """A command that ran under `vramstow run --simulate`, and the files that it left."""
 
     status: int
     out: str
@@ -35,7 +35,7 @@ class Rehearsal:
         return facts_of(*self.traces)
 
     def replay(self, *arguments: str) -> Ran:
-        """The output that `vramstow replay --json` makes of the only trace."""
+        """Returns the output of `vramstow replay --json` for the only trace."""
         (trace,) = self.traces
         return run_vramstow("replay", "--json", trace, *arguments)
 
@@ -44,7 +44,7 @@ class Rehearsal:
         return listing.stdout
 
     def assert_well(self, steps: int) -> None:
-        """The job did its steps, and its trace is complete and right."""
+        """Checks that the job made its steps, and that its trace is complete and right."""
         assert self.status == 0, self.err[-4000:]
         seen = [line for line in self.out.splitlines() if line.startswith("step ")]
         assert len(seen) == steps, self.out[-2000:]
@@ -56,7 +56,7 @@ class Rehearsal:
 
     @staticmethod
     def calls_of_the_driver(analysis: dict[str, Any]) -> int:
-        """How many allocations and frees are no tensors, which the driver knows nothing of."""
+        """Returns how many allocations and frees are no tensors, which the driver does not see."""
         return sum(
             row["allocations"] + row["frees"]
             for row in analysis["by_call"]
@@ -64,7 +64,7 @@ class Rehearsal:
         )
 
     def assert_trace_equals_call_log(self) -> int:
-        """Holds every process's trace against its call log; returns the count of steps."""
+        """Compares every process's trace with its call log; returns the number of steps."""
         by_process = {path.stem.rpartition("-")[2]: path for path in self.call_logs}
         compared = 0
         for trace in self.traces:
@@ -109,8 +109,8 @@ if os.environ.get("VRAMSTOW_LONG"):
 
 @pytest.fixture(params=MODES)
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every test that takes this runs twice: with the pool behind cuMemAlloc, and without; in the
-    long suite also with a runtime that takes its contexts past every hook."""
+    """Runs each test that uses it twice: with the pool behind cuMemAlloc, and without; in the long
+    suite also with a runtime that creates its contexts past every hook."""
     mode, _, unseen = request.param.partition(" ")
     monkeypatch.setenv("VRAMSTOW_POOL", mode)
     monkeypatch.setenv("VRAMSTOW_CHECK", "1")
@@ -121,5 +121,5 @@ def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture
 def python() -> str:
-    """The Python whose PyTorch the jobs use: this one, or another version's."""
+    """Returns the Python whose PyTorch the jobs use: this one, or another version's."""
     return os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)

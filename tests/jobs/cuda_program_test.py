@@ -1,4 +1,4 @@
-"""Plain CUDA programs: one by nvcc over the shared runtime, one that gets all through dlsym."""
+"""Plain CUDA programs: one by nvcc with the shared runtime, one that finds all by dlsym."""
 
 from __future__ import annotations
 

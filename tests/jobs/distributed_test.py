@@ -1,4 +1,4 @@
-"""Jobs of two processes on two simulated cards: their data are true, and both traces are right."""
+"""Jobs of two processes on two simulated GPUs: their data and both traces are right."""
 
 from __future__ import annotations
 

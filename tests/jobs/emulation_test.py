@@ -1,4 +1,4 @@
-"""PyTorch's kernels compute on the simulated card what the CPU computes."""
+"""PyTorch's kernels compute the same on the simulated GPU as the CPU does."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ print(x.sum().item())
 def test_a_card_runs_the_code_that_it_would_choose(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
-    """A wheel without code for 8.9 runs that for 8.6, and kernels are asked for which they are."""
+    """A wheel without code for 8.9 runs that for 8.6, and kernels report which code it is."""
     program = tmp_path / "sort.py"
     program.write_text("""
 import torch

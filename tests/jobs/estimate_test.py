@@ -1,4 +1,4 @@
-"""vramstow.estimate of real trainings: the peak is what PyTorch counts, and the parts are right."""
+"""vramstow.estimate of real trainings: the peak equals PyTorch's count, and the parts are right."""
 
 from __future__ import annotations
 

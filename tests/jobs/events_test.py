@@ -1,4 +1,4 @@
-"""What an event query answers: what a card would have done in the time that passed."""
+"""An event query answers as a real GPU would after the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vramstow fidelity: rehearsals beside snapshots, of rehearsals and of real cards."""
+"""vramstow fidelity compares simulated runs with snapshots of simulated runs and of real GPUs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if len(sys.argv) > 1:
 
 
 def snapshot(file: Path, card: str, *command: str | Path) -> None:
-    """A snapshot of a card, played by a rehearsal."""
+    """Returns a snapshot like that of a real GPU, which a simulated run made."""
     subprocess.run(
         [VRAMSTOW, "run", "--no-trace", f"--simulate={card},values=off", "--", *command, file],
         check=True,
@@ -103,7 +103,7 @@ for step in range(4):
 
 
 def test_an_exported_snapshot_is_aligned_whole(tmp_path: Path, python: str) -> None:
-    """It has what the trace has: sizes as they were asked for, and what libraries took."""
+    """The snapshot has what the trace has: requested sizes, and the libraries' allocations."""
     (tmp_path / "job.py").write_text(UNCUT)
     job = (python, tmp_path / "job.py")
     card = "--simulate=a100,values=off"

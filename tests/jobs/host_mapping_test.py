@@ -1,4 +1,4 @@
-"""Whether memory of the host can be mapped is tried in a child, once, and a job is told."""
+"""vramstow tries once in a child whether host memory can be mapped, and tells the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels have the effects that are known of them only in the release that they are known of."""
+"""Effects of kernels that are known for one release are applied only in that release."""
 
 from __future__ import annotations
 

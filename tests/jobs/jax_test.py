@@ -1,7 +1,7 @@
-"""JAX in a rehearsal: before it loads CUDA it looks for a card's file, which is not there.
+"""JAX in a simulated run: before it loads CUDA it looks for a GPU's device file, which is missing.
 
-A package of the same form stands for JAX: how it looks, and what it does next, is all that matters
-here. tests/frameworks/clients/jax_job.py is a job of JAX itself.
+A package of the same form replaces JAX: only its search, and its next calls, matter here.
+tests/frameworks/clients/jax_job.py is a job of JAX itself.
 """
 
 from __future__ import annotations

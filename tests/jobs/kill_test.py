@@ -1,4 +1,4 @@
-"""A process killed at any moment leaves a trace with everything that had been committed."""
+"""A process killed at any time leaves a trace with everything that had been committed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def check_acknowledged(acknowledged: list[Step], trace: list[Step]) -> None:
 
 
 def check_witnessed(trace: list[Step], call_log: list[Step]) -> None:
-    """Trace and call log differ by calls under way at most."""
+    """Checks that trace and call log differ at most by unfinished calls."""
     traced = by_address(trace)
     witnessed = by_address(call_log)
     under_way = 0

@@ -1,4 +1,4 @@
-"""What an iteration takes by the clock of a simulated card, and a job that lives by offload."""
+"""Checks the times of iterations by a simulated GPU's virtual clock, and of a job with offload."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FLOAT32_RATE = 66.9e12
 
 
 def rehearsed(folder: Path, card: str, *flags: str) -> tuple[Path, str]:
-    """The trace of the job on that card, and what the run said."""
+    """Returns the trace of the job on that GPU, and the output of the run."""
     folder.mkdir(exist_ok=True)
     (folder / "train.py").write_text(TRAIN)
     run = [VRAMSTOW, "run", f"--simulate={card}", *flags, "--", sys.executable, "train.py"]

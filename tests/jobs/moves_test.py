@@ -1,4 +1,4 @@
-"""bench/moves.py tells of jobs that are larger than the card, and of jobs that do not change."""
+"""bench/moves.py reports jobs that need more memory than the GPU has, and jobs that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job whose memory is larger than the card: it dies, or with --offload it is done, and right."""
+"""A job with more memory than the GPU dies; with --offload it succeeds with right results."""
 
 from __future__ import annotations
 

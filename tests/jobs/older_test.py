@@ -1,8 +1,9 @@
-"""Programs and wheels for CUDA 12: the 12 family of the simulator's libraries serves them.
+"""Programs and wheels for CUDA 12 run with the simulator's libraries for CUDA 12.
 
 The program needs the headers of CUDA 12, from the PyPI package nvidia-cuda-runtime-cu12 in .venv or
 in the folder that VRAMSTOW_CUDA12_INCLUDE names. The jobs need a Python with an older PyTorch, for
-example torch==2.9.1 from PyPI: VRAMSTOW_OLDER_PYTHON names it."""
+example torch==2.9.1 from PyPI: VRAMSTOW_OLDER_PYTHON names it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def older_python() -> str:
 
 
 def newer_headers() -> Path:
-    """The headers of CUDA 13, for the few that the package of CUDA 12 lacks (crt/)."""
+    """Returns the headers of CUDA 13, for the few that the package of CUDA 12 lacks (crt/)."""
     cache = (BUILD / "CMakeCache.txt").read_text()
     line = next(line for line in cache.splitlines() if line.startswith("CudaHeaders_cublas_v2_h:"))
     return Path(line.partition("=")[2])

@@ -1,4 +1,4 @@
-"""torch.profiler and the mathematical libraries in a rehearsal: they work, or refuse clearly."""
+"""torch.profiler and the mathematical libraries in a simulated run work, or refuse clearly."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_the_profiler_sees_kernels_copies_and_memory(
 def test_memory_is_merged_into_the_profile_under_its_operators(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
-    """Each tensor that the profiled steps allocated stands within the operator that asked, on its
-    thread; those of backward on autograd's own."""
+    """Each tensor that the profiled steps allocated is within the operator that allocated it, on
+    its thread; tensors of the backward pass are on autograd's own thread."""
     job = rehearse(python, PROGRAMS / "profiled_steps.py", tmp_path / "profile.json", card="h200")
     assert job.status == 0, job.err[-4000:]
     (trace,) = job.traces

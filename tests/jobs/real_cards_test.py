@@ -1,7 +1,7 @@
-"""Jobs of our own that do what jobs on real cards did, rehearsed beside the snapshots these left.
+"""Jobs like those that ran on real GPUs run in the simulator, compared with the real snapshots.
 
-The cards ran PyTorch 2.6, or a release that allocates as it does. VRAMSTOW_TEST_PYTHON names the
-Python of another release than the one at hand (tests/releases.py does).
+The GPUs ran PyTorch 2.6, or a release that allocates in the same way. VRAMSTOW_TEST_PYTHON names
+the Python of another release (tests/releases.py sets it).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ OWN_WORKSPACES = (2, 15)
 
 @dataclass(frozen=True)
 class Job:
-    """`aligned`: the share of the card's events that has to be there, in order, in releases that
-    take memory as the card's did, and in those that take workspaces for each call."""
+    """`aligned`: the share of the real GPU's events that must occur, in order, in releases that
+    allocate as that GPU's release did, and in those that allocate workspaces for each call."""
 
     snapshot: str
     script: str

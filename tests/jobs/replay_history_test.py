@@ -1,8 +1,8 @@
-"""The models of PyTorch's allocator against PyTorch: the same segments, entry for entry.
+"""Compares the models of PyTorch's allocator with PyTorch: the same segments, entry for entry.
 
 Jobs run the real wheel on the simulated device and record PyTorch's own history; `vramstow replay`
-sees only what was asked for, and has to take and give back the same segments in the same order, of
-the same size, on the same stream and at the same places relative to each other.
+sees only the requests, and must allocate and free the same segments in the same order, of the same
+size, on the same stream and at the same positions relative to each other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OFTEN = JOBS if os.environ.get("VRAMSTOW_LONG") else [JOBS[i] for i in (1, 3, 5,
 
 
 def recorded_steps(snapshot: Path) -> list[tuple[str, int, int, int]]:
-    """(call, address, bytes, stream) of PyTorch's history."""
+    """Returns (call, address, bytes, stream) of PyTorch's history."""
     with snapshot.open("rb") as file:
         history: dict[str, Any] = pickle.load(file)
     return [
@@ -72,7 +72,7 @@ def modelled_steps(
 def assert_same_steps(
     recorded: list[tuple[str, int, int, int]], modelled: list[tuple[str, int, int, int]]
 ) -> None:
-    """Equal, but for the names of addresses and streams, which must be renamed one to one."""
+    """Compares steps; names of addresses and streams may differ by a one-to-one mapping."""
     streams: dict[int, int] = {}
     places: dict[int, int] = {}  # where a segment is recorded -> where the model has it
     for number, (theirs, ours) in enumerate(zip(recorded, modelled, strict=False)):

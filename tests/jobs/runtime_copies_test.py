@@ -1,5 +1,5 @@
-"""Copies of the CUDA runtime in a rehearsal: those that a program opens, those that came with a
-library, and those that are linked into one."""
+"""Copies of the CUDA runtime in a simulated run: those that a program opens, those in a library's
+wheel, and those that are linked into a library."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def compile_library(source: str, library: Path, *options: str | Path) -> Path:
 
 
 def run(program: str, *arguments: str | Path, rehearsal: bool = True) -> tuple[str, list[str]]:
-    """The program's output, and the lines on standard error."""
+    """Returns the program's output, and the lines on standard error."""
     rehearse = [VRAMSTOW, "run", "--no-trace", "--simulate=h100", "--"]
     preload = {"LD_PRELOAD": str(BUILD / "lib/libvramstow.so"), "VRAMSTOW_TRACE": "0"}
     done = run_program(
@@ -122,7 +122,7 @@ def test_other_files_are_what_they_are(tmp_path: Path, name: str) -> None:
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A library whose wheel carries a copy of the runtime beside it."""
+    """Returns a library whose wheel has a copy of the runtime beside it."""
     script = tmp_path / "versions"
     script.write_text(VERSIONS)
     name = "libcudart.0123abcd.so.13"

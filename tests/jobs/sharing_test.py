@@ -1,4 +1,4 @@
-"""Unmodified PyTorch in several processes on simulated cards that they share."""
+"""Runs unmodified PyTorch in several processes that share simulated GPUs."""
 
 from __future__ import annotations
 

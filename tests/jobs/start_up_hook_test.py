@@ -1,4 +1,5 @@
-"""Python's start-up hook: a job that loses it gets it back, or is told first that it has none."""
+"""Python's start-up hook: a job that loses it gets it back, or a message says first that it is
+missing."""
 
 from __future__ import annotations
 

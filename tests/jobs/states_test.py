@@ -1,4 +1,4 @@
-"""An optimizer whose state does not fit steps in pieces, and computes what it computes at once."""
+"""An optimizer whose state does not fit steps in pieces, and computes the same as at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(job: Rehearsal) -> list[dict]:
 def run(
     rehearse: Rehearse, python: str, kind: str, factor: float = 0.0, held: dict | None = None
 ) -> list[dict]:
-    """With a factor, on a card with room for the peak of `held` divided by it."""
+    """Runs the job; with a factor, on a GPU with the memory of `held` at its peak divided by it."""
     card, env = CARD, {}
     if held is not None:
         memory = held["outside_bytes"] + int(held["allocated_bytes"] / factor)

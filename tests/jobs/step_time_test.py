@@ -1,4 +1,4 @@
-"""What a rehearsal tells of a card's work, and the times that vramstow plan makes of it."""
+"""Checks what a simulated run records about a GPU's work, and the times of vramstow plan."""
 
 from __future__ import annotations
 

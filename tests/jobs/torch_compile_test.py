@@ -1,4 +1,4 @@
-"""torch.compile with Triton, rehearsed: kernels are compiled and launched, and graphs replayed."""
+"""torch.compile with Triton in the simulator: kernels and graphs are launched."""
 
 from __future__ import annotations
 

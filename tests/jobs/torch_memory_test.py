@@ -1,4 +1,4 @@
-"""Every way in which PyTorch gets memory, rehearsed: jobs work, the trace equals the call log."""
+"""Tests every way in which PyTorch allocates memory: jobs work, the trace equals the call log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unmodified PyTorch training jobs, rehearsed, with the pool and without: they work, and the trace
+"""Unmodified PyTorch training jobs work in the simulator, with the pool and without, and the trace
 equals the call log."""
 
 from __future__ import annotations

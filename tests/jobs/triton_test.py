@@ -1,4 +1,4 @@
-"""The results of Triton's kernels in a rehearsal: those of torch.compile and those of programs."""
+"""Checks results of Triton's kernels in a simulated run, of torch.compile and of programs."""
 
 from __future__ import annotations
 

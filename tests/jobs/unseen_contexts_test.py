@@ -1,4 +1,4 @@
-"""A runtime that takes its contexts past every hook: the pool serves all the same, and where it
+"""A runtime that creates its contexts past every hook: the pool serves nevertheless, and if it
 serves nothing, the summary says so first."""
 
 from __future__ import annotations

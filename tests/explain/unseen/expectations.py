@@ -1,7 +1,7 @@
-"""What is wrong with each job of this folder: written down before any of them was run.
+"""The mistake in each job of this folder: written before any of them was run.
 
-A job's program marks the lines that are to blame with `# <-- place`. Where it has several, each of
-them is right.
+A job's program marks the lines with the mistake with `# <-- place`. If it has several marked lines,
+each of them is a right answer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ MARK = "# <-- place"
 
 
 def kept(card: float, rest: float, unit: float) -> float:
-    """MiB of the whole units that fit beside the rest on a card. A simulated card gives an eighth
-    of its memory to the context of a process."""
+    """Returns the MiB of the whole units that fit on a GPU beside the rest. A simulated GPU uses an
+    eighth of its memory for the context of a process."""
     return (card * 7 / 8 - rest) // unit * unit
 
 
@@ -124,18 +124,18 @@ class Unseen:
         return HERE / f"{self.name}.py"
 
     def accepted(self) -> tuple[str, ...]:
-        """The ids that are right for the first advice."""
+        """Returns the ids that are right for the first advice."""
         return ACCEPTED.get(self.kind, ())
 
     def holder_word(self) -> str | None:
-        """A word that the told holder has to have: "history" of "trainer.history"."""
+        """Returns a word that the reported holder must contain: "history" of "trainer.history"."""
         if self.holder is None:
             return None
         first = self.holder.split(" ")[0].split(",")[0]
         return HOLDER_WORDS.get(self.name, first.rsplit(".", 1)[-1])
 
     def places(self) -> list[str]:
-        """ "script.py:12" of every marked line."""
+        """Returns "script.py:12" for every marked line."""
         lines = self.script.read_text().splitlines()
         return [
             f"{self.script.name}:{number}"
@@ -1233,7 +1233,7 @@ NOT_YET: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Healthy:
-    """A job on which no alarm must be raised. `needs_mib`: about what its tensors need at most."""
+    """A job that must raise no alarm. `needs_mib`: about the peak of its tensors."""
 
     name: str
     memory_mib: int

@@ -1,4 +1,4 @@
-"""DeepSpeed with the optimizer's state in shares: ZeRO-1."""
+"""Trains with DeepSpeed and a sharded optimizer state: ZeRO-1."""
 
 from zero import go
 

@@ -1,4 +1,4 @@
-"""DeepSpeed with the optimizer's state and gradients in shares: ZeRO-2."""
+"""Trains with DeepSpeed and sharded optimizer state and gradients: ZeRO-2."""
 
 from zero import go
 

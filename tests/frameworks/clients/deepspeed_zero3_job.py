@@ -1,4 +1,4 @@
-"""DeepSpeed with the optimizer's state, gradients and weights in shares: ZeRO-3."""
+"""Trains with DeepSpeed and sharded optimizer state, gradients and weights: ZeRO-3."""
 
 from zero import go
 

@@ -1,6 +1,5 @@
-"""Compiled layers are trained by PyTorch's own compiler. `graphs`: with mode reduce-overhead, which
-makes CUDA graphs.
-"""
+"""Trains layers that PyTorch's own compiler compiled. With `graphs` it uses mode reduce-overhead,
+which makes CUDA graphs."""
 
 from __future__ import annotations
 

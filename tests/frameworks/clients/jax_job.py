@@ -1,6 +1,5 @@
-"""JAX trains a small network; XLA takes memory as it needs it. `graphs`: what it compiles is
-launched as CUDA graphs.
-"""
+"""JAX trains a small network; XLA allocates memory on demand. With `graphs` its compiled functions
+are launched as CUDA graphs."""
 
 from __future__ import annotations
 

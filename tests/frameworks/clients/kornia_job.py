@@ -1,6 +1,5 @@
-"""A small network is trained on pictures that Kornia changes on the card. `graphs`: then a
-filter of Kornia's runs from a CUDA graph: one that copies nothing from the host.
-"""
+"""Trains a small network on pictures that Kornia changes on the GPU. With `graphs` a filter of
+Kornia's then runs from a CUDA graph, one that copies nothing from the host."""
 
 from __future__ import annotations
 

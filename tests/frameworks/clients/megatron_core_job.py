@@ -1,6 +1,5 @@
-"""Megatron-core trains a small GPT in one process, with its optimizer that has the state in shares.
-`graphs`: then its last layer answers from a graph.
-"""
+"""Megatron-core trains a small GPT in one process, with its optimizer that shards the state. With
+`graphs` its last layer then answers from a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for volumes is trained on random ones. `graphs`: then it answers from a CUDA graph."""
+"""Trains a network for volumes on random ones. With `graphs` it then answers from a CUDA graph."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A radiance field is fitted to random colours of rays. `graphs`: then its network answers from a
-graph.
-"""
+"""Fits a radiance field to random colours of rays. With `graphs` its network then answers from a
+CUDA graph."""
 
 from __future__ import annotations
 

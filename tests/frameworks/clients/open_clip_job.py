@@ -1,4 +1,4 @@
-"""CLIP is trained on random pictures and texts. `graphs`: then it sees a picture from a graph."""
+"""Trains CLIP on random pictures and texts. With `graphs` it then encodes from a CUDA graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters of a frozen language model are trained. `graphs`: then it answers from a graph."""
+"""Trains adapters of a frozen language model. With `graphs` it then answers from a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ray Train runs a loop in a worker of its own. `graphs`: then that answers from a graph."""
+"""Ray Train runs a loop in a separate worker. With `graphs` the worker answers from a graph."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A small model of random weights that vLLM serves, and what its worker says of itself.
+"""Serves a small model of random weights with vLLM, and reports the state of its worker.
 
-vLLM may ask for this module in a process of its engine: nothing here runs when it is imported.
+vLLM may import this module in the process of its engine, so an import runs nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROMPT = list(range(3, 20))
 
 
 class Telling:
-    """A worker's additional methods."""
+    """Additional methods of a worker."""
 
     def tell(self) -> dict[str, Any]:
         return {
@@ -51,7 +51,8 @@ class Telling:
 
 
 def _ways() -> dict[str, object]:
-    """With `graphs`: compiled, in pieces that are captured as graphs."""
+    """Returns the options of the engine; with `graphs` the model is compiled, in pieces that are
+    captured as graphs."""
     if "graphs" not in sys.argv[1:]:
         return {"enforce_eager": True}
     wanted = {"cudagraph_mode": "PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4]}
@@ -75,9 +76,8 @@ def engine_of(**more: object) -> LLM:
 
 
 def generate(engine: LLM) -> list[int]:
-    """Lengths of answers. Its kernels of attention are machine code, which is not computed: words
-    mean nothing.
-    """
+    """Returns the lengths of answers. The words mean nothing, because the attention kernels are
+    machine code, which the simulator does not compute."""
     wanted = SamplingParams(max_tokens=WORDS, min_tokens=WORDS, detokenize=False, temperature=0)
     answers = engine.generate([{"prompt_token_ids": PROMPT} for _ in range(3)], wanted)
     return [len(answer.outputs[0].token_ids) for answer in answers]

@@ -1,6 +1,5 @@
-"""SGLang's runner of a model answers in this process. `graphs`: the words after the first come from
-CUDA graphs.
-"""
+"""SGLang's model runner answers in this process. With `graphs` the words after the first come from
+CUDA graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PPO learns a task with random rewards. `graphs`: then its network acts from a CUDA graph."""
+"""PPO learns a task with random rewards. With `graphs` its network then acts from a CUDA graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEEN, ACTIONS, ROUNDS, STEPS, ROWS, EPOCHS = 256, 4, 2, 64, 32, 3
 
 
 class Task(gymnasium.Env):
-    """What an agent sees does not depend on what it does."""
+    """A task whose observations do not depend on the agent's actions."""
 
     observation_space = gymnasium.spaces.Box(-1, 1, (SEEN,), np.float32)
     action_space = gymnasium.spaces.Discrete(ACTIONS)
@@ -38,7 +38,7 @@ class Task(gymnasium.Env):
 
 
 class Counting:
-    """How often the optimizer stepped."""
+    """Counts the steps of the optimizer."""
 
     steps = 0
 

@@ -1,6 +1,5 @@
-"""TensorFlow trains a small network in a part of the card that it takes at once. `graphs`: XLA
-compiles the step, and launches it as CUDA graphs.
-"""
+"""TensorFlow trains a small network in a part of the GPU's memory that it allocates at once. With
+`graphs` XLA compiles the step, and launches it as CUDA graphs."""
 
 from __future__ import annotations
 

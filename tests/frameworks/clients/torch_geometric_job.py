@@ -1,4 +1,4 @@
-"""A graph network is trained on random graphs. `graphs`: then it answers from a CUDA graph."""
+"""Trains a graph network on random graphs. With `graphs` it then answers from a CUDA graph."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""TorchRec trains a model of recommendations, whose tables of embeddings learn in the backward
-pass, in kernels of fbgemm_gpu. `graphs`: then its dense part answers.
-"""
+"""TorchRec trains a recommendation model, whose embedding tables are updated in the backward pass,
+by kernels of fbgemm_gpu. With `graphs` its dense part then answers from a graph."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def recommender() -> DLRMTrain:
 
 
 class Batch:
-    """As DLRMTrain takes it."""
+    """A batch in the form that DLRMTrain accepts."""
 
     def __init__(self) -> None:
         words = torchrec.KeyedJaggedTensor.from_lengths_sync(

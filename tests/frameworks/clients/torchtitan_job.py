@@ -31,7 +31,7 @@ def random_texts(folder: Path) -> Path:
 
 
 class Counting:
-    """How often the optimizer stepped."""
+    """Counts the steps of the optimizer."""
 
     steps = 0
 

@@ -1,4 +1,4 @@
-"""A detector of objects is trained on random pictures. `graphs`: its first layers are a graph's."""
+"""Trains an object detector on random pictures. With `graphs` its first layers run as a graph."""
 
 from __future__ import annotations
 

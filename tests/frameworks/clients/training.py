@@ -1,4 +1,4 @@
-"""What jobs of clients have in common: a loop that trains, and what they tell at their end."""
+"""The common parts of the clients' jobs: a training loop, and their last line of output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WITH_GRAPHS = "graphs" in sys.argv[1:]
 def train(
     loss_of: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer, steps: int
 ) -> list[bool]:
-    """Whether the loss of each step was finite."""
+    """Trains, and returns whether the loss of each step was finite."""
     finite = []
     for _ in range(steps):
         loss = loss_of()
@@ -35,7 +35,7 @@ def tell_training(
     optimizer: torch.optim.Optimizer,
     *models: torch.nn.Module,
 ) -> None:
-    """`models`: all that have weights on the card."""
+    """Prints the results of a training; `models` are all models with weights on the GPU."""
     tell_client(
         end=end,
         iterations=iterations,
@@ -45,9 +45,8 @@ def tell_training(
 
 
 def tell_trainer(trainer: transformers.Trainer, words: int, *others: torch.nn.Module) -> None:
-    """A trainer of transformers' form; with `graphs` its model, which knows `words` words, answers
-    from a graph first. `others`: models beside it.
-    """
+    """Prints the results of a trainer like that of transformers; with `graphs` its model, which has
+    a vocabulary of `words` words, first answers from a graph. `others` are further models."""
     model = trainer.model
     if WITH_GRAPHS:
         text = torch.ones((1, 16), dtype=torch.long, device="cuda")

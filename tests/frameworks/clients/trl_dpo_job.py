@@ -1,4 +1,4 @@
-"""TRL tunes a language model by preferences, beside a frozen one. `graphs`: then it answers."""
+"""TRL tunes a language model by preferences, with a frozen reference. With `graphs` it answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRL tunes a language model by rewards for what it writes. `graphs`: then it answers."""
+"""TRL tunes a language model by rewards for its texts. With `graphs` it then answers."""
 
 from __future__ import annotations
 

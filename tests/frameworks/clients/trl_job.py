@@ -1,4 +1,4 @@
-"""A language model is tuned on texts by TRL. `graphs`: then it answers from a graph."""
+"""TRL tunes a language model on texts. With `graphs` it then answers from a graph."""
 
 from __future__ import annotations
 

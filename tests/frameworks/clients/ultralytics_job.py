@@ -1,4 +1,4 @@
-"""YOLO is trained on random pictures by its trainer. `graphs`: then it answers from a graph."""
+"""YOLO's trainer trains it on random pictures. With `graphs` it then answers from a graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PICTURES, ROWS, EPOCHS = 16, 4, 3
 
 
 def random_pictures(folder: Path) -> Path:
-    """The file that tells of them, as YOLO wants it."""
+    """Writes pictures and the file that describes them to YOLO; returns the file."""
     random = np.random.default_rng(1)
     for part in ("train", "val"):
         for place in ("images", "labels"):
@@ -40,7 +40,7 @@ def random_pictures(folder: Path) -> Path:
 
 
 class Counting:
-    """How often the optimizer stepped."""
+    """Counts the steps of the optimizer."""
 
     steps = 0
 

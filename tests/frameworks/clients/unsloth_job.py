@@ -1,4 +1,4 @@
-"""unsloth trains adapters of a language model, read from a folder. `graphs`: then it answers."""
+"""unsloth trains adapters of a language model from a folder. With `graphs` it then answers."""
 
 from __future__ import annotations
 

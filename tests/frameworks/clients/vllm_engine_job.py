@@ -1,6 +1,5 @@
-"""vLLM generates in the process of its engine, as it does by itself. `graphs`: compiled, in pieces
-that are captured as graphs.
-"""
+"""vLLM generates in the process of its engine, which is its default. With `graphs` the model is
+compiled, in pieces that are captured as graphs."""
 
 from __future__ import annotations
 

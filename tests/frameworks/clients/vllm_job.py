@@ -1,6 +1,5 @@
-"""vLLM generates in this process, without a process for its engine. `graphs`: compiled, in pieces
-that are captured as graphs.
-"""
+"""vLLM generates in this process, without a process for its engine. With `graphs` the model is
+compiled, in pieces that are captured as graphs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""vLLM generates, sleeps, wakes up and generates again. `graphs`: compiled, in pieces that are
-captured as graphs.
-"""
+"""vLLM generates, sleeps, wakes up and generates again. With `graphs` the model is compiled, in
+pieces that are captured as graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words without a meaning, texts of them, and a tokenizer that knows them."""
+"""Makes words without a meaning, texts from them, and a tokenizer for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PAD, END, UNKNOWN = "<pad>", "<end>", "<unknown>"
 
 
 def word_level(count: int) -> tokenizers.Tokenizer:
-    """It knows `count` words, with the three that mean something."""
+    """Returns a tokenizer for `count` words, including three special tokens."""
     names = [PAD, END, UNKNOWN, *(f"w{number}" for number in range(3, count))]
     known = {name: number for number, name in enumerate(names)}
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token=UNKNOWN))

@@ -1,4 +1,4 @@
-"""Whisper writes down noise. `graphs`: then it encodes a piece of it from a CUDA graph."""
+"""Whisper transcribes noise. With `graphs` it then encodes a part of it from a CUDA graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small language model, a tokenizer for it, and random texts: nothing is asked of a hub."""
+"""Makes a small language model, a tokenizer for it, and random texts, without downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks with xFormers' attention are trained. `graphs`: then they answer from a CUDA graph."""
+"""Trains blocks with xFormers' attention. With `graphs` they then answer from a CUDA graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeepSpeed trains a language model in one process, with ZeRO. `graphs`: then it answers."""
+"""DeepSpeed trains a language model in one process, with ZeRO. With `graphs` it then answers."""
 
 from __future__ import annotations
 

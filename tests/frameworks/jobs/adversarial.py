@@ -1,4 +1,4 @@
-"""A generator and a discriminator, each with an optimizer of its own, take turns in each batch."""
+"""A generator and a discriminator, each with its own optimizer, alternate in each batch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def discriminator_of(width: int) -> nn.Sequential:
 
 
 def train(generator: nn.Module, discriminator: nn.Module) -> int:
-    """Bytes of the optimizers' state."""
+    """Trains, and returns the bytes of the optimizers' state."""
     criterion = nn.BCELoss()
     of_generator = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
     of_discriminator = torch.optim.Adam(discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999))

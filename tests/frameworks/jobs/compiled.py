@@ -1,4 +1,4 @@
-"""A model that torch.compile has compiled is trained."""
+"""Trains a model that torch.compile compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small U-Net learns to take noise out of pictures, then draws some."""
+"""Trains a small U-Net to remove noise from pictures, then draws some."""
 
 from __future__ import annotations
 

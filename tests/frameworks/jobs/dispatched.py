@@ -1,4 +1,4 @@
-"""accelerate has half of a model's layers wait on the host; a hook is put around each module."""
+"""accelerate stores half of a model's layers on the host, with a hook around each module."""
 
 from __future__ import annotations
 

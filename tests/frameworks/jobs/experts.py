@@ -1,4 +1,4 @@
-"""A mixture of experts (Mixtral) is trained."""
+"""Trains a mixture of experts (Mixtral)."""
 
 from __future__ import annotations
 

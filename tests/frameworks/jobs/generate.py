@@ -1,4 +1,4 @@
-"""Text is generated, word by word. Argument: the cache, dynamic or static."""
+"""Generates text, word by word. The argument is the kind of cache, dynamic or static."""
 
 from __future__ import annotations
 

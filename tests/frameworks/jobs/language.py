@@ -1,6 +1,6 @@
-"""A language model of an LSTM, with a loop that changes the weights itself, without an optimizer.
+"""Trains an LSTM language model with a loop that updates the weights without an optimizer.
 
-The state goes on from piece to piece of the text, and an evaluation comes after each epoch.
+The state continues from piece to piece of the text, and each epoch ends with an evaluation.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Forward-forward: each layer has an optimizer of its own, and is trained for itself with good and
-bad examples, one layer after the other, without a backward pass through the whole.
+"""Forward-forward: each layer has an optimizer of its own, and is trained separately with good and
+bad examples, one layer after another, without a backward pass through the whole model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adapters of a frozen model are trained, by a loop of one's own."""
+"""Trains adapters of a frozen model, by a hand-written loop."""
 
 from __future__ import annotations
 

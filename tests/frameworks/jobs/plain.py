@@ -1,4 +1,4 @@
-"""A loop of one's own with PyTorch alone: six steps, an evaluation after three and at the end."""
+"""A hand-written loop in plain PyTorch: six steps, evaluations after three and at the end."""
 
 from __future__ import annotations
 

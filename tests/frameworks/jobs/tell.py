@@ -1,6 +1,4 @@
-"""Prints what a job's own objects say of themselves: one line of JSON, the last that the job
-prints.
-"""
+"""Prints the values of a job's own objects: one line of JSON, the last that the job prints."""
 
 from __future__ import annotations
 
@@ -11,9 +9,9 @@ import torch
 
 
 def size_of(tensors: Iterable[object]) -> int:
-    """Bytes of these tensors' memory on the card; memory that several share counts once.
+    """Returns the bytes of these tensors' memory on the GPU; shared memory counts once.
 
-    PyTorch gives memory out in multiples of 512 bytes.
+    PyTorch allocates memory in multiples of 512 bytes.
     """
     storages = {}
     for tensor in tensors:
@@ -28,12 +26,12 @@ def size_of(tensors: Iterable[object]) -> int:
 
 
 def parameters_of(model: torch.nn.Module) -> int:
-    """With what a model keeps beside them: its buffers."""
+    """Returns the parameters of a model together with its buffers."""
     return size_of([*model.parameters(), *model.buffers()])
 
 
 def trained_of(model: torch.nn.Module) -> int:
-    """The bytes of all its gradients."""
+    """Returns the bytes of all gradients."""
     return size_of(parameter for parameter in model.parameters() if parameter.requires_grad)
 
 
@@ -47,7 +45,7 @@ def tell(**numbers: int) -> None:
 
 @torch.no_grad()
 def captured(answer: Callable[[], torch.Tensor]) -> list[int]:
-    """Captures a CUDA graph of `answer` and launches it three times: the shape of what it gives."""
+    """Captures a CUDA graph of `answer`, launches it three times; returns the output's shape."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -63,7 +61,7 @@ def captured(answer: Callable[[], torch.Tensor]) -> list[int]:
 
 
 def tell_client(end: object, **numbers: int) -> None:
-    """`end`: what the job came to, the same in every mode."""
+    """Prints the results of a client; `end` is a final value that is the same in every mode."""
     peaks = {
         "peak_allocated": torch.cuda.max_memory_allocated(),
         "peak_reserved": torch.cuda.max_memory_reserved(),

@@ -1,4 +1,4 @@
-"""A job whose requests try PyTorch's allocator: many sizes, two streams, flushes, the limit.
+"""A job whose requests test PyTorch's allocator: many sizes, two streams, flushes, the limit.
 
 Usage: allocator_history.py SEED FRACTION SNAPSHOT. Writes the history that PyTorch recorded.
 """

@@ -1,4 +1,4 @@
-"""Computes the same on the simulated card and on the CPU, and prints what differs."""
+"""Computes the same on the simulated GPU and on the CPU, and prints the differences."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def gradients(
     function: Callable[..., torch.Tensor],
     parameters: int = 0,
 ) -> torch.Tensor:
-    """The function's result, and its gradients in x and in parameters of a row, in one tensor."""
+    """Returns the function's result, and its gradients in x and in parameters of a row, in one
+    tensor."""
     x = rows_of(device, dtype, *shape).requires_grad_()
     more = [
         (rows_of(device, dtype, 1, shape[1])[0] + 1 + i).detach().requires_grad_()

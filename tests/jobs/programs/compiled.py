@@ -12,7 +12,7 @@ from torch.nn import functional
 
 
 class Model(nn.Module):
-    """Enough for a few fused kernels and two matrix products."""
+    """A model that is large enough for a few fused kernels and two matrix products."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

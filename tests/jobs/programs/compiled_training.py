@@ -1,4 +1,4 @@
-"""Trains a small network that torch.compile made, and prints the loss of each step."""
+"""Trains a small network that torch.compile compiled, and prints the loss of each step."""
 
 from __future__ import annotations
 

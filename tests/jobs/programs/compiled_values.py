@@ -1,6 +1,6 @@
-"""Compares what functions that torch.compile made give on the card with PyTorch on the CPU.
+"""Compares results of functions by torch.compile on the GPU with PyTorch on the CPU.
 
-compiled_values.py [NAME …]: only these functions.
+compiled_values.py [NAME …] compares only the functions that it names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies blocks from one card to another, by each call that names two addresses and no context."""
+"""Copies blocks between two GPUs, by each call that names two addresses and no context."""
 
 from ctypes import c_size_t, c_uint64, c_void_p
 

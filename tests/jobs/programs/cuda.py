@@ -1,4 +1,4 @@
-"""The CUDA driver as a program without any framework calls it, and vramstow's C API."""
+"""Calls the CUDA driver like a program without any framework, and vramstow's C API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(address: int, size: int) -> bytes:
 
 
 def attribute(number: int, address: int) -> tuple[int, int]:
-    """Result and value of cuPointerGetAttribute."""
+    """Returns the result and the value of cuPointerGetAttribute."""
     value = c_uint64()
     result = driver.cuPointerGetAttribute(byref(value), number, c_uint64(address))
     signed = number == DEVICE_ORDINAL
@@ -76,14 +76,14 @@ class Location(ctypes.Structure):
 
 
 def access(location_type: int, address: int) -> int:
-    """The access to mapped memory at this location: 3 is reading and writing."""
+    """Returns the access to mapped memory at this location: 3 is reading and writing."""
     flags = c_uint64()
     call("cuMemGetAccess", byref(flags), byref(Location(location_type, 0)), c_uint64(address))
     return flags.value
 
 
 def context_of(device: int) -> c_void_p:
-    """The device's primary context; the current one stays."""
+    """Returns the device's primary context, without changing the current context."""
     context = c_void_p()
     call("cuDevicePrimaryCtxRetain", byref(context), device)
     return context
@@ -94,7 +94,7 @@ def enter(context: c_void_p) -> None:
 
 
 def new_stream() -> c_void_p:
-    """A stream of the current context, ordered with no other."""
+    """Returns a stream of the current context that is not ordered with any other."""
     stream = c_void_p()
     call("cuStreamCreate", byref(stream), 1)
     return stream
@@ -105,7 +105,7 @@ def synchronize(stream: c_void_p) -> None:
 
 
 class Barrier:
-    """Work on a stream that does not end before `open`."""
+    """Work on a stream that does not end before `open` is called."""
 
     def __init__(self, stream: c_void_p) -> None:
         self.opened = threading.Event()
@@ -120,7 +120,7 @@ class Barrier:
 
 
 class Block(ctypes.Structure):
-    """vramstow_framework_block."""
+    """The struct vramstow_framework_block."""
 
     _fields_ = [
         *[(name, c_uint64) for name in ("address", "size", "requested", "stream", "pool")],
@@ -129,7 +129,7 @@ class Block(ctypes.Structure):
 
 
 class Framework:
-    """The pool as a framework's adapter uses it (include/vramstow/framework.h)."""
+    """Uses the pool like a framework's adapter (include/vramstow/framework.h)."""
 
     def __init__(self, device: int) -> None:
         get = vramstow.vramstow_get_table
@@ -146,7 +146,7 @@ class Framework:
         self._record_use = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64)(table[4])
 
     def allocate(self, size: int) -> int | None:
-        """A block of the default stream; none: there is no memory."""
+        """Returns a block of the default stream, or None if there is no memory."""
         block, served = Block(), c_int()
         places = (ctypes.addressof(block), ctypes.addressof(served))
         return block.address if self._allocate(self.handle, size, 0, 0, *places) == 0 else None

@@ -1,4 +1,4 @@
-"""Blocks are used on a stream that the program has destroyed before they are freed."""
+"""Uses blocks on a stream that the program has destroyed before they are freed."""
 
 # The driver must not be asked about it: the simulated driver then ends the process.
 

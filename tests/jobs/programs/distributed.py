@@ -83,7 +83,7 @@ def train(model: torch.nn.Module) -> None:
 
 
 def say_done() -> None:
-    """Write one piece: both ranks write into one pipe, and torchrun runs Python unbuffered."""
+    """Writes in one call: both ranks write into one pipe, and torchrun runs Python unbuffered."""
     os.write(1, f"rank {RANK}: done\n".encode())
 
 

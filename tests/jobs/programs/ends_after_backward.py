@@ -1,8 +1,8 @@
-"""Ends right after backward(), again and again, and prints how often with which status.
+"""Ends right after backward(), again and again, and prints the number of each exit status.
 
 usage: ends_after_backward.py PROCESSES. Each is forked from one that has imported PyTorch and has
 not used CUDA, and then runs to its end as any script does. All of its threads share one processor,
-of which the autograd thread gets so little that it is still at work when the script has ended.
+of which the autograd thread gets so little that it is still running when the script has ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""A stream of the second card reads a block of the first one, which is freed meanwhile: nobody gets
-the block before the stream is done.
-"""
+"""A stream of the second GPU reads a block of the first one, which is freed meanwhile: the block
+must not be reused before the stream is done."""
 
 from ctypes import c_size_t, c_uint64
 

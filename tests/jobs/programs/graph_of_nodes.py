@@ -1,4 +1,4 @@
-"""What nodes of CUDA graphs name does not move: prints for each way to make a node why it stays."""
+"""Memory in nodes of CUDA graphs is not moved: prints the reason for each way to make a node."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def change_instance(place: int) -> None:
 
 
 def operations(place: int) -> ctypes.Array:
-    """A batch that ends with the one that names the place."""
+    """Returns a batch whose last operation names the address."""
     made = (Operation * 2)(Operation(WRITE, plain.data_ptr(), 1), Operation(WAIT, place, 0))
     kept.append(made)
     return made

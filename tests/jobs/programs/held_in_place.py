@@ -1,4 +1,4 @@
-"""A block that a network card may use by its physical address stays, another one moves."""
+"""A block that a network card may access by its physical address stays; another block moves."""
 
 from ctypes import byref, c_uint, c_uint64
 

@@ -15,7 +15,7 @@ COUNT = 256
 
 
 class State(ctypes.Structure):
-    """The generator's seed and offset, and what a captured graph would have."""
+    """The generator's seed and offset, and the fields for captured graphs."""
 
     _fields_ = (
         ("seed", ctypes.c_uint64),
@@ -26,7 +26,7 @@ class State(ctypes.Structure):
 
 
 class Transform(ctypes.Structure):
-    """Where the numbers go, how far apart, and what they are made of."""
+    """The target of the numbers, their stride, and their distribution."""
 
     _fields_ = (
         ("address", ctypes.c_uint64),

@@ -1,8 +1,8 @@
-"""Trains a stack of layers whose saved activations are larger than the memory that it may have, and
-prints the loss of each step and then the seconds of the last one.
+"""Trains a stack of layers whose saved activations are larger than the available memory, and prints
+the loss of each step and then the seconds of the last one.
 
-larger_than_card.py HOW MEGABYTES: HOW is `plain`, or `hooks`: PyTorch's save_on_cpu moves what a
-backward pass needs to page-locked memory.
+larger_than_card.py HOW MEGABYTES: HOW is `plain`, or `hooks`: PyTorch's save_on_cpu moves tensors
+for the backward pass to page-locked memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Launches by every kind of handle, in a capture, so that vramstow looks at the arguments.
+"""Launches by every kind of handle, in a capture, so that vramstow reads the arguments.
 
-Prints what the driver refused: one line for each call that was given a handle of the wrong kind.
+Prints what the driver refused: one line for each call that got a handle of the wrong kind.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ IMAGE = b"""
 
 
 def handles() -> tuple[c_void_p, c_void_p, list[c_void_p]]:
-    """A library and a module of it, of another image, and what each of them hands out."""
+    """Returns a library and a module of it, of another image, and the handles of each."""
     library, of_library, module = c_void_p(), c_void_p(), c_void_p()
     cuda.call("cuLibraryLoadData", byref(library), IMAGE, None, None, 0, None, None, 0)
     cuda.call("cuLibraryGetModule", byref(of_library), library)

@@ -1,4 +1,4 @@
-"""Mathematics that PyTorch leaves to cuFFT, cuSOLVER and cuSPARSE: true values or a clear refusal.
+"""Mathematics of cuFFT, cuSOLVER and cuSPARSE: right values or a clear refusal.
 
 Prints one line for each: "NAME: right", or "NAME: refused (…)". Anything else ends the job.
 """

@@ -1,9 +1,10 @@
-"""A training step or a forward pass of a decoder of medium size, as real cards' snapshots have it.
+"""A training step or a forward pass of a decoder of medium size, as in snapshots of real GPUs.
 
 python medium_decoder.py CONTEXT training|autocast|forward [SNAPSHOT]
 
-Its requests on this card are written into SNAPSHOT. Its optimizer consists of single operations,
-each of which takes memory of its own."""
+Its requests on this GPU are written into SNAPSHOT. Its optimizer consists of single operations,
+each of which allocates memory of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Use pools of one's own beside PyTorch's, also in a capture, and give their memory back."""
+"""Uses MemPools beside PyTorch's default pool, also in a capture, and frees their memory."""
 
 import gc
 

@@ -1,5 +1,5 @@
-"""Learns a metric with a memory of earlier batches, and a miner that keeps the hard pairs: what is
-hard is decided by values, and the matrix of mined pairs is as large as there are such pairs.
+"""Learns a metric with a memory of earlier batches, and a miner that selects the hard pairs: values
+decide which pairs are hard, and the matrix of mined pairs has one entry for each.
 
 Prints the size of that matrix in each step.
 """

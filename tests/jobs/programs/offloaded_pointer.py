@@ -1,6 +1,5 @@
-"""Prints what the driver says of a block that vramstow has moved to the host: as of any other
-block.
-"""
+"""Prints the driver's attributes of a block that vramstow has moved to the host; they are those of
+any other block."""
 
 import ctypes
 

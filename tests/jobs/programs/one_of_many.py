@@ -1,8 +1,8 @@
 """A rank of a job whose other ranks may be absent: one kind of work each, by name.
 
 Usage: one_of_many.py {collectives,objects,gloo,ddp,fsdp,tp,mesh,pipeline} [WIDTH LAYERS STEPS].
-Prints "rank N of M: done". The program knows nothing of a rehearsal; `collectives`, `objects` and
-`gloo` check what ranks get if all others do what this one does.
+Prints "rank N of M: done". The program does not know of the simulator; `collectives`, `objects` and
+`gloo` check the results of ranks if all others do the same as this one.
 """
 
 import os
@@ -22,7 +22,7 @@ DEVICE = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
 def say(line: str) -> None:
-    """In one write: the ranks of a machine have one standard output."""
+    """Writes in one call, because the ranks of a machine share one standard output."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Work of another context, of this card or of a peer, writes to a block: it does not move."""
+"""Work of another context, of this GPU or of a peer, writes to a block, which must not move."""
 
 import sys
 from ctypes import byref, c_size_t, c_uint64, c_void_p

@@ -1,6 +1,6 @@
-"""A training loop that keeps more in memory than the card has, and looks at every byte of it.
+"""A training loop that retains more memory than the GPU has, and checks every byte of it.
 
-At its end it says how many mappings its process had before that memory and, at most, with it.
+At its end it prints how many mappings its process had before that memory and, at most, with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Takes a block, writes to it, reads it and gives it back."""
+"""Allocates a block, writes to it, reads it and frees it."""
 
 import cuda
 

@@ -1,4 +1,4 @@
-"""Trains a tiny decoder, for vramstow plan: what is searched comes as arguments."""
+"""Trains a tiny decoder for `vramstow plan`, which passes the searched settings as arguments."""
 
 import argparse
 

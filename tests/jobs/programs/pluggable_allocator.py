@@ -1,4 +1,4 @@
-"""Train with an allocator of one's own in place of PyTorch's, or in one of its pools.
+"""Train with a custom allocator in place of PyTorch's, or in one of its pools.
 
 python pluggable_allocator.py LIBRARY [--pool]
 """

@@ -1,6 +1,5 @@
-"""Asks in turns of MILLISECONDS whether a copy of MEBIBYTES to the host has ended, as an engine
-that swaps does. Prints whether it had at once, and how many turns it took.
-"""
+"""Queries every MILLISECONDS whether a copy of MEBIBYTES to the host has ended, as an engine that
+swaps does. Prints whether it had at once, and the number of queries."""
 
 import sys
 import time

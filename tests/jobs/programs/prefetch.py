@@ -1,7 +1,7 @@
 """A loader copies the next batch on a stream of its own while the present one is used.
 
-To load a batch takes 30 ms, in which a card ends its copy (1.3 ms) and the work before. Prints the
-pinned MiB and the most that PyTorch had reserved.
+To load a batch takes 30 ms, in which a GPU ends its copy (1.3 ms) and the work before. Prints the
+pinned MiB and the peak of PyTorch's reserved memory.
 """
 
 import time

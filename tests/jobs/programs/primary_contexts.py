@@ -1,5 +1,5 @@
-"""Works on two cards, resets one, and works on; prints what must not depend on how the runtime
-takes its contexts, and whether the pool served."""
+"""Works on two GPUs, resets one, and works on; prints what must not depend on how the runtime gets
+its contexts, and whether the pool served."""
 
 from __future__ import annotations
 

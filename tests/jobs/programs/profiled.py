@@ -1,7 +1,7 @@
-"""Training steps under torch.profiler with CUDA activity: what it must see. Prints "done".
+"""Training steps under torch.profiler with CUDA activity: checks the profile. Prints "done".
 
 Kernels with their names, copies and fills with their bytes, each joined to its call and to the
-operator that asked for it; durations of the device's clock, which kernel-time=10us sets.
+operator that launched it; durations of the device's clock, which kernel-time=10us sets.
 """
 
 import json
@@ -33,7 +33,7 @@ def of(events: list[dict], category: str) -> list[dict]:
 
 
 def joined(events: list[dict], piece: dict) -> dict:
-    """The one call that queued a piece of work."""
+    """Returns the only call that queued a piece of work."""
     correlation = piece["args"]["correlation"]
     calls = of(events, "cuda_runtime") + of(events, "cuda_driver")
     found = [call for call in calls if call["args"].get("correlation") == correlation]

@@ -1,4 +1,4 @@
-"""Steps of a training, some of them under torch.profiler. Argument: the file of the profile."""
+"""Makes training steps, some of them under torch.profiler. Argument: the file of the profile."""
 
 import sys
 

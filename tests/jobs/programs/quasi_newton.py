@@ -1,6 +1,5 @@
-"""L-BFGS over a field of four million numbers, which keeps a pair of vectors of each step: whether
-it goes on is decided by values.
-"""
+"""L-BFGS over a field of four million numbers, which stores a pair of vectors of each step: values
+decide whether it continues."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Reads on the host, after a free, what work that was submitted before it has written there."""
+"""Reads on the host, after a free, the results of work that was submitted before it."""
 
 import ctypes
 import mmap
@@ -35,7 +35,7 @@ class Location(ctypes.Structure):
 
 
 class PoolProperties(ctypes.Structure):
-    """CUmemPoolProps."""
+    """The struct CUmemPoolProps."""
 
     _fields_ = [
         *[("type", c_uint), ("handles", c_uint), ("location", Location)],
@@ -44,7 +44,7 @@ class PoolProperties(ctypes.Structure):
 
 
 class ChunkProperties(ctypes.Structure):
-    """CUmemAllocationProp."""
+    """The struct CUmemAllocationProp."""
 
     _fields_ = [
         *[("type", c_uint), ("handles", c_uint), ("location", Location)],

@@ -1,4 +1,4 @@
-"""Trains a small encoder in 32-bit floats: what an H100 recorded in h100/encoder.pickle.gz."""
+"""Trains a small encoder in 32-bit floats; an H100 recorded h100/encoder.pickle.gz from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains an LSTM, then sorts, sums and transforms: what an H100 recorded in h100/lstm.pickle.gz."""
+"""Trains an LSTM, then sorts, sums and transforms; an H100 recorded h100/lstm.pickle.gz."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Tells a network card of a block, frees the block and makes memory short: what the card writes
-goes to where the address leads, and into no other block.
-"""
+"""Registers a block with a network card, frees the block and makes memory scarce: the network
+card's writes must reach the registered memory, and no other block."""
 
 import sys
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64
@@ -14,7 +13,7 @@ DMA_BUF = 1
 
 
 class Card:
-    """A network card that knows the block by its physical memory."""
+    """A network card that accesses the block by its physical memory."""
 
     def __init__(self, block: int) -> None:
         descriptor = c_int(-1)
@@ -24,7 +23,7 @@ class Card:
         self.writes = 0
 
     def write(self) -> bytes:
-        """Writes to the first and the last byte of each mebibyte; gives what it has written."""
+        """Writes to the first and the last byte of each mebibyte; returns the written values."""
         self.writes += 1
         data = bytes([self.writes])
         write = cuda.driver.vramstowSimulatorWriteRegistered
@@ -36,7 +35,7 @@ class Card:
         return data
 
     def check(self, block: int) -> None:
-        """The block lies where the card was told of."""
+        """Checks that the block is at the physical memory that the network card knows."""
         data = self.write()
         seen = cuda.read(block, SIZE)
         places = b"".join(seen[at : at + 1] + seen[at + MEBI - 1 : at + MEBI] for at in edges())
@@ -44,7 +43,7 @@ class Card:
 
 
 class Attribute:
-    """Memory is marked by an attribute, of which a driver keeps one for each physical memory."""
+    """Marks memory by an attribute, which a driver stores with each physical memory."""
 
     def __init__(self, block: int) -> None:
         set_it = cuda.driver.cuPointerSetAttribute
@@ -68,7 +67,7 @@ def fill(address: int, size: int, value: int) -> None:
 
 
 def find_again(block: int) -> int:
-    """A block at the same address."""
+    """Allocates until a block has the same address."""
     others = []
     for _ in range(16):
         found = cuda.allocate(SIZE)
@@ -81,9 +80,7 @@ def find_again(block: int) -> int:
 
 
 def expect_untouched(card: Card | Attribute, block: int, size: int, registered: int) -> None:
-    """Bytes that the card writes change nothing of a block, but where it was told of that
-    address.
-    """
+    """Checks that the card's writes change a block only if its address was registered."""
     fill(block, size, 0xEE)
     card.write()
     for at in range(0, size, MEBI):

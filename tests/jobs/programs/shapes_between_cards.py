@@ -1,4 +1,4 @@
-"""Copies blocks from one card to another by each call that copies a shape or a batch."""
+"""Copies blocks between two GPUs by each call that copies a shape or a batch."""
 
 import ctypes
 from collections.abc import Callable
@@ -13,7 +13,7 @@ STREAM_ORDER, POINTER = 1, 1
 
 
 class Flat(ctypes.Structure):
-    """CUDA_MEMCPY2D."""
+    """The struct CUDA_MEMCPY2D."""
 
     _fields_ = [
         *[("src_x", c_size_t), ("src_y", c_size_t), ("src_type", c_uint)],
@@ -26,7 +26,7 @@ class Flat(ctypes.Structure):
 
 
 class Solid(ctypes.Structure):
-    """CUDA_MEMCPY3D."""
+    """The struct CUDA_MEMCPY3D."""
 
     _fields_ = [
         *[(f"src_{name}", c_size_t) for name in ("x", "y", "z", "level")],
@@ -49,7 +49,7 @@ class Operand(ctypes.Structure):
 
 
 class Operation(ctypes.Structure):
-    """CUDA_MEMCPY3D_BATCH_OP."""
+    """The struct CUDA_MEMCPY3D_BATCH_OP."""
 
     _fields_ = [
         *[("src", Operand), ("dst", Operand)],
@@ -59,7 +59,7 @@ class Operation(ctypes.Structure):
 
 
 class Attributes(ctypes.Structure):
-    """CUmemcpyAttributes."""
+    """The struct CUmemcpyAttributes."""
 
     _fields_ = [
         *[("order", c_uint), ("src_type", c_uint), ("src_id", c_int)],
@@ -68,7 +68,7 @@ class Attributes(ctypes.Structure):
 
 
 class Cards:
-    """A block on each of two cards, and what a copy from the first to the second has to give."""
+    """A block on each of two GPUs, and the expected result of a copy to the second."""
 
     def __init__(self) -> None:
         self.first = cuda.start(0)
@@ -133,7 +133,7 @@ def copy_shapes(cards: Cards) -> None:
 
 
 def copy_rows_in_a_batch(cards: Cards, name: str, failed: list[c_void_p]) -> None:
-    """Each row by itself, and between them rows that stay on the second card."""
+    """Copies each row by itself, and between them rows within the second GPU."""
     here = [PITCH * row for row in range(HEIGHT)]
     count = 2 * HEIGHT
     to = (c_uint64 * count)(*[cards.target + at for at in here], *[cards.near + at for at in here])

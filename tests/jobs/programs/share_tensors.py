@@ -1,4 +1,4 @@
-"""Two processes and one tensor: each writes, the other reads, with torch.multiprocessing alone."""
+"""Shares a tensor of two processes by torch.multiprocessing: each writes, the other reads."""
 
 from __future__ import annotations
 

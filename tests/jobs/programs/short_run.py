@@ -1,4 +1,4 @@
-"""Ends while vramstow's own thread looks after memory that lies on the host."""
+"""Ends while vramstow's own thread manages memory that is on the host."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Training and generation share a card in turn: what training needs sleeps meanwhile."""
+"""Training and generation alternate on a GPU: meanwhile the training's memory is paused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Tensors = list[torch.Tensor]
 
 
 def train(weights: Tensors, momenta: Tensors, inputs: torch.Tensor) -> float:
-    """One step of a regression, with momentum."""
+    """Makes one step of a regression, with momentum."""
     loss = torch.zeros((), device="cuda")
     for weight in weights:
         loss = loss + (weight * inputs - 1).square().mean()
@@ -24,7 +24,7 @@ def train(weights: Tensors, momenta: Tensors, inputs: torch.Tensor) -> float:
 
 
 def generate(megabytes: int) -> float:
-    """Needs more than is free beside the weights."""
+    """Needs more memory than is free beside the weights."""
     cache = [torch.full((1 << 18,), float(i), device="cuda") for i in range(megabytes)]
     return float(sum(part.mean() for part in cache))
 

@@ -1,4 +1,4 @@
-"""What a CUDA graph uses sleeps, and the graph is launched again at the same addresses."""
+"""Pauses the memory of a CUDA graph, and launches the graph again at the same addresses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The forward pass of a small decoder, as snapshots of real cards have it.
+"""The forward pass of a small decoder, as in snapshots of real GPUs.
 
-python small_decoder.py full|autocast [SNAPSHOT]    what it did on this card, written into SNAPSHOT
+python small_decoder.py full|autocast [SNAPSHOT]    writes its requests on this GPU into SNAPSHOT
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trains with an optimizer whose state does not fit: steps_in_pieces.py KIND.
 
-Tells the loss of each step, a sum of all weights and states, and at the end what was held.
+Prints the loss of each step, a sum of all weights and states, and the memory held at the end.
 """
 
 import json
@@ -41,7 +41,7 @@ def grouped(parameters: Parameters) -> list[dict]:
 
 
 def call_pieces() -> dict[str, int]:
-    """How often PyTorch's functions are called, and with how many parameters at most."""
+    """Counts the calls of PyTorch's functions, and the maximum of their parameters."""
     seen = {"calls": 0, "most": 0}
 
     def counted(operator: Callable) -> Callable:
@@ -58,7 +58,7 @@ def call_pieces() -> dict[str, int]:
 
 
 def total(optimizer: torch.optim.Optimizer, model: nn.Module) -> int:
-    """Tells all values apart: the sum of their bits."""
+    """Returns the sum of all values' bits, which distinguishes all values."""
     states = [each for state in optimizer.state.values() for each in state.values()]
     tensors = [*model.parameters(), *(each for each in states if torch.is_tensor(each))]
     return sum(

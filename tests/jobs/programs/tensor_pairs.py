@@ -1,4 +1,4 @@
-"""Prints what `torch.empty` and its free take, in nanoseconds: of many short rounds the fastest."""
+"""Prints the nanoseconds of `torch.empty` and its free: the fastest of many short rounds."""
 
 from __future__ import annotations
 

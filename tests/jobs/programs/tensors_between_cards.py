@@ -1,4 +1,4 @@
-"""Trains on two cards by turns: a tensor goes to the other card, and its gradient comes back."""
+"""Trains on two GPUs alternately: a tensor is copied to the other GPU, its gradient back."""
 
 import torch
 

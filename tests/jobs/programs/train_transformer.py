@@ -1,4 +1,4 @@
-"""Trains a small transformer on the simulated card and on the CPU, and prints both losses."""
+"""Trains a small transformer on the simulated GPU and on the CPU, and prints both losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DistributedDataParallel in two processes over gloo, on one card or on two."""
+"""DistributedDataParallel in two processes over gloo, on one GPU or on two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs kernels written in Triton, and compares what they give with PyTorch on the CPU."""
+"""Runs kernels written in Triton, and compares their results with PyTorch on the CPU."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Multiplies matrices in blocks of 64 rows and more with Triton, and compares with the CPU.
 
-A card of capability 9.0 does such products by warpgroups, from matrices in shared memory.
+A GPU of capability 9.0 does such products by warpgroups, from matrices in shared memory.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def say(name: str, got: Tensor, wanted: Tensor, tolerance: float) -> None:
 
 
 def product(name: str, a: Tensor, b: Tensor, blocks: tuple[int, int, int], **options: int) -> None:
-    """Multiplies a and b, which may be views that are turned."""
+    """Multiplies a and b, which may be transposed views."""
     whole = not a.dtype.is_floating_point
     rows, depth = a.shape
     columns = b.shape[1]

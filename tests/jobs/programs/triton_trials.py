@@ -1,6 +1,6 @@
-"""Kernels that are launched to see how long they take count how often they were computed.
+"""Kernels that are launched only to measure them count how often they were computed.
 
-triton_trials.py [compiled]: also a product for which torch.compile tries out what it could launch.
+triton_trials.py [compiled]: also a product for which torch.compile measures several kernels.
 """
 
 from __future__ import annotations

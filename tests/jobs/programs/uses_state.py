@@ -1,6 +1,6 @@
-"""Trains, and uses the state of the optimizer between two steps, where the card is full.
+"""Trains, and reads the state of the optimizer between two steps, while the GPU is full.
 
-Tells the loss of each step and what was read, one JSON line each.
+Prints the loss of each step and the values read, one JSON line each.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A little work, with other clients of CUPTI or none; prints how many kernels a profiler saw.
+"""Does some work, with other clients of CUPTI or none; prints the kernels that a profiler saw.
 
 Arguments: "other" subscribes before CUDA is used, "work" works first, "profiler" works under
 torch.profiler.
