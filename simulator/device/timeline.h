@@ -202,7 +202,7 @@ class Timeline {
   std::atomic<uint64_t> due_{0};
   uint64_t order_ = 0;
   uint64_t asked_ = 0;
-  uint64_t asked_in_a_row_ = 0;  // unsuccessful questions since work was last enqueued
+  uint64_t asked_in_a_row_ = 0;  // unsuccessful queries since work was last enqueued
   uint64_t pending_host_work_ = 0;
   RealTime real_;
   uint64_t left_ns_ = 0;               // when the last call ended; 0: there was none

@@ -97,7 +97,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
 
 namespace {
 
-cublasLogCallback log_callback = nullptr;  // kept for its getter; nothing is ever logged
+cublasLogCallback log_callback = nullptr;  // stored for its getter; nothing is ever logged
 
 }  // namespace
 
