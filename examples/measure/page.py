@@ -77,7 +77,7 @@ def _difference(before: Facts, after: Facts) -> str:
     changes.sort(key=lambda one: -abs(one[1] - one[2]))
     told = [f"{name.replace('_', ' ')} {_mib(a)} → {_mib(b)} MiB" for name, a, b in changes[:3]]
     if not told:
-        return "At the peak nothing differs by a MiB."
+        return "At the peak no category differs by a MiB or more."
     return f"At the peak: {', '.join(told)}."
 
 
@@ -118,11 +118,12 @@ def _site(technique: Technique, before: Facts, after: Facts) -> str:
         return ""
     by = f" (`{place[1]}`)" if place[1].startswith("aten::") else ""
     sizes = f"{_mib(old[place])} → {_mib(new.get(place, 0))} MiB"
-    return f"The line that fell most: `{place[0]}`{by}, {sizes}."
+    return f"The source line with the largest decrease: `{place[0]}`{by}, {sizes}."
 
 
 def _quote(which: str, advice: Facts) -> str:
-    return f"It says of `{which}`: “{advice['evidence']}” And advises: “{advice['action']}”"
+    said = f"The analysis of `{which}` says: “{advice['evidence']}”"
+    return f"{said} It advises: “{advice['action']}”"
 
 
 def _advice(before: Facts, after: Facts) -> str:
@@ -141,7 +142,7 @@ def _advice(before: Facts, after: Facts) -> str:
         return _quote("after", added[0])
     if not old:
         return ""  # the card has room, so there is nothing to save
-    return "Of what it advises on `before`, nothing got smaller."
+    return "None of its advice on `before` became smaller."
 
 
 def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
@@ -152,7 +153,7 @@ def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
         parts = [_difference(before, after), _site(technique, before, after), *parts]
     if after.get("offloaded_bytes"):
         parts = [f"`after` moved {_mib(after['offloaded_bytes'])} MiB to the host."]
-    return " ".join(filter(None, parts)) or "It advises no saving: the card has room."
+    return " ".join(filter(None, parts)) or "It advises no saving, because the GPU has free memory."
 
 
 def _figures(technique: Technique, facts: Facts) -> list[str]:
@@ -247,7 +248,7 @@ def _narrow(line: str) -> list[str]:
 def render(techniques: list[Technique], facts: Facts) -> str:
     """Returns the page. `facts` is the content of facts.json."""
     where = (
-        f"Rehearsed on a simulated {facts['simulate']}."
+        f"Run on a simulated {facts['simulate']}."
         if facts["simulate"]
         else f"Measured on {facts['device']}."
     )

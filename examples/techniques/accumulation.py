@@ -2,8 +2,8 @@
 
 Group: size
 Claim: BERT-large on a V100 14,949 → 8,681 MB; ViT-L 5.69 → 3.91 GB.
-Do: Divide the loss by the number of parts. Parameters, gradients and optimizer state stay as
-large: it helps where activations are most of the peak.
+Do: Divide the loss by the number of parts. Parameters, gradients and optimizer state do not become
+smaller, so this helps if activations are most of the peak.
 """
 
 import torch

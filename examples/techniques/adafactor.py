@@ -1,13 +1,12 @@
 """An optimizer with less state: Adafactor instead of AdamW.
 
 Group: size
-Claim: tutorials recommend 8-bit Adam or Adafactor where the optimizer's state is most of the
-memory.
-Do: Where optimizer state is most of the peak. It is another optimizer: the learning rate has to
-be found anew.
-Note: Adafactor keeps a row and a column for each matrix instead of two matrices. The 8-bit
-optimizers of other packages bring kernels of their own, which no rehearsal has; on a card,
-measure them in the same way.
+Claim: tutorials recommend 8-bit Adam or Adafactor if the optimizer's state is most of the memory.
+Do: Use it if the optimizer's state is most of the peak. It is a different optimizer, so you have to
+find a new learning rate.
+Note: Adafactor stores a row and a column for each matrix instead of two matrices. The 8-bit
+optimizers of other packages have their own kernels, which the simulator cannot run; on a real GPU
+you can measure them in the same way.
 """
 
 import torch

@@ -1,12 +1,12 @@
-"""All together: mixed precision, checkpointing, accumulation, clipping and a fused optimizer.
+"""All techniques: mixed precision, checkpointing, accumulation, clipping and a fused optimizer.
 
 Group: all together
 Claim: ViT-L 26.84 → 3.91 GB in six steps; BERT-large 14,949 → 6,775 MB in two.
-Do: Go from the technique that takes most off the peak to the next, and look at the trace in
-between: what was the peak is not any more.
-Note: Each variant adds one technique to the one before it, so that its saving is the difference
-of two rows. Clipping needs all gradients at once and takes no memory to speak of; the fused
-optimizer takes nothing more off, because the optimizer's temporaries are not at the peak by then.
+Do: Start with the technique that reduces the peak most, and look at the trace before you add the
+next one, because the peak is at another moment then.
+Note: Each variant adds one technique to the one before it, so its saving is the difference of two
+rows. Clipping needs all gradients at once and hardly any additional memory. The fused optimizer
+saves nothing more, because the optimizer's temporaries are not at the peak any more.
 """
 
 import torch

@@ -1,12 +1,12 @@
-"""The largest batch that fits: by trying until memory is out, or found by `vramstow fit`.
+"""The largest batch that fits: found by trying until memory runs out, or by `vramstow fit`.
 
 Group: size
 Claim: a smaller batch, ViT-L, 13.82 → 5.69 GB; tutorials search by catching out-of-memory errors.
 Card: memory=1GiB
 Do: vramstow fit --simulate=h200,memory=1GiB -- python examples/techniques/batch_size.py after
 --batch {batch} finds the largest batch without a card (docs/fit.md says how).
-Note: Doubling stops at a power of two, which is seldom the largest that fits, and a failed try
-leaves its mark: what it took stays reserved. The figures of `before` are those of the search.
+Note: Doubling finds a power of two, which is seldom the largest batch that fits. After a failed
+try, the memory that it requested stays reserved. The figures of `before` are those of the search.
 """
 
 import torch

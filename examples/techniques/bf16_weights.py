@@ -2,9 +2,10 @@
 
 Group: size
 Claim: ViT-L, after mixed precision, 18.21 → 13.82 GB.
-Do: Where the optimizer and the learning rate stand it: small updates are lost in 8 bits of
-mantissa. Stochastic rounding or fp32 copies of the weights help.
-Note: Compare with mixed_precision: there parameters, gradients and optimizer state stay in fp32.
+Do: Use it if the optimizer and the learning rate tolerate it: with 8 bits of mantissa small updates
+are lost. Stochastic rounding or fp32 copies of the weights help.
+Note: Compare this with mixed_precision, where parameters, gradients and optimizer state stay in
+fp32.
 """
 
 import torch

@@ -1,9 +1,9 @@
-"""The spike before training: a checkpoint on the device, beside the model it is loaded into.
+"""The peak before training: a checkpoint on the device in addition to the model.
 
 Group: start-up
 Claim: tutorials advise map_location="cpu" and mmap=True.
-Do: Load to the host, mapped from the file. Training that needs more than twice its parameters
-never sees the spike; inference does.
+Do: Load the checkpoint to the host, mapped from the file. In a training that needs more than twice
+the memory of its parameters, this peak does not matter; in inference it does.
 """
 
 import tempfile

@@ -1,9 +1,9 @@
-"""Activation checkpointing: keep the input of each layer and compute the rest again.
+"""Activation checkpointing: store the input of each layer and recompute the rest.
 
 Group: recompute and move
 Claim: GPT-2 4.62 → 2.55 GB; BERT-large on a V100, after accumulation, 8,681 → 6,775 MB.
-Do: Wrap each layer, not the whole model: kept is one input per layer, and computed again at once
-is one layer. It costs the forward pass a second time.
+Do: Wrap each layer, not the whole model: then one input per layer is stored, and one layer is
+recomputed at a time. The forward pass is computed a second time.
 """
 
 from torch import Tensor, nn

@@ -1,10 +1,11 @@
 """The older, reentrant kind of checkpointing: a backward pass inside the backward pass.
 
 Group: recompute and move
-Claim: tutorials say that it saves the same, and that the other kind should be preferred.
-Do: Use use_reentrant=False: the same memory, and it works with inputs that need no gradient.
-Note: The inner graph is made and gone within one layer, as with the other kind; the difference is
-in what is supported, not in bytes.
+Claim: tutorials say that it saves the same memory, and that the other kind should be preferred.
+Do: Use use_reentrant=False: it needs the same memory, and it works with inputs that need no
+gradient.
+Note: The inner autograd graph is created and freed within one layer, as with the other kind. The
+kinds differ in the features that they support, not in memory.
 """
 
 from torch import Tensor, nn

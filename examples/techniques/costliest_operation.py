@@ -1,9 +1,9 @@
-"""Finding the costliest operation of a model: here an embedding by one-hot vectors.
+"""Finding the operation of a model that needs most memory: here an embedding by one-hot vectors.
 
 Group: monitoring
-Claim: tutorials go through a model with hooks and print each module's difference.
-Do: vramstow run --stacks=all, then vramstow analyze: it lists operators and lines by what they
-held at the peak. Replace the first.
+Claim: tutorials run a model with hooks and print the difference of memory for each module.
+Do: Use vramstow run --stacks=all, then vramstow analyze: it lists operators and source lines by
+their memory at the peak. Replace the first one.
 """
 
 from torch import Tensor, nn

@@ -1,12 +1,12 @@
-"""Watching allocated, reserved and peak memory over a run costs nothing.
+"""Reading allocated, reserved and peak memory during a run costs nothing.
 
 Group: monitoring
 Claim: tutorials print memory_allocated(), memory_reserved() and max_memory_allocated() in each
 step.
-Do: Reset the peaks in each step to see a step's own peak. For where it comes from, ask for a
-trace: vramstow run --stacks=all.
-Note: The counters are kept in any case. They do not tell who holds the memory, or what
-libraries take beside PyTorch.
+Do: Reset the peaks in each step to see the peak of each step. To see where memory comes from,
+record a trace: vramstow run --stacks=all.
+Note: PyTorch maintains these counters anyway. They do not show which objects hold the memory, or
+how much memory libraries other than PyTorch use.
 """
 
 import torch

@@ -1,9 +1,9 @@
-"""Data on demand: one batch at a time on the device, not the whole set at once.
+"""Data on demand: one batch at a time is on the device, not the whole data set.
 
 Group: start-up
-Claim: tutorials advise a Dataset that reads what is asked for.
-Do: Keep data where it is large (files, mapped memory) and move batches. All on the device is
-right only if it is small.
+Claim: tutorials advise a Dataset that reads only what is requested.
+Do: Keep the data where there is much space (files, mapped memory) and move batches. Keep all data
+on the device only if they are small.
 """
 
 from collections.abc import Iterator

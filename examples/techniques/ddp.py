@@ -1,13 +1,14 @@
-"""DistributedDataParallel on two cards: gradients as views of the buckets, not beside them.
+"""DistributedDataParallel on two GPUs: gradients are views of the buckets, not additional tensors.
 
 Group: many devices
-Claim: documentation says that gradient_as_bucket_view saves as much as the gradients take.
+Claim: the documentation says that gradient_as_bucket_view saves the memory of the gradients.
 Card: count=2
 Ranks: 2
 Do: Pass gradient_as_bucket_view=True. DDP itself saves nothing: each rank has all parameters,
-gradients and optimizer state, and the buckets on top.
-Note: DDP keeps its buckets all the time, as large as the gradients. The saving is seen where
-gradients are there as well, here in the optimizer's step. One trace per rank; both hold the same.
+gradients and optimizer state, and the buckets in addition.
+Note: DDP keeps its buckets all the time; they are as large as the gradients. The saving is visible
+when gradients are live as well, in this script in the optimizer's step. There is one trace per
+rank; both hold the same memory.
 """
 
 from ranks import each_rank

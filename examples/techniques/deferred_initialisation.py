@@ -1,11 +1,11 @@
-"""Deferred initialisation: the model is made without memory, and filled where it is needed.
+"""Deferred initialisation: the model is created without memory, and initialised where it is needed.
 
 Group: start-up
-Claim: tutorials say that a large model need not fit into the host's memory first.
-Do: Build under torch.device("meta"), then to_empty() and load the weights, or initialise them, on
-the device.
-Note: The device ends with the same; what goes is the copy on the host, and the time that its
-initialisation takes.
+Claim: tutorials say that a large model does not have to fit into the host's memory first.
+Do: Create the model under torch.device("meta"), then call to_empty() and load or initialise the
+weights on the device.
+Note: The memory on the device is the same at the end. The copy on the host is not needed, nor is
+the time of its initialisation.
 """
 
 import torch

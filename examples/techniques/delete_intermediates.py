@@ -1,10 +1,10 @@
-"""del: intermediate results go before the next large thing is made.
+"""del: intermediate results are freed before the next large tensor is allocated.
 
 Group: lifetime
 Claim: tutorials advise del for large tensors that are not needed any more.
-Do: Delete before the peak, or better: let the name end with a function.
-Note: A name lives to the end of its function, or until it is given something new, and in a loop
-that is after the new value was made: the old and the new one are there together.
+Do: Delete the variable before the peak or, better, let a function end before the peak.
+Note: A variable lives until the end of its function, or until it gets a new value. In a loop, it
+gets the new value after this was computed, so the old and the new value are live at the same time.
 """
 
 import torch

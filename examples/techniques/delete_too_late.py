@@ -1,11 +1,12 @@
-"""del in the wrong place: after the peak it changes nothing.
+"""del in the wrong place: after the peak it has no effect.
 
 Group: lifetime
-Claim: many answers advise del wherever memory is short.
-Do: Look for the moment of the peak first (vramstow analyze says which lines hold it), and delete
-before it.
-Note: The peak is in the backward pass. A del after it, at the end of a step, ends what would end
-there anyway; and del of a name frees nothing while the graph holds the tensor.
+Claim: many answers advise del whenever memory is short.
+Do: Find the moment of the peak first (vramstow analyze shows which source lines hold the memory),
+and delete before it.
+Note: The peak is in the backward pass. A del after it, at the end of a step, deletes a tensor that
+would be freed there anyway. And del of a variable frees nothing while the autograd graph references
+the tensor.
 """
 
 import torch

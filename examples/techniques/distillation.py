@@ -1,8 +1,8 @@
-"""Distillation: the teacher needs no graph, and may be in bf16.
+"""Distillation: the teacher needs no autograd graph, and can be in bf16.
 
 Group: size
-Claim: tutorials give the student's size and are silent about the teacher's.
-Do: Run the teacher under no_grad, in bf16, or keep its answers on disk and leave it out.
+Claim: tutorials mention the student's size but not the teacher's.
+Do: Run the teacher under no_grad and in bf16, or store its outputs on disk and do not load it.
 """
 
 import torch

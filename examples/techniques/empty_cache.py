@@ -1,12 +1,11 @@
-"""torch.cuda.empty_cache() in each step: the peak stays, and all of it is asked for again.
+"""torch.cuda.empty_cache() in each step: the peak stays, and the memory is requested again.
 
 Group: lifetime
-Claim: a widespread advice against running out of memory.
-Do: Leave it out of loops. It has its place between phases, or when another process needs the
-card.
-Note: It gives back what nobody holds. At the peak everything is held, so the peak stays; what a
-step frees, the next one takes from the driver again, and each call that gives memory back waits
-for the device.
+Claim: often advised against running out of memory.
+Do: Leave it out of loops. It is useful between phases, or if another process needs the GPU.
+Note: It returns memory that is not in use. At the peak all memory is in use, so the peak stays the
+same. Memory that is freed in a step is requested from the driver again in the next step, and each
+call that returns memory waits for the device.
 """
 
 import torch

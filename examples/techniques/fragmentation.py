@@ -1,4 +1,4 @@
-"""Out of memory with most of the memory free: it lies in pieces.
+"""Memory runs out although most of it is free: the free memory is in pieces.
 
 Group: fragmentation
 Claim: PyTorch's expandable segments, 126.97 → 96.61 GB of a training; GMLake, 15% less reserved;
@@ -8,12 +8,13 @@ Run before: --pool=off
 Run expandable: --pool=off
 Run after: --pool=on
 Dies: before expandable
-Do: Run it with --pool=on. Asking for what lives long before what lives short helps without.
-Note: PyTorch takes segments of 20 MiB and cuts them. One block that stays in each of them is
-enough: no segment can be given back, no piece is large enough. Expandable segments map large
-tensors 20 MiB at a time, too, so here they end in the same way; the pool maps 2 MiB at a time.
-The analyzer reads `before` from the memory snapshot that the script leaves when it
-dies.
+Do: Run it with --pool=on. Without the pool it helps to allocate long-lived blocks before
+short-lived ones.
+Note: PyTorch allocates segments of 20 MiB and divides them. One block that stays in each segment is
+enough to cause the failure: no segment can be returned, and no piece is large enough. Expandable
+segments also map large tensors 20 MiB at a time, so they fail in the same way here; the pool maps 2
+MiB at a time. The analyzer reads `before` from the memory snapshot that the script writes when it
+fails.
 """
 
 import os

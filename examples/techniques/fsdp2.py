@@ -1,12 +1,12 @@
-"""FSDP2: parameters, gradients and optimizer state are shared out over two cards.
+"""FSDP2: parameters, gradients and optimizer state are divided between two GPUs.
 
 Group: many devices
-Claim: documentation says that what a rank holds falls with the number of ranks.
+Claim: the documentation says that the memory of a rank decreases with the number of ranks.
 Card: count=2
 Ranks: 2
-Do: Shard layer by layer, then the whole: a layer's parameters are put together only while it
-runs. Activations are not shared out.
-Note: One trace per rank: rank 0 and rank 1 hold nearly the same.
+Do: Shard layer by layer, then the whole model: the parameters of a layer are assembled only while
+it runs. Activations are not divided.
+Note: There is one trace per rank: rank 0 and rank 1 hold nearly the same memory.
 """
 
 from ranks import each_rank

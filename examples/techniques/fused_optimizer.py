@@ -2,8 +2,8 @@
 
 Group: size
 Claim: tutorials recommend fused=True for speed.
-Do: Pass fused=True where the optimizer has it: the default works on lists of tensors and makes
-temporaries as large as the parameters.
+Do: Pass fused=True if the optimizer supports it: the default works on lists of tensors and
+allocates temporaries as large as the parameters.
 """
 
 import torch

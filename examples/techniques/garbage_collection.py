@@ -1,12 +1,12 @@
-"""Reference cycles: their tensors wait for a garbage collector that does not see the device.
+"""Reference cycles: their tensors wait for a garbage collector that does not see device memory.
 
 Group: lifetime
-Claim: tutorials advise gc.collect() where memory grows without a reason.
-Do: Find the cycle (a closure, an exception that is kept, an object that refers to itself) and
-break it: then memory goes at once. gc.collect() in each step works, too, and costs time in each
+Claim: tutorials advise gc.collect() if memory grows without an obvious reason.
+Do: Find the cycle (a closure, an exception that is stored, an object that references itself) and
+break it; then memory is freed at once. gc.collect() in each step works, too, but costs time in each
 step.
-Note: The collector counts objects, not bytes: gigabytes of the device can hang on a few small
-objects.
+Note: The garbage collector counts objects, not bytes: a few small objects can reference gigabytes
+of device memory.
 """
 
 import gc

@@ -1,9 +1,10 @@
 """Mixed precision in fp16 needs a GradScaler; bf16 does not.
 
 Group: size
-Claim: tutorials add the scaler without saying what it takes.
-Do: Prefer bf16 where the card has it. The scaler's memory is no reason: it takes a few numbers.
-Note: The scaler holds the scale and a flag, and looks at all gradients in place.
+Claim: tutorials add the scaler without saying how much memory it needs.
+Do: Prefer bf16 if the GPU supports it. Memory is no reason for this choice: the scaler stores only
+a few numbers.
+Note: The scaler stores the scale and a flag, and examines all gradients in place.
 """
 
 import torch

@@ -1,8 +1,8 @@
-"""Data types: a model in fp32, and the same in bf16, for inference.
+"""Data types: a model in fp32, and the same model in bf16, for inference.
 
 Group: size
-Claim: tutorials say that half the bytes per number is half the memory.
-Do: Load weights for inference in the type in which they were trained or published, not in fp32.
+Claim: tutorials say that half the bytes per number need half the memory.
+Do: For inference, load weights in the type in which they were trained or published, not in fp32.
 """
 
 import torch

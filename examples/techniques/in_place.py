@@ -1,12 +1,12 @@
-"""In-place operations: ReLU(inplace=True) writes over its input.
+"""In-place operations: ReLU(inplace=True) overwrites its input.
 
 Group: lifetime
-Claim: tutorials say that a tensor is saved for each one.
-Do: Use it where the input is needed by nobody: after a linear layer or a convolution. Expect
-little: look for the operation at the peak first.
-Note: The backward pass of ReLU needs its output, which the next layer keeps in any case; the
-input goes as soon as the output is there. So what is saved lives for a moment of the forward
-pass, and the peak is elsewhere. Operations that keep their input (GELU) cannot work in place.
+Claim: tutorials say that each one saves a tensor.
+Do: Use it if no other operation needs the input, for example after a linear layer or a convolution.
+It saves little: look for the operation at the peak first.
+Note: The backward pass of ReLU needs its output, which the next layer saves anyway; the input is
+freed as soon as the output exists. So the memory is saved only for a moment of the forward pass,
+and the peak is at another moment. Operations that need their input (GELU) cannot work in place.
 """
 
 from torch import nn

@@ -1,10 +1,10 @@
 """torch.inference_mode() instead of torch.no_grad().
 
 Group: lifetime
-Claim: said to be faster and to take less memory than no_grad.
-Do: Use it for its speed, where results never meet autograd again. Expect no memory of it.
-Note: It leaves out bookkeeping on the host (versions, views); tensors on the device are
-the same ones.
+Claim: said to be faster and to need less memory than no_grad.
+Do: Use it for its speed, if the results are never used with autograd again. It saves no memory.
+Note: It leaves out bookkeeping on the host (versions, views); the tensors on the device are the
+same.
 """
 
 import torch

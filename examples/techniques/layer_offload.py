@@ -1,11 +1,11 @@
 """Layers that move themselves: parameters are on the device only while their layer runs.
 
 Group: recompute and move
-Claim: tutorials say that a model need not fit onto the card to be run, at the price of copies.
-Do: For inference of what does not fit. Keep the host's copy in pinned memory, so that the next
-layer can be copied while this one runs.
-Note: Here the layers are dropped and copied again for each batch; what stays on the device is one
-layer, the embeddings and the head. The host holds all parameters.
+Claim: tutorials say that a model does not have to fit onto the GPU, at the cost of copies.
+Do: Use it for inference with a model that does not fit. Keep the host's copy in pinned memory, so
+that the next layer can be copied while this one runs.
+Note: In this script the layers are freed and copied again for each batch; only one layer, the
+embeddings and the head are on the device. The host holds all parameters.
 """
 
 import torch

@@ -1,11 +1,12 @@
-"""Lazy loading of CUDA's modules: kernels come to the device when they are first used.
+"""Lazy loading of CUDA modules: kernels are loaded to the device when they are first used.
 
 Group: start-up
-Claim: 666.6 → 287.0 MB of the device.
-Do: Nothing: it is the default since CUDA 12.2. Look for CUDA_MODULE_LOADING=EAGER in old scripts
+Claim: 666.6 → 287.0 MB of GPU memory.
+Do: Nothing: this is the default since CUDA 12.2. Look for CUDA_MODULE_LOADING=EAGER in old scripts
 and images.
-Note: A rehearsal cannot show it: a simulated card loads no code, and both variants are the same
-there. On a card nothing of it is an allocation: only what is used of the card tells.
+Note: A simulated run cannot show this, because a simulated GPU loads no code, so both variants are
+the same. On a real GPU it is not visible as an allocation, either: only the used memory of the GPU
+shows it.
 """
 
 import os

@@ -1,11 +1,11 @@
-"""Lazy modules: parameters come with the first batch, when sizes are known.
+"""Lazy modules: parameters are created with the first batch, when their sizes are known.
 
 Group: start-up
-Claim: tutorials name nn.LazyLinear beside deferred initialisation.
-Do: Use them so as not to count features by hand, and move the model to the device before the
-first batch. Expect nothing of them there.
-Note: The same parameters come, only later. The script saves their copy on the host: they are made
-where the module is by then.
+Claim: tutorials mention nn.LazyLinear together with deferred initialisation.
+Do: Use them if you do not want to count features by hand, and move the model to the device before
+the first batch. They do not save memory on the device.
+Note: The same parameters are created, only later. The script saves the copy on the host, because
+they are created on the device on which the module is at that time.
 """
 
 import torch

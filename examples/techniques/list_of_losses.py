@@ -1,10 +1,10 @@
-"""A list of losses: each one keeps its whole graph alive.
+"""A list of losses: each loss references its whole autograd graph.
 
 Group: lifetime
-Claim: the leak that tutorials name most.
-Do: Keep loss.item(), or loss.detach() where waiting for the device in each step costs too much.
-Note: After backward() the activations are gone, but not the graph with what it refers to; without
-backward(), as here in an evaluation, all activations stay.
+Claim: the most frequent leak in tutorials.
+Do: Store loss.item(), or loss.detach() if waiting for the device in each step costs too much time.
+Note: After backward() the activations are freed, but not the graph and the objects that it
+references. Without backward(), as in this evaluation, all activations stay.
 """
 
 from workload import LanguageModel, iteration, loss_of, main, text

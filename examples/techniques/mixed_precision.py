@@ -1,11 +1,11 @@
-"""Mixed precision: autocast to bf16 round the forward pass.
+"""Mixed precision: autocast to bf16 around the forward pass.
 
 Group: size
 Claim: ViT-L 26.84 → 18.21 GB; but BERT-large on a V100, in fp16, only 14,949 → 13,939 MB.
-Do: Use it for speed, and for memory where activations are most of the peak. Where parameters are,
-it costs: their copies in bf16 are kept as well.
-Note: Matrix products keep half as much for the backward pass; norms and the loss stay in fp32,
-and each parameter is there in bf16 a second time while autocast lasts.
+Do: Use it for speed, and for memory if activations are most of the peak. If parameters are most of
+the peak, it needs more memory, because the copies in bf16 are stored as well.
+Note: Matrix products save half as much for the backward pass. Norms and the loss stay in fp32, and
+each parameter has a copy in bf16 while autocast lasts.
 """
 
 import torch

@@ -1,8 +1,8 @@
-"""torch.no_grad(): an evaluation that keeps nothing for a backward pass.
+"""torch.no_grad(): an evaluation that saves nothing for a backward pass.
 
 Group: lifetime
-Claim: tutorials say that memory for activations is saved.
-Do: Put every evaluation under torch.no_grad() or torch.inference_mode().
+Claim: tutorials say that it saves the memory of activations.
+Do: Run every evaluation under torch.no_grad() or torch.inference_mode().
 """
 
 import torch

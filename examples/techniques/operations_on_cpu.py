@@ -1,9 +1,9 @@
 """Moving an operation to the CPU: results of an evaluation are collected on the host.
 
 Group: recompute and move
-Claim: tutorials advise .cpu() for what is only kept to be looked at later.
-Do: Move results to the host batch by batch. Each move waits for the device, so move what is
-small, or copy into pinned memory without waiting.
+Claim: tutorials advise .cpu() for results that are only stored.
+Do: Move results to the host batch by batch. Each move waits for the device, so move only small
+results, or copy into pinned memory without waiting.
 """
 
 import torch

@@ -1,9 +1,9 @@
-"""The optimizer steps in the backward pass: each gradient is used and gone at once.
+"""The optimizer steps in the backward pass: each gradient is used and freed at once.
 
 Group: size
 Claim: about 6 → about 4 GB.
-Do: Where gradients are a large part of the peak. Not together with accumulation or clipping by
-the norm of all gradients.
+Do: Use it if gradients are a large part of the peak. It cannot be combined with accumulation or
+with clipping by the norm of all gradients.
 """
 
 import torch

@@ -1,12 +1,12 @@
-"""Workers and pinned memory: batches are made ahead, and the host pays for it.
+"""Workers and pinned memory: batches are prepared in advance, which needs host memory.
 
 Group: start-up
-Claim: tutorials recommend pin_memory=True and several workers; pinned memory is rounded to a
-power of two.
-Do: Count the host's memory before raising num_workers or prefetch_factor: each worker has its own
-copy of what it touches, and each batch that waits is pinned.
-Note: Nothing changes on the device. Batches come from workers through shared memory, which the
-host's figure leaves out: it is mostly the workers' own copies.
+Claim: tutorials recommend pin_memory=True and several workers; pinned memory is rounded to a power
+of two.
+Do: Consider the host's memory before you raise num_workers or prefetch_factor: each worker has its
+own copy of the data that it accesses, and each batch that waits is pinned.
+Note: Nothing changes on the device. Batches come from workers through shared memory, which is not
+included in the host's figure; the figure consists mostly of the workers' own copies.
 """
 
 import torch

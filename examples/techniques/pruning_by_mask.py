@@ -1,12 +1,12 @@
-"""Pruning by mask: nine tenths of the weights are zero, and all of them are there.
+"""Pruning by mask: nine tenths of the weights are zero, but all of them are stored.
 
 Group: size
 Claim: tutorials say that pruning makes models smaller.
-Do: Expect nothing of masks on the device. Remove whole rows (structured_pruning), or use a sparse
+Do: Masks save no memory on the device. Remove whole rows (structured_pruning), or use a sparse
 format that kernels can read.
-Note: torch.nn.utils.prune keeps the weights as they were and a mask as large, and makes the
-masked weights as a third tensor in each forward pass. prune.remove() makes it one dense tensor
-again, with zeros in it.
+Note: torch.nn.utils.prune stores the original weights and a mask of the same size, and computes the
+masked weights as a third tensor in each forward pass. prune.remove() makes them one dense tensor
+again, which contains zeros.
 """
 
 import torch

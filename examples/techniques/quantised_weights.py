@@ -1,9 +1,9 @@
-"""Quantised weights: eight bits and a scale for each row, made whole again where they are used.
+"""Quantised weights: eight bits and a scale for each row, converted back where they are used.
 
 Group: size
-Claim: tutorials say that weights take a quarter of fp32.
-Do: For inference. Weights get smaller, activations do not; and the layer that is at work needs
-its weights whole for a moment, if no kernel reads eight bits directly.
+Claim: tutorials say that weights need a quarter of the memory of fp32.
+Do: Use it for inference. Weights become smaller, activations do not. The layer that is running
+needs its complete weights for a moment, unless a kernel reads eight bits directly.
 """
 
 import torch

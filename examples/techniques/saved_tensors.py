@@ -1,9 +1,9 @@
 """Saved tensors on the host: activations wait for the backward pass in pinned memory.
 
 Group: recompute and move
-Claim: tutorials say that it trades the device's memory for the host's, and time for copies.
-Do: Use it round the layers with the largest activations, not round all: each tensor is copied
-twice. Mind the host's memory: pinned memory is rounded to a power of two.
+Claim: tutorials say that it saves device memory, but needs host memory and time for copies.
+Do: Use it around the layers with the largest activations, not around all, because each tensor is
+copied twice. Note the host's memory: pinned memory is rounded to a power of two.
 """
 
 import torch

@@ -1,10 +1,10 @@
-"""zero_grad(set_to_none=True): gradients are gone between the steps, not zero.
+"""zero_grad(set_to_none=True): gradients are freed between the steps, not set to zero.
 
 Group: lifetime
-Claim: tutorials say that it has a lower footprint. It is the default since PyTorch 2.0.
-Do: Leave the default alone, and call zero_grad() right after step(), not right before backward().
-Note: It lowers what lives during the forward pass. At the peak, in the backward pass, all
-gradients are being made anyway, so how much of it is seen there depends on when activations go.
+Claim: tutorials say that it needs less memory. It is the default since PyTorch 2.0.
+Do: Do not change the default, and call zero_grad() right after step(), not right before backward().
+Note: It reduces the live memory during the forward pass. At the peak, in the backward pass, all
+gradients are computed anyway, so the effect on the peak depends on when activations are freed.
 """
 
 import torch

@@ -1,8 +1,9 @@
-"""Structured pruning: half of each perceptron's neurons are gone, not zero.
+"""Structured pruning: half of each perceptron's neurons are removed, not set to zero.
 
 Group: size
-Claim: tutorials say that structures that are removed save what they took.
-Do: Remove rows of one layer together with the columns of the next, and train on for a while.
+Claim: tutorials say that removed structures save their memory.
+Do: Remove rows of one layer together with the columns of the next layer, and continue training for
+a while.
 """
 
 import torch

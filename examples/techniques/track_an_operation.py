@@ -1,11 +1,12 @@
-"""A context manager round an operation finds what attention takes; fused attention takes less.
+"""A context manager around an operation measures its memory; fused attention needs less.
 
 Group: monitoring
-Claim: tutorials measure an operation by the difference of two counters, which misses its peak.
-Do: Put vramstow.track round what you suspect: it tells allocated, reserved and peak of this piece
-of code, and its largest blocks.
-Note: Attention by hand makes its scores, batch by heads by length by length, several times over
-and keeps them for the backward pass; the fused one never has them whole.
+Claim: tutorials measure an operation by the difference of two counters, which does not include its
+peak.
+Do: Put vramstow.track around the code that you suspect: it shows allocated, reserved and peak
+memory of this code, and its largest blocks.
+Note: Attention that is written by hand computes its scores (batch by heads by length by length)
+several times and saves them for the backward pass. Fused attention never stores all scores.
 """
 
 import contextlib

@@ -1,15 +1,16 @@
-"""vramstow's own offload: a job that is larger than its card, unchanged.
+"""vramstow's own offload: an unchanged job that is larger than its GPU.
 
 Group: recompute and move
-Claim: none of others; a job that would die goes on, at the speed of the link to the host.
+Claim: no figures by others; a job that would fail continues, at the speed of PCIe or NVLink.
 Card: memory=1GiB
 Run before: --pool=on
 Run after: --pool=on --offload=auto,host=2GiB
 Dies: before
-Do: Run it with --offload=auto when a job is a little too large: what was not touched for long
-moves to the host, at the same address. A tensor that every step touches is better made smaller.
-Note: Both variants are the same script; the flags differ. Eight models are kept and used in turn,
-more than the card has room for.
+Do: Run it with --offload=auto if a job is a little too large: memory that was not used for long
+moves to the host, at the same address. If a tensor is used in every step, it is better to make it
+smaller.
+Note: Both variants are the same script with different flags. Eight models are used one after the
+other; together they are larger than the GPU.
 """
 
 import torch

@@ -42,7 +42,7 @@ def test_a_handful_shows_what_is_certain(tmp_path: Path) -> None:
     ]
     text = (tmp_path / "techniques.md").read_text()
     assert "pieces, the largest" in text, "the report says why memory ran out"
-    assert "Rehearsed on a simulated h200." in text
+    assert "Run on a simulated h200." in text
 
 
 def figures(text: str, name: str) -> tuple[str, list[str]]:

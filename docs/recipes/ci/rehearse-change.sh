@@ -62,6 +62,6 @@ git worktree remove --force "$folder/tree"
       [ "$status" -ne 0 ] || status=1
     fi
   fi
-  printf '\nRehearsed on a simulated %s:\n\n%s\n' "$card" "$(quoted <<<"$REHEARSED_JOB")"
+  printf '\nRun on a simulated %s:\n\n%s\n' "$card" "$(quoted <<<"$REHEARSED_JOB")"
 } >"$folder/comment.md"
 exit "$status"
