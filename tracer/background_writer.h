@@ -1,10 +1,11 @@
 // BackgroundWriter is the recorder's own thread. It writes the chunks that other threads have
 // filled, and samples the host's memory from time to time.
 //
-// Idea: a full slot is handed over to this thread unchanged. It remains in the file as an open
-// chunk until its chunk has been appended, so a kill in between loses nothing; a reader then uses
-// one of the two copies. A buffer whose other slot is not free yet writes its chunk by itself, so
-// no thread of the program waits for this one.
+// Idea: a thread fills a chunk in a slot of the mapped file. A full slot is handed over to this
+// thread unchanged, and this thread appends its chunk to the file. Until then the slot still
+// contains the chunk, so a kill in between loses nothing; if the file contains two copies, a reader
+// uses one of them. If the buffer's other slot is not free yet, the buffer's own thread appends the
+// chunk, so no thread of the program waits for this one.
 //
 // Ownership: the thread, until Stop, and the compressor. Threads: Start and Stop once;
 // TakeOtherSlot and HandOver by the thread that owns the buffer. Errors: without this thread the
@@ -39,9 +40,9 @@ class BackgroundWriter {
   // Switches the buffer to its other slot, so that the full one can be handed over. Returns false
   // if this thread has not written the other slot yet, or does not run.
   bool TakeOtherSlot(ThreadBuffer* buffer);
-  // Hands the buffer's other slot, which is full, over to this thread. A chunk has begun in the
-  // current slot already, so that the file always contains a chunk with the buffer's number of
-  // events, even if this thread does not run until a ring has been overwritten once.
+  // Hands the buffer's other slot, which is full, over to this thread. The caller has begun a chunk
+  // in the current slot already. That chunk contains the buffer's number of events, so the file
+  // contains this number even if a ring overwrites the older chunks before this thread runs.
   void HandOver(ThreadBuffer* buffer);
 
  private:

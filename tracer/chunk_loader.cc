@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-// Declares the functions that put a context into memory of the caller.
+// This macro makes zstd.h declare the functions that place a context in memory of the caller.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 

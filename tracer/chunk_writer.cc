@@ -42,7 +42,7 @@ int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uin
 void ChunkWriter::Begin(const Start& start) {
   ChunkHeader* const to = header();
   // These two values are the same for each chunk of the slot. In a new slot they are written first,
-  // so that a reader can interpret the slot at each moment.
+  // so that a reader never finds other fields without them.
   std::memcpy(to->magic, kChunkMagic, sizeof kChunkMagic);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   to->capacity = place_.capacity;

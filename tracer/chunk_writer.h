@@ -88,7 +88,8 @@ class ChunkWriter {
     lost.store(lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;
   }
-  // Prevents further writes to this chunk, because the state of its writer is unknown.
+  // Marks the chunk as full, because a writer was interrupted and the state of its last record is
+  // unknown.
   void Fill() { end_ = next_; }
 
   // Returns the bytes of the slot that are in use.

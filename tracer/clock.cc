@@ -28,9 +28,9 @@ bool KernelTrustsCounter() {
   close(fd);
   return length >= 4 && std::memcmp(name, "tsc\n", 4) == 0;
 #elif defined(__aarch64__)
-  // The architecture guarantees that the counters agree. But a tick must be shorter than the time
-  // that a signal needs from one core to another, or two events in sequence could get the same
-  // tick.
+  // The architecture guarantees that the counters agree. But one step of the counter must also be
+  // shorter than the time that a signal needs from one core to another. Otherwise two events, one
+  // of which depends on the other, could read the same value.
   constexpr uint64_t kLeastHertz = 500'000'000;
   uint64_t hertz;
   asm volatile("mrs %0, cntfrq_el0" : "=r"(hertz));

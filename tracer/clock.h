@@ -1,12 +1,12 @@
 // TraceClock orders the events of all threads by ticks of the processor's counter, and converts
 // ticks to nanoseconds of CLOCK_MONOTONIC.
 //
-// Idea: a counter that runs at one speed on all cores and agrees between them orders events without
-// a word of memory that all threads write to, and also gives their time. It is read behind a fence,
-// so that no core reads it before it has seen the memory that the event depends on: if one thread's
-// event ends before another's begins, and anything in memory shows this, the first has fewer ticks.
-// The kernel's own clock depends on the same property (Linux, lib/vdso). If the kernel does not
-// trust the counter, it is not used: an atomic counter numbers the events instead.
+// Idea: the counter runs at one speed on all cores, and the cores' counters agree. So it orders
+// events without a word of memory that all threads write to, and also gives their time. It is read
+// behind a fence, so that no core reads it before it has seen the memory that the event depends on:
+// if one thread's event ends before another's begins, and anything in memory shows this, the first
+// has fewer ticks. The kernel's own clock depends on the same property (Linux, lib/vdso). If the
+// kernel does not trust the counter, it is not used: an atomic counter numbers the events instead.
 //
 // Error: nanoseconds come from pairs of readings, each wrong by some 50 ns; see Scale. Ownership:
 // values. Threads: Start once, all other functions by all threads at any time. Errors: none. Units:
@@ -55,9 +55,9 @@ inline uint64_t ReadCounter() {
 #endif
 }
 
-// Reads the counter without waiting: the value may be from before the thread's last reads, but not
-// from after its next writes. It may order events only if loads are seen in program order, and only
-// as single_writer.h describes.
+// Reads the counter without a fence. The value may be older than the thread's last reads of memory,
+// but it is never newer than its next writes. It may order events only on a processor whose loads
+// are seen in program order, and only as single_writer.h describes.
 #if defined(__x86_64__)
 inline constexpr bool kHasQuickCounter = true;
 inline uint64_t ReadCounterQuickly() { return __rdtsc() >> kCounterShift; }

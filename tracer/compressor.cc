@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-// Declares the functions that put a context into memory of the caller.
+// This macro makes zstd.h declare the functions that place a context in memory of the caller.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
@@ -15,9 +15,9 @@
 namespace vramstow {
 namespace {
 
-// The fastest of the usual levels, because this thread has to keep up with all others. (A negative
-// level needs a quarter less work for a loop's events, but makes a trace of random sizes a fifth
-// longer.)
+// Level 1 is the fastest of the usual levels, because this thread has to keep up with all others. A
+// negative level would need a quarter less work for the events of a loop, but would make a trace of
+// random sizes a fifth longer.
 constexpr int kLevel = 1;
 
 }  // namespace

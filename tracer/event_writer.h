@@ -33,11 +33,11 @@ class EventWriter {
     background_ = background;
   }
 
-  // Stores the event in any condition of the trace, and marks the buffer as not busy. Returns the
-  // event's position in the order, or 0 if it was not stored.
+  // Stores the event, whatever the condition of the trace is, and marks the buffer as not busy.
+  // Returns the event's position in the order, or 0 if it was not stored.
   uint64_t Record(ThreadBuffer* buffer, const Event& event);
-  // Like Record, for an event whose shape, amount or time step does not fit the short form, in a
-  // chunk that has room. `now` was read behind a fence, or by the single writer.
+  // Like Record, for an event that does not have the short form (see EventEncoder), in a chunk that
+  // has room. `now` was read behind a fence, or by the single writer.
   uint64_t RecordUnshaped(ThreadBuffer* buffer, const Event& event, uint64_t now);
 
  private:

@@ -215,15 +215,16 @@ bool FoldInput::LoadNext(Stream* stream) {
   return true;
 }
 
-// Returns the event's number, which counts the events of its buffer in a chunk with ticks, and
-// otherwise the events of all threads.
+// Returns the event's number. In a chunk with ticks it is the number among the events of its
+// buffer, otherwise the number among the events of all threads.
 uint64_t FoldInput::NumberOf(const Stream& stream) const {
   return IsTicked(static_cast<ChunkKind>(chunks_[stream.chunk].header.kind))
              ? stream.decoder.last_number()
              : stream.next.sequence;
 }
 
-// Finds the stream's next event up to the limit. Returns false if a chunk is damaged.
+// Finds the stream's next event that is not later than the limit. Returns false if a chunk is
+// damaged.
 bool FoldInput::Fill(Stream* stream) {
   stream->has_event = false;
   while (stream->chunk < stream->end) {

@@ -36,12 +36,13 @@ class FoldInput {
   bool Begin(uint32_t generation);
   // Starts again from the first event.
   bool Rewind();
-  // Returns the next event up to the chosen moment, the retained events of the last fold first
-  // (`was_kept`). Returns false if there are no more or, if failed(), a chunk could not be read.
+  // Returns the next event up to the chosen moment. The events that the last fold retained come
+  // first; `was_kept` is true for them. Returns false if there are no more events, or if a chunk
+  // could not be read; failed() distinguishes the two.
   bool Next(Event* event, bool* was_kept);
   bool failed() const { return failed_; }
-  // Counts the events that are missing before those that Next returned, by the buffers' own
-  // numbers.
+  // Returns how many events are missing before and between those that Next returned, according to
+  // the numbers of the buffers' events.
   uint64_t lost_events() const { return lost_; }
   // Called after the last event, so that the next fold continues from here. Returns the position
   // from which on the ring is needed.

@@ -74,7 +74,7 @@ bool NumberAfter(const char* text, const char* word, uint64_t* number) {
   return false;
 }
 
-// The file names of one version of control groups.
+// The file names of one version of Linux's control groups.
 struct GroupFiles {
   const char* line;  // the text before the group's path in /proc/self/cgroup
   const char* folder;
@@ -88,8 +88,8 @@ constexpr GroupFiles kVersions[] = {
      "total_inactive_file "},
 };
 
-// Finds the free memory of one group. Returns false if the group has no limit; version 1 expresses
-// that by a limit above the machine's memory.
+// Finds the free memory of one control group. Returns false if the group has no limit; cgroup
+// version 1 expresses that by a limit above the machine's memory.
 bool ReadGroup(const GroupFiles& files, const char* root, std::string_view group,
                uint64_t machine_bytes, HostMemory* memory) {
   char text[kTextBytes];

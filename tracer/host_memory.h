@@ -2,7 +2,8 @@
 //
 // Idea: a job that runs out of host memory is killed without a message, so a trace records these
 // figures again and again. The limit is that of the control group with the least free memory among
-// this process's group and its ancestors (cgroups(7), versions 1 and 2), or else the machine's.
+// this process's group and its ancestors (cgroups(7), cgroup versions 1 and 2), or else the
+// machine's.
 //
 // Ownership: values. Threads: any; opens and closes files of /proc and /sys. Errors: 0 for figures
 // that cannot be read. No heap. Units: bytes.

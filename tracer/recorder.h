@@ -59,12 +59,13 @@ struct RecorderConfig {
   ThreadSlot thread_slot;
   OrderSource order = OrderSource::kBest;
   StackMode stacks = StackMode::kOff;
-  // Starts a thread with all signals masked that writes full chunks, compressed if `compress`, and
-  // records the host's memory every `sample_ms` (0: never).
+  // If `background` is true, a thread with all signals masked writes full chunks, and compresses
+  // them if `compress` is true. It records the host's memory every `sample_ms` milliseconds, or
+  // never if that is 0.
   bool background = false;
   bool compress = false;
   uint32_t sample_ms = 0;
-  // Called by that thread each time it records the host's memory.
+  // Called by the background thread each time it records the host's memory.
   void (*on_sample)() = nullptr;
   // The size of the ring: when chunks of events fill it, the newest replace the oldest. It is at
   // least kLeastRingBytes; 0 retains all chunks.
@@ -109,8 +110,8 @@ class Recorder {
   uint64_t Record(const Event& event);
 
   // Like Record, but captures no stack: the event's stack is stored as it is. It is for callers
-  // that hold locks of their own, because a capture may wait for the dynamic linker's lock, whose
-  // holder may wait for theirs.
+  // that hold locks of their own. A capture may wait for the dynamic linker's lock, and the thread
+  // that holds that lock may wait for the caller's.
   uint64_t RecordWithStack(const Event& event);
   // Records that the memory of a kFree, to which RecordWithStack gave this sequence, may be
   // allocated again. This replaces a kFreeCompleted event with the same fields, and costs much

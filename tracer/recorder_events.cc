@@ -139,8 +139,8 @@ ThreadBuffer* RecorderState::OwnBuffer() {
 }
 
 // Handles events with stacks, traces without a trusted counter, and traces whose recording has
-// stopped. It calls one of two functions and does nothing else, so that the registers that one of
-// them needs are not saved for the other.
+// stopped. It only calls one of two functions: each of them saves the registers that it needs, and
+// this one saves none.
 [[gnu::noinline]] uint64_t RecorderState::RecordGeneral(const Event& event) {
   if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
   return RecordWithItsStack(event);
@@ -165,9 +165,8 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer == nullptr ? 0 : events_.Record(buffer, event);
 }
 
-// Only counts the event, because recording has stopped. The count belongs to the thread's chunk, if
-// it has one. Close may miss the last of these events; then it does not matter where they are
-// counted (Seal).
+// Only counts the event, because recording has stopped. The count is stored in the thread's chunk,
+// if it has one. Close may miss the last of these events, which does no harm.
 uint64_t RecorderState::CountOnly() {
   if (trace_.status.condition() != RecordingStatus::kLatched) return 0;
   void** const slot = trace_.thread_slot();

@@ -79,7 +79,8 @@ RecorderError RecorderState::Open(const RecorderConfig& config) {
   }
   ChooseMode(config);
   int error = MakeFile(config, false);
-  // The file system does not support unnamed files, or cannot name them later.
+  // If this fails, the file system does not support unnamed files, or cannot name them later. The
+  // file then gets a temporary name from the start.
   if (error != 0 && error != ENOSPC && error != ENOMEM) error = MakeFile(config, true);
   if (error == 0) StartBackground(config);
   errno = error;
@@ -129,7 +130,8 @@ void RecorderState::WriteFileHeader() {
   to->trace_id = trace_.id;
   to->start_unix_ns = trace_.order.clock().start_unix_ns();
   to->start_clock_ns = trace_.order.clock().start_clock_ns();
-  // In a shared file this field is written when the first chunk is dropped for another one.
+  // In a file with shared slots this field is written later, when a chunk is overwritten for the
+  // first time.
   if (!trace_.file.is_shared() && !trace_.file.ring_may_grow()) {
     to->ring_bytes = trace_.file.ring_bytes();
   }
@@ -161,8 +163,9 @@ void RecorderState::OnThreadExit(ThreadBuffer* buffer) {
 
 void RecorderState::Close() {
   if (!trace_.status.Close()) return;
-  // After the barrier every Record sees that the trace is closed, and AwaitQuiet sees every earlier
-  // one. If the kernel offers no barrier, each thread executes its own.
+  // After the barrier every call of Record sees that the trace is closed, and AwaitQuiet sees each
+  // call that began before. If the kernel offers no such barrier, each thread executes one of its
+  // own.
   BarrierOnAllThreads();
   const bool is_alone = background_.Stop();
   const bool all_quiet = threads_.AwaitQuiet() && is_alone;

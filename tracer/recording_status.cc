@@ -20,7 +20,8 @@ bool RecordingStatus::Make() {
   void* const page =
       mmap(nullptr, sizeof *condition_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return false;
-  // An older kernel does not support this; then AbandonAfterFork alone has to do it.
+  // An older kernel does not support MADV_WIPEONFORK. Then only AbandonAfterFork ends the recording
+  // in a forked child.
   madvise(page, sizeof *condition_, MADV_WIPEONFORK);
   condition_ = new (page) std::atomic<uint32_t>(kRecording);
   return true;

@@ -60,8 +60,8 @@ class RecordingStatus {
     busy->store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (needs_barrier_) [[unlikely]] {
-      // All accesses of this order, including those of Close, have one total order, so at least one
-      // of the two threads sees the other's store.
+      // All sequentially consistent accesses, including those of Close, have one total order. So at
+      // least one of the two threads sees the other's store.
       busy->exchange(true, std::memory_order_seq_cst);
       (void)condition_->load(std::memory_order_seq_cst);
     }

@@ -12,8 +12,8 @@ constexpr uint64_t kAloneNs = 10'000'000;
 
 }  // namespace
 
-// Ends the role of the single writer, unless the writer is `except`. The writer's thread notices
-// this at its next event.
+// Ends the role of the single writer (the one buffer that records without a fence), unless it is
+// `except`. The thread of that buffer notices this at its next event.
 void SingleWriter::EndUnless(const ThreadBuffer* except) {
   const ThreadBuffer* single = buffer_.load(std::memory_order_relaxed);
   while (single != nullptr && single != except) {

@@ -95,7 +95,8 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   uint32_t stack = tables_->stacks.Find(hash);
   if (stack == 0 || must_look) {
     stack = InternNew(scratch, hash, here, mode);
-    // The libraries or the interpreter may have changed, so the key is not stored.
+    // The libraries or the interpreter may have changed since the key was made, so nothing is
+    // stored under it.
     key = {};
   }
   if (has_key && key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
@@ -209,8 +210,8 @@ uint32_t StackInterner::InternCode(const StackFrame& frame) {
   return AddCode(key, tables_->code.name, tables_->code.file, tables_->code.first_line);
 }
 
-// Writes a name in the form of a code object. The hash of its texts differs from every code
-// object's fingerprint with the certainty of 64 bits.
+// Writes a name in the form of a code object. The 64-bit hash of its texts is practically certain
+// to differ from every code object's fingerprint.
 uint32_t StackInterner::InternName(const StackName& name) {
   const uint64_t key = HashOf(0, name) | 1;
   const uint32_t number = tables_->codes.Find(key);

@@ -45,8 +45,8 @@ int Name(int fd, const char* part, const char* path) {
   if (errno == EEXIST) return -1;
   if (link(part, path) == 0) return unlink(part);
   if (errno == EEXIST) return -1;
-  // The file system supports neither call. Between the two calls below the name refers to an empty
-  // file.
+  // The file system supports neither of these calls. The file is renamed onto an empty one, so for
+  // a moment the name refers to an empty file.
   const int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (place < 0) return -1;
   close(place);

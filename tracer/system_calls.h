@@ -21,7 +21,8 @@ struct SystemCalls {
   // Opens a file without a name in the directory, for reading and writing; children do not inherit
   // it.
   int (*open_unnamed)(const char* directory);
-  // Gives the file the name `path`, which must not exist. `part` is its present name, or empty.
+  // Gives the file the name `path`, which must not exist. `part` is the file's present name, or
+  // empty if it has none.
   int (*name)(int fd, const char* part, const char* path);
   int (*barrier)(int command);  // membarrier
 };

@@ -45,7 +45,7 @@ void TableWriter::GiveBack() {
   MakeZero(&calls_, library_text_ + kMaxLibraryText);
 }
 
-// The file may have to be made a second time, so this may run twice.
+// This may run twice, because the file may have to be made a second time.
 int TableWriter::Begin() {
   chunk_.SetPlace({&trace_->file, trace_->first_slot.bytes + kFileHeaderBytes, kFileHeaderBytes,
                    kSlotBytes - kFileHeaderBytes, trace_->id});
@@ -77,7 +77,8 @@ bool TableWriter::Append(RecordType type, const std::string_view* parts, size_t 
     out += parts[i].size();
   }
   chunk_.Commit(out);
-  // If the slot is no part of the file, names have to be written before the events that use them.
+  // If the slot is plain memory and no part of the file, the names are written now, before the
+  // events that use them.
   if (!trace_->file.is_shared()) WriteFront();
   return true;
 }

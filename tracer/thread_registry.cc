@@ -65,7 +65,7 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
 void ThreadRegistry::TakeOver(ThreadBuffer* buffer) {
   buffer->thread = ThisThread();
   if (buffer->stack != nullptr) buffer->stack->native.Forget();
-  // Without room for the record of the thread, the next event begins a new chunk.
+  // If the chunk has no room for a record that names the thread, the next event begins a new chunk.
   if (buffer->thread == buffer->chunk_thread ||
       buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack)
     return;
@@ -154,14 +154,14 @@ ThreadRegistry::LastSlot ThreadRegistry::Seal(bool all_quiet) {
     const bool quiet = !buffer.busy.load(std::memory_order_acquire);
     const unsigned other = buffer.current ^ 1;
     if (shared) {
-      // If a hanging thread uses the slot, the slot is left unchanged.
+      // A slot that a hanging thread still uses counts as full, and its chunk is not sealed.
       note_end(buffer.slots[buffer.current], !quiet              ? kSlotBytes
                                              : chunk.has_chunk() ? chunk.used_bytes()
                                                                  : 0);
       const bool is_handed = buffer.is_handed[other].load(std::memory_order_acquire);
       if (is_handed && all_quiet) SealChunkInPlace(buffer.slots[other].bytes);
       if (buffer.slots[other].bytes != nullptr) {
-        // A hanging thread may be about to hand this slot over.
+        // A hanging thread may be about to hand this slot over, so the slot counts as full.
         note_end(buffer.slots[other], is_handed || !quiet ? kSlotBytes : 0);
       }
     }

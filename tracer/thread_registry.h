@@ -58,9 +58,9 @@ class ThreadRegistry {
     uint64_t end = 0;
     uint64_t contents_end = 0;
   };
-  // Seals all chunks of buffers that are not busy. If slots are no part of the file, their chunks
-  // are written instead. `all_quiet` is true if no buffer is busy, and no other thread writes
-  // slots.
+  // Seals all chunks of buffers that are not busy. If slots are plain memory and no part of the
+  // file, their chunks are appended instead. `all_quiet` is true if no buffer is busy and no other
+  // thread writes slots.
   LastSlot Seal(bool all_quiet) VRAMSTOW_REQUIRES(mutex_);
   // Replaces all slots by plain memory. Returns false if that failed for one of them.
   bool DetachSlots() const;

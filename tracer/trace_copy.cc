@@ -27,7 +27,8 @@ namespace {
 constexpr unsigned kMaxNames = 10000;
 constexpr int kMaxTries = 100;
 
-// A signal handler that interrupts this thread while the ring is locked would wait for it for ever.
+// Masks all signals while it exists. A signal handler could otherwise interrupt this thread while
+// it has locked the ring, and wait for the lock for ever.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -85,10 +86,10 @@ ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   return got;
 }
 
-// Copies the file block by block. Each thread fills two slots alternately. Of its two slots, the
-// one that is copied later must contain the older chunk, which is complete by then. If it contains
-// the newer one, the slot that was copied first has got more events or its next chunk meanwhile,
-// and is copied again.
+// Copies the file block by block. Each thread fills two slots alternately, and the slots are copied
+// one after the other. The slot that is copied second must contain the older chunk, which is
+// complete by then. If it contains the newer chunk, the slot that was copied first may have changed
+// meanwhile, and is copied again.
 class BlockCopier {
  public:
   // `block` has room for one slot; `slots` has kBuffers elements, which are zero.

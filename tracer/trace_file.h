@@ -57,21 +57,21 @@ class TraceFile {
   // them may have been written.
   int Append(iovec* parts, int count);
 
-  // Writes at the beginning of the file. It is used for plain slots, the first of which has to get
-  // there.
+  // Writes at the beginning of the file. It is used if slots are plain memory, because the first
+  // slot belongs at the beginning of the file.
   int WriteFront(const void* bytes, size_t size);
   // Writes the parts at an offset that the caller has reserved, and changes the array meanwhile.
   // Returns 0 or an errno.
   int WriteAt(iovec* parts, int count, uint64_t offset);
 
   // From now on chunks of events overwrite each other in a ring of this size (trace_ring.cc).
-  // Called before the first chunk. If `may_grow`, chunks go to the end of the file for good as soon
-  // as one would overwrite a chunk that is needed.
+  // Called before the first chunk. If `may_grow` is true, no chunk that is still needed is
+  // overwritten: instead, this chunk and all later ones are appended to the file.
   void MakeRing(uint64_t bytes, bool may_grow);
   bool has_ring() const { return ring_bytes_ != 0; }
   uint64_t ring_bytes() const { return ring_bytes_; }
   bool ring_may_grow() const { return ring_may_grow_; }
-  // True if chunks go to the end of the file by now.
+  // True if chunks are now appended to the file instead of being written into the ring.
   bool ring_is_left() const { return ring_is_left_.load(std::memory_order_relaxed); }
   static constexpr int kRingIsLeft = -1;
   struct RingPlace {
@@ -79,13 +79,13 @@ class TraceFile {
     uint32_t capacity;  // the capacity for the chunk's header
   };
   // Makes room for a chunk of this size by dropping the oldest chunks, and excludes other threads
-  // until EndInRing. Returns 0, or an errno or kRingIsLeft, after which EndInRing must not be
-  // called.
+  // until EndInRing. Returns 0 after success. Otherwise it returns an errno, or kRingIsLeft if the
+  // chunk has to be appended to the file, and EndInRing must not be called.
   int BeginInRing(uint32_t bytes, RingPlace* place) VRAMSTOW_TRY_ACQUIRE(false, ring_lock_);
   void EndInRing() VRAMSTOW_RELEASE(ring_lock_) { ring_lock_.Unlock(); }
 
-  // The part of the ring that is needed, in *positions*, which never decrease: [begin, end).
-  // Nothing has been written at `end` yet.
+  // The part of the ring that is needed: [begin, end). These are *positions*, which count all bytes
+  // ever written and never decrease. Nothing has been written at `end` yet.
   struct RingSpan {
     uint64_t begin;
     uint64_t end;
@@ -98,9 +98,10 @@ class TraceFile {
   uint64_t RingUse() const {
     return ring_end_.load(std::memory_order_relaxed) - ring_needed_.load(std::memory_order_relaxed);
   }
-  // Returns how many bytes may be needed before chunks leave the ring, or overwrite one that is
-  // needed. A chunk may need more room than its size: the rest of an extent and of the last chunk
-  // that was there. The shorter the ring, the larger this part of it.
+  // Returns how many bytes of the ring may be needed. Beyond that, the next chunk is appended to
+  // the file instead, or overwrites a chunk that is needed. A chunk may need more room than its
+  // size: the rest of an extent and of the last chunk that it overwrites. The shorter the ring, the
+  // larger this part of it.
   uint64_t most_ring_use() const {
     const uint64_t on_top = ring_may_grow_ ? extent_bytes_ + 2 * kSlotBytes : 0;
     return ring_bytes_ - std::min(ring_bytes_, on_top);

@@ -38,7 +38,7 @@ bool TraceFolder::IsNeeded() const {
          trace_->file.RingUse() > trace_->file.most_ring_use() / 8 * 5;
 }
 
-// True if no chunk that is needed was overwritten.
+// True if the ring still has room, so that no chunk that is needed was overwritten.
 bool TraceFolder::HasRoom() const {
   return trace_->file.RingUse() <= trace_->file.ring_bytes() / 16 * 15;
 }
@@ -61,7 +61,8 @@ void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
     ++generation_;
     trace_->file.NeedsRingFrom(std::min(input_->Accept(), first_position_));
   }
-  // The sums may contain these events already, and a second fold would add them again.
+  // After a failure no fold is tried again: the sums may contain these events already, and a second
+  // fold would add them again.
   is_given_up_ = !is_done;
   input_->End();
   folder_->End();
@@ -167,7 +168,7 @@ bool TraceFolder::WriteSums() {
   return EndChunk();
 }
 
-// Writes samples, limited to a small part of the ring whatever the number of call sites is.
+// Writes samples. They take only a small part of the ring, however many call sites there are.
 bool TraceFolder::WriteSamples() {
   constexpr uint64_t kBytesOfSite = 256;
   const size_t most = trace_->file.ring_bytes() / 16 / kBytesOfSite;

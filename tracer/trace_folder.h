@@ -32,8 +32,8 @@ class TraceFolder {
 
   // True if it is time to fold.
   bool IsNeeded() const;
-  // Folds. Calls `rest` from time to time, which may take long, and which returns false to stop the
-  // fold.
+  // Folds the older events. Calls `rest` from time to time; `rest` may take long, and returns false
+  // to stop the fold.
   void Fold(bool (*rest)(void* context), void* context);
 
  private:

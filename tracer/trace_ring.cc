@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// A mark, which has the form of the beginning of a chunk header.
+// A mark has the form of the beginning of a chunk header.
 struct RingMark {
   ChunkHeader header;
   explicit RingMark(uint64_t capacity) : header() {
@@ -62,7 +62,8 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
   return error;
 }
 
-// True if a chunk could overwrite one that is needed.
+// True if a chunk of this size could overwrite a chunk that is needed, and may be appended to the
+// file instead.
 bool TraceFile::IsToLeaveRing(uint64_t needed) const {
   return ring_may_grow_ && RingUse() + needed > most_ring_use();
 }
@@ -73,7 +74,7 @@ int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   uint64_t used_end = ring_next_;  // the claimed part was never used from here on
   while (end - ring_next_ < needed) {
     if (end % extent_bytes_ == 0) {
-      // A rest that is too short before the end of an extent has no contents.
+      // The rest of an extent may be too short for a chunk; it then stays without contents.
       ring_next_ = used_end = end;
       BeginExtent(end);
     }

@@ -5,11 +5,11 @@
 // linker finds the library of an address without its lock if glibc supports that (2.35), and each
 // library is examined once: path, base, build id.
 //
-// Ownership: CallerTable owns copies of all paths, in place; it is made to live in static storage
-// (constexpr constructor, no destructor work) and never forgets a library. Threads: any number at
-// once; no lock, no heap; a thread that finds a library which another thread is just writing gets
-// null for that call only if the table is full. Errors: null if the address is in no library (code
-// made at run time) or the table is full. Units: addresses.
+// Ownership: CallerTable owns copies of all paths. It is made to live in static storage (constexpr
+// constructor, no destructor work) and never forgets a library. Threads: any number at once,
+// without a lock or the heap. If another thread is just writing the entry of a library, a second
+// entry is made; null is returned only if the table is full. Errors: null if the address is in no
+// library (code made at run time) or the table is full. Units: addresses.
 //
 // Limits: if a library is unloaded and another one is loaded at exactly the same address with the
 // same size, they are distinguished by the positions of their unwinding tables and names, not by

@@ -3,11 +3,11 @@
 // Idea: no other code object can lie at the address of a living one. So the instruction address of
 // a frame identifies its code as long as no code object was destroyed meanwhile. To identify it by
 // the code object itself, five memory locations would have to be read for each frame of each stack.
-// Most programs make their code once and retain it. For those that do not, CodeWatch replaces the
+// Most programs make their code once and retain it. To notice the others, CodeWatch replaces the
 // destructor in the type of code objects (PyTypeObject.tp_dealloc) by a function that counts and
 // then calls the original one.
 //
-// Ownership: that one word of the interpreter's, for the rest of the process; the library with this
+// Ownership: the destructor field of that type, for the rest of the process; the library with this
 // code must stay loaded. Threads: Begin by one at a time, with or without the interpreter's lock;
 // count by any. Errors: see Begin. No heap, no lock. Units: code objects.
 #ifndef VRAMSTOW_TRACER_CAPTURE_CODE_WATCH_H_

@@ -2,8 +2,8 @@
 // lock.
 //
 // Idea: glibc 2.35 has _dl_find_object for this. The symbol is weak: a library that was built with
-// a newer glibc finds nothing on an older one. One that was linked for an older glibc always has
-// the name (base/older_libc.cc), so glibc's release decides.
+// a newer glibc finds nothing on an older one. A library that was linked for an older glibc always
+// has the name, because base/older_libc.cc defines it; then the running glibc decides.
 //
 // Ownership: none. Threads: any. Errors: false; CanFindObjects returns false if that is always so.
 // Units: addresses.

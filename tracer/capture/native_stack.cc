@@ -7,7 +7,8 @@ namespace vramstow {
 uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, CaptureMode mode,
                            uint64_t key) {
   const uint64_t word = FindUnwindRule(is_exact ? address : address - 1, mode).Pack();
-  // A search that may call the dynamic linker can find a rule later, so nothing is stored.
+  // Does not store that no rule was found. A later search that may call the dynamic linker can
+  // still find one.
   if (word == 0 && mode == CaptureMode::kQuiet) return word;
   entry->word.store(word, std::memory_order_relaxed);
   entry->check.store(word ^ key, std::memory_order_relaxed);
@@ -47,8 +48,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
       end = Plus(place.frame, rule.cfa_offset);
       break;
     case UnwindRule::kRealigned:
-      // The address of the frame's end is on the stack as well, so such a frame is examined each
-      // time.
+      // The address of the frame's end is itself a word on the stack, so the stored walk cannot be
+      // reused for such a frame.
       is_unrepeatable_ = true;
       if (!Load(Plus(place.frame, rule.cfa_offset), &end)) return false;
       break;
@@ -91,8 +92,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
   return caller->address > kLeastAddress;
 }
 
-// Lets libunwind step over a frame. It follows all registers, from this function on, which takes
-// some hundred times as long.
+// Lets libunwind step over a frame. libunwind starts at this function and restores all registers,
+// which takes some hundred times as long as a step by a rule.
 bool NativeStack::StepByLibrary(NativeFrame* frame, FramePlace* caller) {
   is_unrepeatable_ = true;
   if (mode_ == CaptureMode::kQuiet) return false;
@@ -190,7 +191,7 @@ void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epo
 // Stores the frames of this walk before the older frames that are still valid.
 void NativeStack::Join(size_t fresh, size_t known, uint64_t epoch) {
   if (fresh > known) {
-    // If there are too many, the outermost frames are dropped.
+    // If there are more frames than fit, the outermost ones are dropped.
     is_cut_ = true;
     known = kMaxStackFrames;
   }

@@ -203,7 +203,7 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
 template <PythonRuntime::Of kOf, bool kHasShims>
 inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
-  // Two alternating hashes, which the processor can compute in parallel.
+  // Two hashes take the words in turn, so that the processor can compute them in parallel.
   uint64_t row = 1;
   uint64_t other = 2;
   for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {

@@ -90,7 +90,8 @@ void StackCapture::Forget() {
   BeginGeneration();
 }
 
-// Adds an odd number, so that all hashes that begin with the generation change in all bits.
+// Adds an odd constant to the generation. All hashes begin with it, so every bit of them is likely
+// to change.
 void StackCapture::BeginGeneration() {
   generation_.fetch_add(0x9E3779B97F4A7C15u, std::memory_order_relaxed);
 }

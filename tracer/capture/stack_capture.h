@@ -31,8 +31,8 @@ namespace vramstow {
 struct CallerObject;
 
 // Decides whether a thread may identify Python frames by their instruction addresses alone. After a
-// code object was destroyed it may not for a while, and for twice as long each time, because each
-// change of the method means that all stacks have to be walked once.
+// code object was destroyed it may not do so for a while. This time doubles with each such change,
+// because after each change every stack has to be walked once.
 class FrameTrust {
  public:
   // `gone` is CodeWatch's count.

@@ -1,4 +1,5 @@
-// StackMemo recognises stacks that a thread had before by a few words, without a walk.
+// StackMemo recognises, from a few words of the stack, a stack that the thread had before, without
+// a walk.
 //
 // Idea: programs allocate at the same call sites again and again. A walk of a native stack of sixty
 // frames takes microseconds, mostly for memory that is in no cache, and evicts the program's own
@@ -6,14 +7,15 @@
 // frames (each by its code and instruction) and the return addresses between here and the innermost
 // Python frame, which are words on the stack at known distances. If all of these are the same, the
 // whole stack is the same: the size of a frame follows from its instruction address, so each
-// correct return address determines the position of the next one. (If the size does not follow, and
-// a frame is found by its frame pointer, the word from which that was restored is also compared.)
-// Native frames further out lie between Python frames that are all compared, and at the same depth.
+// correct return address determines the position of the next one. (Where the size does not follow
+// from it, the frame is found by its frame pointer; then the word from which the frame pointer was
+// restored is compared, too.) Native frames further out lie between Python frames that are all
+// compared, and at the same depth.
 //
-// Mostly a stack is followed by the same stack as the last time, so the words of that one are
+// Mostly a stack is followed by the same stack as the last time, so the words of that stack are
 // prefetched while the program goes on.
 //
-// Each stack counts as unknown once in a thousand times. This limits the effect of unnoticed
+// Once in a thousand times a stack is treated as unknown. This limits the effect of unnoticed
 // changes, for example of a code object that reuses the address of a destroyed one.
 //
 // Ownership: a thread's; lies in memory that is zero at first, of which only touched pages cost

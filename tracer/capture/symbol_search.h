@@ -14,8 +14,8 @@
 
 namespace vramstow {
 
-// Looks for the first library that defines names[0], and for the other names in that library.
-// Returns false if there is none. A name that the library does not define yields null.
+// Looks for the first library that defines names[0], and for the other names in that library. A
+// name that the library does not define yields null. Returns false if no library defines names[0].
 bool FindSymbols(const char* const* names, void** found, size_t count);
 
 // The numbers of libraries that were loaded and unloaded so far.

@@ -381,7 +381,8 @@ UnwindRule RuleOf(const Row& row) {
 }
 
 using FindEntry = const void* (*)(void* address, dwarf_eh_bases* bases);
-// The function of the program's own libgcc, or null if there is none or it was not looked for.
+// The look-up function of the program's own libgcc; null if there is none, or if nothing has
+// searched for it.
 constinit std::atomic<FindEntry> g_find_registered{nullptr};
 
 // Finds the last entry before the address in the sorted table that linkers put in front of

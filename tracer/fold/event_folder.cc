@@ -247,8 +247,8 @@ bool EventFolder::LookAtPoolMemory(const Event& event) {
   }
 }
 
-// Retains the event with the least free memory and, for a host, also the one with the most resident
-// memory.
+// Retains the sample with the least free memory and, for the host, also the sample with the most
+// resident memory.
 void EventFolder::LookAtMemoryInfo(const Event& event) {
   Extremes& extremes = extremes_[FoldLevels::DeviceNumber(event.device)];
   if (!extremes.is_known || event.size < extremes.least_free) {
@@ -275,8 +275,9 @@ FoldBlock EventFolder::BlockOf(FoldSpace space, const Event& event) const {
   return block;
 }
 
-// Adds a block. Returns false if the event has to be retained. If an older block at the same
-// address has no event that ends it, the trace retains both.
+// Adds a block that begins now. Returns false if its event has to be retained. If the table still
+// contains an older block at this address, the event that ended it is missing, and the events of
+// both blocks are retained.
 bool EventFolder::Born(const FoldBlock& block) {
   FoldBlock born = block;
   FoldBlock known;
@@ -346,8 +347,8 @@ void EventFolder::Remember(const Event& event, const FoldBlock& block) {
   frees_[free_count_++ % kRemembered] = {event.sequence, event.thread, now_, block};
 }
 
-// Undoes a free that, according to the event, the driver refused. The free is among the last ones
-// of its thread.
+// Undoes a free whose refusal by the driver this event reports. The free is among the last ones of
+// its thread.
 void EventFolder::Refuse(const Event& event) {
   size_t of_thread = 0;
   const size_t oldest = free_count_ - std::min(free_count_, kRemembered);
@@ -391,8 +392,8 @@ bool EventFolder::Unreserve(FoldSpace space, const Event& event) {
   return true;
 }
 
-// Retains an event that does not end exactly one mapping, with all events of the memory that it
-// touches.
+// Handles an unmapping. If it ends exactly one mapping, the two events are treated as a pair.
+// Otherwise the event is retained, with the events of all memory that it touches.
 bool EventFolder::UnmapPool(const Event& event) {
   const FoldSpace space = event.object == 0 ? FoldSpace::kSegments : FoldSpace::kMappings;
   FoldBlock* const exact = table_.Find(FoldTable::KeyOf(space, event.address));
@@ -420,8 +421,9 @@ bool EventFolder::UnmapPool(const Event& event) {
   return false;
 }
 
-// Returns true if a tensor shows that memory which its thread got from the driver contains the
-// tensor, or does not contain it.
+// Looks at the blocks that the tensor's thread got from the driver before: each contains the tensor
+// or does not. Returns true if there was such a block, because the tensor then proves one of the
+// two.
 bool EventFolder::LookForHolders(const Event& tensor) {
   size_t left = 0;
   bool is_proof = false;
@@ -447,8 +449,8 @@ bool EventFolder::LookForHolders(const Event& tensor) {
   return is_proof;
 }
 
-// Ends the blocks of a context, as DriverLayer of the analysis does. While other contexts of the
-// device exist, it is unknown which context owns a block.
+// Ends the blocks of a context, as DriverLayer of the analysis does. Nothing ends while the device
+// has other contexts, because it is unknown which context owns a block.
 void EventFolder::EndContext(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[FoldLevels::DeviceNumber(event.device)];
@@ -489,7 +491,8 @@ void EventFolder::Decide() {
   count_ = 0;
 }
 
-// Retains the latest frees, because events that refuse them may follow after the folded part.
+// Retains the latest frees, because an event after the folded part may report that the driver
+// refused one of them.
 void EventFolder::KeepWhatMayBeRefused() {
   const size_t oldest = free_count_ - std::min(free_count_, kRemembered);
   for (size_t i = free_count_; i > oldest; --i) {

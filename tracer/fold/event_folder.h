@@ -2,10 +2,10 @@
 // others.
 //
 // Idea: the analysis describes a peak by the blocks that were live then, and the end by the blocks
-// that are live. So the events of these blocks are retained, and the events of memory that is
-// tracked otherwise than by a pair of allocation and free. All other blocks become sums, in which
-// single blocks cannot be distinguished. The retained events are consistent by themselves: a block
-// is retained with both of its events. They may be folded again, together with newer events.
+// that are live. So the events of these blocks are retained. Events of memory that has no simple
+// pair of allocation and free are retained, too. All other blocks become sums, in which single
+// blocks cannot be distinguished. The retained events are consistent by themselves: a block is
+// retained with both of its events. They may be folded again, together with newer events.
 //
 // The events are read twice, in the same order, because a later peak may make the blocks of an
 // earlier peak unnecessary.
@@ -39,7 +39,8 @@ class EventFolder {
   void End();
 
   // Reads an event for the first time. `was_kept` is true if an earlier fold retained the event;
-  // these come first. Returns false if there are too many live blocks, or events.
+  // such events come before all others. Returns false if there are too many live blocks or too many
+  // events.
   bool Look(const Event& event, bool was_kept);
   // Called between the two readings.
   void Decide();
@@ -58,8 +59,8 @@ class EventFolder {
   static constexpr size_t kMaxDied = FoldTable::kMaxSlots;
   static constexpr size_t kMaxOdd = size_t{1} << 17;
 
-  // Each event has one byte: whether it is retained and, in the bits above, the kind of memory that
-  // it freed.
+  // Each event has one byte. Its lowest bit says whether the event is retained; the bits above
+  // contain the kind of memory that the event freed.
   static constexpr uint8_t kKeep = 1;
   static constexpr unsigned kFreedShift = 1;
 
@@ -125,8 +126,8 @@ class EventFolder {
   size_t odd_;
   size_t odd_left_out_;
   uint8_t* fates_;
-  // Blocks that were live at the peak number died_peak_ and were freed later. If a block is freed
-  // after another peak, the list begins anew.
+  // Blocks that were live at peak number `died_peak_` and were freed after it. The list is emptied
+  // when a block is freed after a later peak.
   Pair* died_;
   size_t died_count_;
   uint64_t died_peak_;

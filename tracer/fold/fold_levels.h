@@ -1,7 +1,7 @@
-// FoldLevels tracks how much memory is live while events are folded, the highest level ever, and
-// the event that caused the peak.
+// FoldLevels tracks how much memory is live while events are folded, the highest level so far, and
+// the event that caused that peak.
 //
-// Idea: the levels of the analysis (tools/analysis/accounts/levels.h), as far as they cannot be
+// Idea: it computes those levels of the analysis (tools/analysis/accounts/levels.h) that cannot be
 // computed from the retained events. If a block turns out to contain a framework's blocks, the peak
 // that its allocation caused is undone.
 //
@@ -56,7 +56,8 @@ class FoldLevels {
   // Records the level after an event at this time.
   void Note(uint64_t time_ns);
 
-  // True if a block with this birth was live at the peak, unless it was freed before.
+  // True if a block that began at event `birth` was live at the peak, provided that it was not
+  // freed before the peak.
   bool WasBornBeforePeak(uint32_t birth) const { return has_peak_ && birth <= peak_event_; }
   // Returns a number that changes with each new peak, and changes back when a peak is undone.
   uint64_t peaks() const { return peaks_; }
@@ -65,7 +66,7 @@ class FoldLevels {
   FoldTally& Call(uint16_t call) { return calls_[NameOf(call)]; }
   FoldTally& Memory(MemoryKind memory) { return memories_[static_cast<uint8_t>(memory)]; }
   FoldTally& Device(int16_t device) { return devices_[DeviceNumber(device)]; }
-  // Returns 0 for no device.
+  // Returns an index for a device's entry; it is 0 for memory of no device.
   static size_t DeviceNumber(int16_t device) {
     const size_t number = static_cast<size_t>(device + 1);
     return device < 0 ? 0 : number < kMaxDevices ? number : kMaxDevices - 1;

@@ -46,7 +46,7 @@ void FoldTable::Erase(FoldBlock* block) {
   const size_t mask = slots_ - 1;
   size_t hole = static_cast<size_t>(block - blocks_);
   for (size_t next = (hole + 1) & mask; blocks_[next].key != 0; next = (next + 1) & mask) {
-    // The entry may move into the hole unless its home slot lies behind the hole.
+    // Moves the entry into the empty slot, unless its home slot lies behind that slot.
     const size_t distance = (next - Home(blocks_[next].key)) & mask;
     if (distance < ((next - hole) & mask)) continue;
     blocks_[hole] = blocks_[next];

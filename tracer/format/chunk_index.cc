@@ -25,10 +25,10 @@ bool HasMagic(const ChunkHeader& header) {
   return std::memcmp(header.magic, kChunkMagic, sizeof kChunkMagic) == 0;
 }
 
-// The part of a header that version 1 does not have.
+// The bytes of a header that format version 1 does not have.
 constexpr size_t kMoreBytes = offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer);
 
-// Clears the newer fields, because in version 1 the payload begins there.
+// Clears the newer fields, because in format version 1 the payload begins there.
 void ForgetMore(ChunkHeader* header) {
   std::memset(&header->buffer, 0, sizeof *header - offsetof(ChunkHeader, buffer));
 }
@@ -57,8 +57,8 @@ bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
   return header.state == 0 && header.number == 0 && header.committed == 0;
 }
 
-// True if the encoding is known. An encoded chunk must be sealed, and when decoded no longer than a
-// slot, so that a small file cannot demand much memory.
+// True if the encoding is known. A chunk that is not plain must be sealed, and its decoded payload
+// must not be longer than a slot, so that a small file cannot demand much memory.
 bool IsKnownEncoding(const ChunkHeader& header) {
   if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain)) return true;
   const bool is_split = header.encoding == static_cast<uint8_t>(ChunkEncoding::kSplitZstd) &&
@@ -146,7 +146,8 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
       continue;
     }
     if (may_look_back) {
-      // Bytes may be missing, so that the next chunk begins within the last one.
+      // Bytes of the file may be missing, so the next chunk may begin before the end of the last
+      // one.
       may_look_back = false;
       const uint64_t from = found_.back().offset + kFirstChunkHeaderBytes;
       const uint64_t inside = bytes.Find(from, at, MagicText());
@@ -175,9 +176,9 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
   });
 }
 
-// Chooses the newest complete generation. Chunks of the generation before and of the next one may
-// be in the file, too, but only a complete one surely contains all of its chunks. Chunks of other
-// generations do not count as damage.
+// Chooses the newest complete generation of sums (the chunks that one fold wrote). The file may
+// also contain chunks of the generation before and of the next one, but only a complete one surely
+// contains all of its chunks. Chunks of other generations do not count as damage.
 void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
   std::stable_sort(sums_.begin(), sums_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
     return a.header.buffer != b.header.buffer ? a.header.buffer > b.header.buffer
@@ -212,8 +213,8 @@ void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
   }
 }
 
-// Removes chunks that were folded. A chunk's events end before those of the next chunk of its
-// buffer begin.
+// Removes chunks whose events are all in the sums. A chunk's last event is known from the first
+// event of the next chunk of its buffer.
 void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
   std::map<uint32_t, uint64_t> cut_of;
   for (const SumCut& cut : cuts) cut_of[cut.buffer] = cut.last_number;
@@ -228,8 +229,9 @@ void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
   });
 }
 
-// A chunk can be written into the ring after its successor, and so can survive that successor for a
-// while. Then the chunks before the resulting hole are dropped.
+// In a ring, a buffer's chunk can be written after its successor. The successor is then overwritten
+// first, and a chunk is missing between this one and the next. In that case the chunks before the
+// gap are dropped.
 void ChunkIndex::BeginBehindHoles() {
   constexpr size_t kMaxOutOfTurn = 2;
   std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {

@@ -43,13 +43,15 @@ class ChunkIndex {
   const std::vector<ChunkEntry>& tables() const { return tables_; }
   // Chunks of events, sorted by base_order. Some may have no events.
   const std::vector<ChunkEntry>& events() const { return events_; }
-  // Chunks that replace older events, of the newest complete generation: the sums, and the retained
-  // events, each in their order. Empty if there are none.
+  // Chunks that replace older events: those of the newest complete generation, which one fold
+  // wrote. One list contains the sums, the other the retained events, each in their order. Both are
+  // empty if there are none.
   const std::vector<ChunkEntry>& sums() const { return sums_; }
   const std::vector<ChunkEntry>& kept_events() const { return kept_; }
   // Removes chunks whose events are all in the sums, according to the cuts of the buffers.
   void LeaveOut(const std::vector<SumCut>& cuts);
-  // Returns how many events were lost at the ends of the chunks, after recording had stopped.
+  // Returns how many events the chunks count as lost after their last one, because recording had
+  // stopped.
   uint64_t lost_events() const { return lost_events_; }
 
   // Reads and decodes the payload of a chunk into *payload, followed by kDecodePadding zeros; *size

@@ -27,7 +27,7 @@ inline constexpr size_t kShapes = 64;
 inline constexpr size_t kAmounts = 256;
 inline constexpr size_t kRecentAddresses = 256;
 
-// Returns the index of an address in the table of recent ones. This is Fibonacci hashing: the
+// Returns the index of an address in the table of recent addresses. This is Fibonacci hashing: the
 // factor is 2^64 divided by the golden ratio, and the top bits of the product depend on all bits of
 // the address.
 inline constexpr uint64_t kHashFactor = 0x9E3779B97F4A7C15u;
@@ -36,10 +36,10 @@ inline size_t RecentPlace(uint64_t address) {
 }
 static_assert(kRecentAddresses == size_t{1} << (64 - 56));
 
-// An address consists of a *region* of 2 TiB, which the shape contains, and a page of 512 bytes in
-// it, which the event contains. Other addresses, and those with bits set at the top, are written as
-// a record. An address that is rotated right by 9 bits has the page in its low 32 bits, then the
-// region, then bits that are 0 in the address of a page.
+// An address consists of a *region* of 2 TiB and a page of 512 bytes in it. The shape contains the
+// region, the event the page. An address that is no multiple of 512, or has bits set at the top, is
+// written as a record. An address that is rotated right by 9 bits has the page in its low 32 bits,
+// then the region, then bits that are 0 if the address has this form.
 inline constexpr unsigned kPageShift = 9;
 inline constexpr unsigned kRegionShift = 41;
 inline constexpr unsigned kRegionBits = 16;
@@ -74,12 +74,12 @@ inline constexpr unsigned kRequestedFormBits = 2;
 
 inline constexpr uint64_t kMaxElapsed = 0xFFFF;  // longest time since the last event
 
-// The most bytes of each record, with its type and length, and of an event.
+// The largest number of bytes of each kind of record, with its type and length, and of an event.
 inline constexpr size_t kMaxShapeBytes = 2 + 5 + 4 * 3 + 5 + kMaxVarintBytes;
 inline constexpr size_t kMaxAmountBytes = 2 + 1 + 3 * kMaxVarintBytes;
 inline constexpr size_t kMaxNumberBytes = 2 + kMaxVarintBytes;  // an address, a pause, a sequence
 inline constexpr size_t kMaxEventBytes = 1 + 1 + 4 + 2 + 3 * kMaxVarintBytes;
-// The most bytes of one event, with the records before it.
+// The largest number of bytes that one event needs, together with the records before it.
 inline constexpr size_t kMaxEncodedBytes =
     kMaxShapeBytes + kMaxAmountBytes + 3 * kMaxNumberBytes + kMaxEventBytes;
 inline constexpr size_t kMaxClockBytes = 2 + 3 * kMaxVarintBytes;

@@ -97,7 +97,8 @@ void EventDecoder::FromTicks(Event* event) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t since = ticks < clock_ticks_ ? 0 : ticks - clock_ticks_;
   const Wide time_ns = clock_ns_ + ((Wide{since} * clock_scale_) >> 32);
-  // Readings of two clocks are not exact, so a later clock record may seem to go back a little.
+  // The readings of the two clocks are not exact, so the time may seem to go back a little at a new
+  // clock record.
   if (time_ns > last_time_ns_ && time_ns <= std::numeric_limits<uint64_t>::max()) {
     last_time_ns_ = static_cast<uint64_t>(time_ns);
   }

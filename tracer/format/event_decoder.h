@@ -1,8 +1,9 @@
 // EventDecoder decodes the bytes of a chunk into events, without trusting any of them.
 //
-// Idea: see event_coding.h; old_events.cc decodes versions 1 and 2. In a ticked chunk an event's
-// sequence is computed from its ticks, and its time by the chunk's clock records. The bytes must be
-// followed by kDecodePadding bytes that may be read, so that one check per event is enough.
+// Idea: event_coding.h describes the encoding; old_events.cc decodes format versions 1 and 2. In a
+// ticked chunk an event's sequence is computed from its ticks, and its time by the chunk's clock
+// records. The bytes must be followed by kDecodePadding bytes that may be read, so that one check
+// per event is enough.
 //
 // Ownership: reads the caller's bytes, which must not move meanwhile. Threads: one at a time.
 // Errors: kDamaged at the first invalid byte, and from then on always. No heap. Units: bytes,

@@ -55,12 +55,13 @@ uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
   return EmitShape(out, number, key);
 }
 
-// Makes sure that the event can express the time, which becomes at least the last one.
+// Writes a record if the event itself cannot express the time step. A time before the last one
+// becomes equal to the last one.
 uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
   if (*time < last_time_) *time = last_time_;
   const uint64_t elapsed = *time - last_time_;
   if (elapsed <= kMaxElapsed) return out;
-  // One tick is left for the event, because ticks must increase.
+  // The event itself advances the time by the last tick, because ticks must increase.
   last_time_ = *time - 1;
   return EncodeNumber(out, RecordType::kPause, elapsed - 1);
 }
@@ -93,8 +94,8 @@ uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const ShapeKey& k
   *out++ = static_cast<uint8_t>(key.kind >> 48);
   *out++ = static_cast<uint8_t>(key.kind >> 56);
   out = WriteVarint(out, part(key.kind, 8));  // region
-  // One is added, with wrap-around, because the usual values are -1, and "unknown" is the greatest
-  // value.
+  // The fields are written plus one, with wrap-around, because their usual values are -1 and the
+  // greatest number, "unknown".
   out = WriteVarint(out, static_cast<uint16_t>(part(key.call, 32) + 1));  // device
   out = WriteVarint(out, part(key.call, 48));                             // call
   out = WriteVarint(out, part(key.kind, 24));                             // library
@@ -140,7 +141,8 @@ uint8_t* EventEncoder::EmitAmount(uint8_t* out, unsigned number, const Amount& a
   return EndRecord(begin, out);
 }
 
-// Writes a record if needed, so that the address is a recent one or a page afterwards.
+// Makes the address one that an event can name: a recent one or one with a page. Writes a record if
+// needed.
 uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   uint64_t& recent = recent_[RecentPlace(address)];
   if (NotAPage(address) == 0 || recent == address) return out;

@@ -33,10 +33,10 @@ class EventEncoder {
     last_time_ = base_time;
   }
 
-  // Writes the event at `out` with this sequence, which is greater than the one before, and this
-  // time (nanoseconds or ticks). The event's own sequence, time and thread are ignored. A time
-  // before the last one counts as the last one; ticks must increase. Returns the address after the
-  // event.
+  // Writes the event at `out` with this sequence, which is greater than that of the event before,
+  // and with this time (nanoseconds or ticks). The event's own sequence, time and thread are
+  // ignored. A time before the last one is replaced by the last one; ticks must increase. Returns
+  // the address after the event.
   uint8_t* Encode(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time);
 
   // An encoded event without its time.
@@ -53,16 +53,17 @@ class EventEncoder {
   // or, if `kSecond`, the second.
   template <bool kSecond = false>
   Short ShortOf(const Event& event) const;
-  // Writes the event with the next sequence. Returns null, and changes nothing, if it does not have
-  // the short form, or if its time is not after the last one's, or too far from it.
+  // Writes the event with the next sequence. Returns null and changes nothing if the event does not
+  // have the short form, or if its time is not later than the last one, or too much later.
   uint8_t* WriteShort(uint8_t* out, const Short& event, uint64_t time);
 
-  // Turns the last event, a kFree in ticks, into two: a kFreeCompleted follows one tick later, with
-  // the next sequence. Only the number of the event's shape changes. Returns false, and changes
-  // nothing, if the chunk has no such event, or if no such shape was defined.
+  // Turns the last event, a kFree with a time in ticks, into two: a kFreeCompleted follows one tick
+  // later, with the next sequence. Only the number of the event's shape changes. Returns false, and
+  // changes nothing, if the chunk has no such event, or if TellCompleting has not defined the shape
+  // for both.
   bool CompleteLast();
-  // Defines that shape for the last event, if there is a free number, so that later events can be
-  // turned into two. Writes at most kMaxShapeBytes.
+  // Defines the shape by which CompleteLast turns an event like the last one into two, if a number
+  // is free. Writes at most kMaxShapeBytes.
   uint8_t* TellCompleting(uint8_t* out);
 
   uint64_t last_sequence() const { return last_sequence_; }
@@ -102,8 +103,9 @@ class EventEncoder {
     bool IsZero() const { return (size | requested | object) == 0; }
   };
 
-  // Each shape or amount has two possible numbers, so that two that are in use rarely replace each
-  // other. The short form uses the first ones only, so what is often used moves there.
+  // Each shape or amount can have one of two numbers, so that two that are in use rarely replace
+  // each other. The short form uses only the first number. So a shape or amount that is often used
+  // moves to its first number.
   static constexpr uint64_t kSecondsUntilMove = 64;
   static unsigned FirstShape(uint64_t hash) { return static_cast<unsigned>(hash >> 58); }
   static unsigned SecondShape(uint64_t hash) {

@@ -25,8 +25,8 @@ static_assert(std::endian::native == std::endian::little,
 inline constexpr uint8_t kFileMagic[8] = {0x89, 'S', 'T', 'O', 'W', '\r', '\n', 0x1A};
 inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0x5A};
 
-// A reader refuses a greater major version. A greater minor version only adds elements that an
-// older reader can skip: record types, fields at the end of a record, chunk kinds.
+// A reader refuses a file with a greater major version than this. A greater minor version only adds
+// elements that an older reader can skip: record types, fields at the end of a record, chunk kinds.
 inline constexpr uint16_t kFormatMajor = 5;
 inline constexpr uint16_t kFormatMinor = 0;
 
@@ -51,8 +51,9 @@ enum class ChunkKind : uint8_t {
   // Like kEvents, but the time of an event is in ticks, which also determine its order; its
   // sequence is its number among the events of this buffer.
   kTickedEvents = 5,
-  // Since 3.1, in a file that is a ring: sums of older events. `buffer` of such a chunk is the
-  // generation of the sums, and `turn` its number in the generation, from 1.
+  // Since format version 3.1, in a file that is a ring: sums of older events. The field `buffer` of
+  // such a chunk contains the generation of the sums, and `turn` its number in the generation, from
+  // 1.
   kSums = 6,
   kKeptEvents = 7,  // like kEvents, but with the original sequences
 };
@@ -67,8 +68,9 @@ inline constexpr bool IsOld(ChunkKind kind) {
 enum class ChunkEncoding : uint8_t {
   kPlain = 0,
   kZstd = 1,  // the payload is one Zstandard frame (RFC 8878) of at most kSlotBytes; since 2.2
-  // The number of events, in four bytes, then a Zstandard frame: the payload with its time steps
-  // stored separately (split_times.h); chunks of events only; since 5.0.
+  // Since format version 5.0, in chunks of events only: the number of events in four bytes, then a
+  // Zstandard frame. The frame contains the payload with its time steps stored separately
+  // (split_times.h).
   kSplitZstd = 2,
 };
 
@@ -94,15 +96,15 @@ struct FileHeader {
   uint32_t state;        // TraceState
   uint32_t latch_error;  // errno of the write that failed and ended the recording, or 0
   uint64_t file_bytes;   // the length of the file, once the trace is closed
-  // In a closed trace the last sequence that was assigned, or the number of events in ticked
-  // chunks. (In version 1 also after recording has stopped.)
+  // In a closed trace the last sequence that was assigned or, in a trace with ticks, the number of
+  // events. (In format version 1 it is also set after recording has stopped.)
   uint64_t last_sequence;
   uint64_t dropped_events;  // before recording stopped; kGap events also count most of these
   uint64_t latch_sequence;  // the sequence at which recording stopped, or 0
   uint64_t latch_time_ns;   // the time at which recording stopped
   uint64_t lost_events;     // lost after that, in threads without a chunk (since version 2)
-  // Since 2.2: the size of the file's ring, in which the newest chunks of events replace the
-  // oldest, or 0 if all chunks are retained.
+  // Since format version 2.2: the size of the file's ring, in which the newest chunks of events
+  // replace the oldest, or 0 if all chunks are retained.
   uint64_t ring_bytes;
 };
 static_assert(offsetof(FileHeader, checksum) == 60);
@@ -130,7 +132,7 @@ struct ChunkHeader {
   uint32_t committed;  // valid bytes after the header
   uint32_t payload_checksum;
 
-  // Fields since version 2.
+  // Fields since format version 2.
   uint32_t buffer;         // the number of the chunk's buffer, from 1; 0 for tables
   uint32_t payload_bytes;  // the decoded length of an encoded chunk
   uint32_t more_checksum;  // CRC-32C of `buffer` and `payload_bytes`
@@ -161,14 +163,14 @@ enum class RecordType : uint8_t {
   kStack = 8,       // in kTables: a frame and the stack of its caller
   kAnnotation = 9,  // in kTables: the text of a mark; since 2.2
   kFunction = 22,   // in kTables: the functions at an address of a library
-  // Records in chunks of events, since 3.0.
+  // Records in chunks of events, since format version 3.0.
   kShape = 10,     // defines a shape
   kAmount = 11,    // defines an amount
   kPages = 12,     // defines an amount with its size in pages of 512 bytes
   kAddress = 13,   // adds an address to the table of recent ones
   kPause = 14,     // time that is too long for an event's time step
   kSequence = 15,  // skips this many sequences
-  // Records in chunks of kind kSums, since 3.1 (sums.h).
+  // Records in chunks of kind kSums, since format version 3.1 (sums.h).
   kSumTotals = 16,
   kSum = 17,
   kSumPoint = 18,
@@ -184,9 +186,9 @@ enum class FrameKind : uint8_t {
   kCut = 3,  // further frames were left out
 };
 
-// Returns the sequence of an event in a ticked chunk, which depends on its ticks first. Two threads
-// whose events have the same tick did not wait for each other; their buffers' numbers distinguish
-// them.
+// Returns the sequence of an event in a ticked chunk. Its upper bits are the event's ticks. If two
+// threads have events with the same tick, neither waited for the other, and the numbers of their
+// buffers distinguish the events.
 inline constexpr unsigned kBufferBits = 6;
 inline constexpr uint64_t OrderOf(uint64_t ticks, uint32_t buffer) {
   return ticks << kBufferBits | (buffer & ((1u << kBufferBits) - 1));

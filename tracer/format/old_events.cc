@@ -1,5 +1,5 @@
-// Decodes the events of versions 1 and 2, which are not written any more: an event's shape
-// describes the form of its other fields, as numbers of variable length.
+// Decodes the events of format versions 1 and 2, which are not written any more. In these an
+// event's shape describes the form of its other fields, which are numbers of variable length.
 #include <limits>
 
 #include "tracer/format/event_decoder.h"

@@ -250,7 +250,7 @@ bool TraceReader::Impl::Next(Event* event) {
   }
   while (current_ != nullptr || SelectChunk()) {
     if (current_->next.sequence <= last_sequence_) [[unlikely]] {
-      // The event had not reached its chunk yet when the events around it were folded.
+      // The event was recorded so late that the events around it had been folded already.
       if (current_->next.sequence <= last_kept_) {
         current_->next.sequence = last_sequence_ + 1;
         continue;
@@ -305,8 +305,8 @@ bool TraceReader::Impl::SelectChunk() {
   heap_.pop_back();
   limit_ = std::numeric_limits<uint64_t>::max();
   if (!heap_.empty()) limit_ = heap_.front()->next.sequence;
-  // From this sequence on an event of the next chunk may come first; base_order is at least one
-  // less.
+  // The next chunk's first event may have this sequence or a later one; base_order is less than all
+  // of them.
   if (pending_ < chunks.size()) limit_ = std::min(limit_, chunks[pending_].base_order());
   return true;
 }
@@ -398,7 +398,7 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
   const uint64_t first = report.events == 0 ? 1 : first_sequence_;
   const uint64_t numbers = last < first ? 0 : last - first + 1;
   uint64_t explained = report.events;
-  // In version 1 dropped events had sequences, too.
+  // In format version 1 dropped events had sequences, too.
   if (header_.major < 2) explained += report.dropped_events;
   return numbers - std::min(numbers, explained);
 }
@@ -431,7 +431,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
     known = std::max(known, span.last);
   }
   if (is_ring) report.overwritten_events += sums.totals.lost_events;
-  // The total also covers buffers of which no chunk is left.
+  // The total in the header also counts events of buffers whose chunks were all overwritten.
   if (is_ring && report.closed) {
     const uint64_t known_events =
         std::min(header_.last_sequence, report.events + report.folded_events + missing);

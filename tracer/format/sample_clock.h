@@ -1,8 +1,9 @@
 // SampleClock determines the moments at which levels are sampled over a run of unknown length.
 //
-// Idea: at most kMaxSamples moments at equal distances. They begin a microsecond apart; when they
-// are used up, every other one is dropped and the distance doubles. So at any time at least half of
-// them are in use, and all users that sample the same events get the same moments.
+// Idea: there are at most kMaxSamples moments, at equal distances. At first they are a microsecond
+// apart. When all of them are used, every other one is dropped and the distance doubles. So after
+// the beginning at least half of them are in use at any time, and all users that sample the same
+// events get the same moments.
 //
 // Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: a time that runs
 // backwards counts as unchanged. No heap. Units: nanoseconds since the trace began.

@@ -37,7 +37,7 @@ class TimeSplitter {
  public:
   // Writes the split payload at `out`, and counts its events. Writes at most kSlotBytes.
   bool Split(const uint8_t* payload, size_t size, uint8_t* out, SplitCount* events);
-  // Reverses Split. `split` has `size` bytes, and so has `out` afterwards.
+  // Reverses Split. `split` has `size` bytes, and as many are written to `out`.
   bool Join(const uint8_t* split, size_t size, SplitCount events, uint8_t* out);
 
  private:

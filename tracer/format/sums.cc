@@ -16,7 +16,7 @@ constexpr size_t kMaxSums = size_t{1} << 20;
 constexpr size_t kMaxPoints = 4096;
 constexpr size_t kMaxCuts = 65536;
 
-// Reads the numbers up to `end`, at most `count`; missing ones are 0.
+// Reads `count` numbers. If fewer lie before `end`, the rest become 0.
 bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_t count) {
   std::memset(numbers, 0, count * sizeof *numbers);
   for (size_t i = 0; i < count && in < end; ++i) {
