@@ -1,6 +1,5 @@
-"""A table on a page that runs write: one row for each thing that was tried, and below it what did
-not pass. Rows that were not run again stay as they are.
-"""
+"""Writes a table on a page from the results of runs: one row for each tested item, and below it the
+failures. Rows of items that were not run again are unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class Outcome:
 
 
 def outcome_of(report: Path, part: str = "") -> Outcome:
-    """The results that pytest wrote into its XML report, of the tests whose names have `part`."""
+    """Returns the results in pytest's XML report, of the tests whose names contain `part`."""
     passed = failed = 0
     failures = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
@@ -51,8 +50,7 @@ def outcome_of(report: Path, part: str = "") -> Outcome:
 
 class MadeTable:
     """`begin`: the line of the page above the table; `END` is below it. The first cells of a row
-    are its key; `between` joins them where failures are told.
-    """
+    are its key; `between` joins them in the list of failures."""
 
     def __init__(
         self,
@@ -88,7 +86,7 @@ class MadeTable:
                 told[-1] += f" {line.strip()}"
 
     def put(self, key: Key, outcomes: dict[str, Outcome], **cells: str) -> None:
-        """`outcomes`: by heading. `cells`: those that no outcome fills."""
+        """Writes a row. `outcomes`: results by column heading. `cells`: the other columns."""
         row = dict.fromkeys(self._headings, NOT_RUN) | self._rows.get(key, {})
         row |= dict(zip(self._headings, key, strict=False)) | cells
         told = self._failures.get(key, [])

@@ -1,4 +1,4 @@
-"""An environment of Python in a folder of its own, made by pip and removed at the end, or kept."""
+"""A Python environment in a separate folder, made by pip and removed at the end, or retained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class OwnEnvironment:
-    """What a client and a release have in common. Who makes it says what lies in it."""
+    """The common parts of a client's and a release's environment."""
 
     def __init__(self, folder: Path, *, keep: bool) -> None:
         self._folder = folder

@@ -1,10 +1,11 @@
-"""Goes through releases of PyTorch and writes down which passed what: docs/compatibility.md.
+"""Tests releases of PyTorch and writes the results to docs/compatibility.md.
 
     python tests/releases.py BUILD all|2.6,2.11,…
 
-setup/torch-releases.txt says which releases there are, on which Python. One after the other gets an
-environment, has the suites below run in it, and is removed. The wheels stay in
-$VRAMSTOW_RELEASES (otherwise vramstow-releases in the user's cache): releases share NVIDIA's.
+setup/torch-releases.txt lists the releases, and the Python for each. For one release after another
+an environment is made, the suites below run in it, and it is removed. The wheels remain in
+$VRAMSTOW_RELEASES (by default vramstow-releases in the user's cache), because releases share
+NVIDIA's.
 """
 
 from __future__ import annotations
@@ -86,9 +87,8 @@ def read_list(text: str) -> list[Release]:
 
 
 def choose(known: list[Release], wanted: str) -> list[Release]:
-    """The releases that the user named: 2.6 is it on all its Pythons, 2.6@3.11 on one. SystemExit:
-    not known.
-    """
+    """Returns the releases that the user named: 2.6 on all its Pythons, 2.6@3.11 on one. Raises
+    SystemExit if one is unknown."""
     if wanted == "all":
         return known
     chosen = []
@@ -111,7 +111,7 @@ def numbers(version: str) -> list[int]:
 
 
 def kernel_of(python: str) -> Path:
-    """The list of what a kernel for notebooks needs there."""
+    """Returns the list of packages for a notebook kernel with that release."""
     return NOTEBOOK if numbers(python) >= [3, 11] else OLDER_NOTEBOOK
 
 
@@ -119,7 +119,7 @@ def kernel_of(python: str) -> Path:
 
 
 class Environment(OwnEnvironment):
-    """One release in a folder of its own, made by pip and removed at the end, or kept."""
+    """A folder with one release, made by pip and removed at the end, or retained."""
 
     def __init__(self, release: Release, cache: Path, *, keep: bool) -> None:
         self._release = release
@@ -131,7 +131,8 @@ class Environment(OwnEnvironment):
         return self._folder / "adapters"
 
     def make(self) -> None:
-        """OSError: there is no such Python, no space, or pip failed."""
+        """Makes the environment. Raises OSError if there is no such Python, the disk is full, or
+        pip failed."""
         pip = (self.python, "-m", "pip", "--disable-pip-version-check", "-q")
         if not (self._keep and self.adapters.is_dir()):  # the last step of an earlier run
             self._install_torch(pip)
@@ -181,7 +182,7 @@ def run_suite(suite: Suite, environment: Environment, build: Path, *, short: boo
 
 
 def with_second_tries(first: Outcome, again: dict[str, Outcome]) -> Outcome:
-    """What passed when it ran by itself has passed, and the page says that it took two tries."""
+    """Counts a test that passed when it ran by itself as passed, and notes the two tries."""
     passed, ran = map(int, first.cell.split(" of "))
     failures = []
     for text in first.failures:
@@ -244,7 +245,7 @@ def go_through(
 
 
 class Page(MadeTable):
-    """The table of a page, and below it what did not pass."""
+    """The table of a page, and the failures below it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(

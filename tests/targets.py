@@ -1,7 +1,7 @@
-"""Names what has to be built before tests can run, for tests/run --only: targets of the build.
+"""Lists the targets that must be built before tests can run, for tests/run --only.
 
 python tests/targets.py BUILD PATTERN prints the targets of the tests whose names match; nothing if
-none does. The build writes down what each test needs: cmake/VramstowTestTargets.cmake.
+none does. The build records the targets of each test: cmake/VramstowTestTargets.cmake.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Compares what the stand-ins export, against what the wheels want and what the real libraries
-have.
+"""Compares the exports of the simulated libraries with the needs of the wheels and with the real
+libraries.
 
 Usage: exported_names_test.py SIMULATOR_FOLDER SITE_PACKAGES
-Checks that every symbol which a library of the wheels wants of a library with a stand-in is
-exported by the stand-in with its version node, that the stand-ins export every name of the real
-libraries, that every NVML function which PyTorch and NCCL look up is there, and that the stand-ins'
-versions are those of the wheels' headers. Exit code 77 where there is nothing to compare with (no
-torch with CUDA).
+It checks four rules. Every symbol that a library of the wheels needs from a simulated library is
+exported there with its version node. The simulated libraries export every name of the real ones.
+Every NVML function that PyTorch and NCCL look up exists. The versions of the simulated libraries
+are those of the wheels' headers. The exit code is 77 if there is nothing to compare with (no torch
+with CUDA).
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ NVML_USERS = (
 
 
 def dynamic_symbols(library: Path, which: str) -> set[str]:
-    """The function names (name@node) that `nm -D` lists; a default version's @@ counts as @."""
+    """Returns the function names (name@node) that `nm -D` lists; a default version's @@ counts as
+    @."""
     listing = run_program("nm", "-D", which, library).stdout
     lines = [line.split() for line in listing.splitlines()]
     return {words[-1].replace("@@", "@") for words in lines if words and words[-2] in "TWU"}
 
 
 def family_of(site_packages: Path) -> str | None:
-    """Which release of CUDA the wheels are for; None without any."""
+    """Returns the release of CUDA that the wheels are for; None without wheels."""
     first = (
         name
         for name, libraries in FAMILIES.items()
@@ -81,7 +82,7 @@ def stand_ins(site_packages: Path) -> dict[str, str]:
 
 
 def without_real_ones(site_packages: Path) -> list[Path]:
-    """All libraries of the wheels but those that a stand-in takes the place of."""
+    """Returns all libraries of the wheels except those that a simulated library replaces."""
     replaced = {site_packages / path for path in stand_ins(site_packages).values()}
     replaced |= {site_packages / path for path, _ in UNVERSIONED.values()}
     found: list[Path] = []

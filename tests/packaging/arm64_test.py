@@ -1,6 +1,6 @@
-"""The installation for arm64: cross-built, and its program tried in an emulator.
+"""Tests the installation for arm64: it is cross-built, and its program runs in an emulator.
 
-The emulator has no room for the simulated card's addresses, so that nothing is rehearsed there.
+The emulator lacks the address space of the simulated GPU, so no job is simulated there.
 """
 
 from __future__ import annotations

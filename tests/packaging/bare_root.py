@@ -1,4 +1,4 @@
-"""A bare root file system of a Debian release, made by debootstrap, in which commands are run."""
+"""A bare root file system of a Debian release, made by debootstrap, in which commands run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PIP_SETTINGS = ("/etc/pip.conf", str(CERTIFICATES), "/etc/resolv.conf", "/etc/ho
 
 
 def why_not() -> str | None:
-    """Why no root can be made here; None: it can."""
+    """Returns why no root file system can be made here, or None if it can."""
     if os.geteuid() != 0:
         return "only root can make a root file system and enter it"
     for name in ("debootstrap", "unshare", "chroot"):
@@ -37,14 +37,14 @@ def why_not() -> str | None:
 
 
 def wheels_at_hand() -> str:
-    """Where tests/run --torch keeps what it downloads; empty: there is no such folder."""
+    """Returns the folder of the downloads of tests/run --torch; empty if there is none."""
     kept = os.environ.get("VRAMSTOW_RELEASES")
     wheels = Path(kept if kept else Path.home() / ".cache/vramstow-releases") / "wheels"
     return str(wheels) if wheels.is_dir() else ""
 
 
 def mirror() -> str:
-    """Where this machine has Debian's packages from."""
+    """Returns the server from which this machine gets Debian's packages."""
     here = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
     wanted = ("Created-By: Packages", f"Codename: {here}", "Component: main")
     command = ("apt-get", "indextargets", "--format", "$(REPO_URI)", *wanted)
@@ -53,14 +53,14 @@ def mirror() -> str:
 
 
 class BareRoot:
-    """The folder of one release; `python3` is all that it has beside the smallest Debian."""
+    """The folder of one release; it has `python3` in addition to the smallest Debian."""
 
     def __init__(self, release: str, folder: Path, name: str = "") -> None:
         self.release = release
         self.folder = folder / (name or release)
 
     def make(self) -> str | None:
-        """Makes it, unless it is there; returns why it could not be made."""
+        """Makes the folder unless it exists; returns why it could not be made."""
         done = self.folder / ".made"
         if done.exists():
             return None

@@ -1,7 +1,7 @@
-"""The wheel on bare systems: Debian 11, 12, 13 and 14 with Python, pip's torch, and nothing else.
+"""Tests the wheel on bare systems: Debian 11, 12, 13 and 14 with only Python and pip's torch.
 
 VRAMSTOW_TEST_WHEEL names a wheel that setup/wheel made, VRAMSTOW_TEST_ROOTS a folder in which the
-root file systems are kept from one run to the next (some 6 GB each).
+root file systems are retained from one run to the next (some 6 GB each).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ while True:
 
 
 def copy_python(version: str, folder: Path) -> str | None:
-    """Puts this machine's Python into the folder `opt/python`; returns why it cannot be."""
+    """Copies this machine's Python into the folder `opt/python`; returns why it is impossible."""
     found = shutil.which(f"python{version}")
     asked = found and run_program(found, "-c", "import sys; print(sys.base_prefix)")
     if not asked or asked.returncode != 0:
@@ -90,14 +90,14 @@ def copy_python(version: str, folder: Path) -> str | None:
 
 
 class Tried(BareRoot):
-    """A bare system with /opt/job: an environment with the wheel and torch."""
+    """A bare system with /opt/job, an environment with the wheel and torch."""
 
     def __init__(self, system: System, folder: Path) -> None:
         super().__init__(system.release, folder, system.name)
         self.system = system
 
     def prepare(self, wheel: Path) -> str | None:
-        """Returns why it cannot be: what is missed is not this wheel's."""
+        """Makes the environment. Returns why it is impossible for reasons beyond this wheel."""
         why = self.make()
         if why is not None:
             return why
@@ -208,7 +208,7 @@ def test_the_pool_serves_where_no_start_up_file_runs(system: Tried, flag: str) -
 
 
 def test_the_census_tells_who_holds_the_memory(system: Tried) -> None:
-    """At an out-of-memory; what looks for the holders is compiled in the wheel, too."""
+    """After an out-of-memory error; the wheel has the compiled census, too."""
     folder = system.run("plain", "mktemp", "-d").stdout.strip()
     flags = ("--simulate=h200,memory=64MiB", "--census=on", f"--trace-dir={folder}")
     ran = system.run("plain", "vramstow", "run", *flags, "--", "python", "/opt/job.py")
@@ -220,7 +220,8 @@ def test_the_census_tells_who_holds_the_memory(system: Tried) -> None:
 
 
 def test_the_first_run_names_who_holds_the_memory(system: Tried) -> None:
-    """With no setting, in the user's own folder: nothing is compiled, and nobody waits for it."""
+    """Without settings, in the user's own folder: nothing is compiled, so no run has to wait for
+    it."""
     command = ("vramstow", "run", "--simulate=h200,memory=200MiB", "--", "python")
     ran = system.run("plain", *command, "/opt/keeping.py")
     assert ran.returncode == 1 and "OutOfMemoryError" in ran.stderr, ran.stderr
@@ -240,7 +241,7 @@ def test_the_doctor_finds_nothing_that_the_wheel_lacks(system: Tried, user: str)
 
 
 def test_without_a_compiled_adapter_a_line_says_what_is_missed(system: Tried) -> None:
-    """As with a release of PyTorch that came after the wheel."""
+    """Acts as with a release of PyTorch that is newer than the wheel."""
     [adapters] = system.folder.glob(
         "opt/job/lib/python3*/site-packages/vramstow/native/lib/vramstow/compiled-adapters"
     )
@@ -257,13 +258,13 @@ def test_without_a_compiled_adapter_a_line_says_what_is_missed(system: Tried) ->
 
 
 def steps_of(recipe: Path) -> list[tuple[str, str]]:
-    """Each instruction of a Containerfile, and what follows it."""
+    """Returns each instruction of a Containerfile with its arguments."""
     text = re.sub(r"^#.*\n", "", recipe.read_text(), flags=re.MULTILINE).replace("\\\n", "")
     return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
 
 
 def test_the_steps_of_the_container_recipe_pass(system: Tried, wheel: Path) -> None:
-    """In place of an image: this system, which has the user and PyTorch already."""
+    """Uses this system instead of an image; it has the user and PyTorch already."""
     if system.system.torch != SYSTEMS[0].torch:
         pytest.skip("the recipe is for another PyTorch")
     folder = ROOT / "docs/recipes/container"
@@ -310,7 +311,8 @@ def test_the_wheel_needs_no_torch(system: Tried) -> None:
 
 @pytest.mark.parametrize("release", ["bookworm", "trixie"])
 def test_the_debian_package_runs_there(release: str, tmp_path: Path) -> None:
-    """The package is built on Debian 12, and says so: it runs there and on what is newer."""
+    """The package is built on Debian 12, and its dependencies say so: it runs there and on newer
+    systems."""
     why = bare_root.why_not()
     if why is not None:
         pytest.skip(why)

@@ -1,6 +1,6 @@
-"""setup/wheel in a fresh clone, which has neither .venv nor build/: it makes itself what it needs.
+"""Runs setup/wheel in a fresh clone, without .venv and build/: it makes everything that it needs.
 
-Minutes with ccache, if CMAKE_CXX_COMPILER_LAUNCHER says so; half an hour without it.
+It takes minutes with ccache, if CMAKE_CXX_COMPILER_LAUNCHER names it; otherwise half an hour.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS = {"torch", "torch-observer", "torch-values", "torch-census"}
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is committed, and nothing that was built."""
+    """Clones the committed files, without results of builds."""
     folder = tmp_path_factory.mktemp("clone") / "vramstow"
     must("git", "clone", "-q", "--no-local", ROOT, folder)
     assert not (folder / ".venv").exists() and not (folder / "build").exists()
@@ -30,7 +30,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make(clone: Path, *options: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """In the environment of a new user, with the compiler's cache of this one."""
+    """Runs it in the environment of a new user, with this user's compiler cache."""
     kept = ("PATH", "HOME", "LANG", "CUDA_HOME", "CUDA_PATH", "SSL_CERT_FILE")
     environment = {
         name: value

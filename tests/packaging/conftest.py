@@ -1,4 +1,4 @@
-"""An installation in a folder of its own, and what is asked of every installation."""
+"""Makes an installation in a separate folder, and checks that apply to every installation."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def must(*command: str | Path, cwd: Path | None = None, **more: str) -> str:
 
 
 def binaries(tree: Path) -> Iterable[Path]:
-    """The files that the system would execute or load."""
+    """Returns the files that the system would execute or load."""
     for path in sorted(tree.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
             yield path
 
 
 def check_binaries(tree: Path) -> None:
-    """Nothing looks into the folder it was built in, or tells of it."""
+    """Checks that no binary searches or names the folder in which it was built."""
     found = list(binaries(tree))
     assert {"vramstow", "libvramstow.so", "libvramstow-core.so", "libcuda.so.1"} <= {
         path.name for path in found
@@ -104,7 +104,7 @@ def version_of(name: str) -> tuple[int, ...]:
 
 
 def check_needs(tree: Path, newest_glibc: str) -> None:
-    """All of it runs on any system with this glibc, and shows a process what is meant only."""
+    """Checks that all binaries need only this glibc, and export only intended names."""
     for path in binaries(tree):
         dynamic = must("readelf", "-dW", path)
         needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
@@ -125,7 +125,7 @@ def check_needs(tree: Path, newest_glibc: str) -> None:
 
 
 def check_rehearsal(prefix: Path, folder: Path) -> None:
-    """A plain CUDA program runs on the simulated card of this installation, and of no other."""
+    """Runs a plain CUDA program on the simulated GPU of this installation, and of no other."""
     folder.mkdir()
     (folder / "program.c").write_text(PROGRAM)
     must("gcc", "program.c", "-o", "program", cwd=folder)

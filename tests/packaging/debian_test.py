@@ -1,4 +1,4 @@
-"""The Debian package: its contents, what it depends on, and that it runs where it is unpacked."""
+"""Checks the Debian package: its contents, its dependencies, and that it runs unpacked."""
 
 from __future__ import annotations
 

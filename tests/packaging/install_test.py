@@ -1,4 +1,4 @@
-"""cmake --install: what lies there runs from there."""
+"""Checks that the files of cmake --install run from the folder where they were installed."""
 
 from __future__ import annotations
 

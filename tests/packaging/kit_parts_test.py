@@ -1,6 +1,7 @@
-"""The parts of the kit that accepts a card: what it makes of what it sees, without PyTorch.
+"""Tests parts of the kit that accepts a real GPU: its results for given observations, without
+PyTorch.
 
-In place of the bundle's program and of Python stand scripts.
+Scripts replace the bundle's program and Python.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ LOSSES = "0.5 0.5\n0.25 0.25\n"
 
 
 class FakeMachine(Machine):
-    """Commands end as `answers` says: the first whose key is a part of the command line."""
+    """Commands end as in `answers`: the first entry whose key is a part of the command line."""
 
     def __init__(self, folder: Path, answers: dict[str, str], asked: dict | None = None) -> None:
         super().__init__(folder, "python3", 2 << 30, folder)
@@ -142,7 +143,7 @@ def test_mappings_are_counted_beside_those_that_a_process_may_have(
 
 
 def use_of_memory(*touched: int) -> dict[str, str]:
-    """A job with one case, that uses the first of two tensors, and the trace of these touches."""
+    """Returns a job whose only case uses the first of two tensors, and a trace of the touches."""
     first, second = [0x10000000, 8 << 20], [0x20000000, 8 << 20]
     told = {"cases": {"relu": [0, [first]]}, "tensors": [first, second]}
     rows = [f"allocate,0x1,{touches.BEGIN}"]
@@ -467,7 +468,7 @@ def told_by(tmp_path: Path) -> dict:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_kit_that_is_killed_leaves_what_was_done(tmp_path: Path, how: signal.Signals) -> None:
-    """The first step is quick; the job of the second one does not end."""
+    """The first step is quick; the job of the second step does not end."""
     ran = begin_kit(tmp_path, "--only", "zeros,native")
     limit = time.monotonic() + 60
     while told_by(tmp_path)["about"].get("at_work") != "native" and time.monotonic() < limit:
@@ -489,7 +490,8 @@ def test_a_kit_that_is_killed_leaves_what_was_done(tmp_path: Path, how: signal.S
 
 
 def sleepers(tmp_path: Path) -> list[int]:
-    """The kit's own jobs that sleep: with this test's folder in their environment."""
+    """Returns the kit's own processes that sleep: those with this test's folder in their
+    environment."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -523,7 +525,7 @@ def test_a_failed_step_leaves_its_whole_log(tmp_path: Path) -> None:
 
 
 def test_a_rule_needs_only_its_own_names(tmp_path: Path) -> None:
-    """Here the simulated driver is one that lacks what CUDA 13.0 and 12.5 brought."""
+    """This simulated driver lacks the functions that are new in CUDA 13.0 and 12.5."""
     program = BUILD / "tests/simulator_contract_test"
     driver = BUILD / "lib/vramstow/simulator/libcuda.so.1"
     if not program.exists():

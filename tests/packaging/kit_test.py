@@ -1,8 +1,9 @@
-"""The kit that accepts a card: packed from the wheel, and rehearsed on a simulated card.
+"""Packs the kit that accepts a real GPU from the wheel, and runs it on a simulated GPU.
 
-The bundle has no simulator: it finds the simulated driver as it would find a card's, so what runs
-is the bundle's own program. VRAMSTOW_TEST_WHEEL names a wheel that setup/wheel made; else it is
-made. VRAMSTOW_TEST_ROOTS is as for bare_test.py, whose root of Debian 13 is used here, too.
+The bundle has no simulator: it finds the simulated driver as it would find a real one, so the
+tested program is the bundle's own. VRAMSTOW_TEST_WHEEL names a wheel that setup/wheel made; without
+it the wheel is made. VRAMSTOW_TEST_ROOTS is the same as for bare_test.py, whose root of Debian 13
+is used here, too.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def bundle(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def accept(
     bundle: Path, results: Path, *options: str, python: str = sys.executable, spec: str = "h200"
 ) -> tuple[subprocess.CompletedProcess[str], dict]:
-    """Runs the kit on a simulated card."""
+    """Runs the kit on a simulated GPU."""
     rehearsal = {"VRAMSTOW_CARD_SIMULATE": spec, "VRAMSTOW_CARD_DRIVER": str(SIMULATOR)}
     ran = run_program(
         *(bundle / "run", "--python", python, "--to", results, "--memory", "0.5", *options),
@@ -62,7 +63,7 @@ def test_it_has_no_simulator_and_needs_the_c_library_only(bundle: Path) -> None:
 
 
 def check_rehearsal(results: dict, page: str, not_shown: set[str]) -> None:
-    """All steps proved something, but for what cannot be shown there."""
+    """Checks that all steps proved something, except those that a simulated GPU cannot show."""
     outcomes = {step["name"]: step["outcome"] for step in results["steps"]}
     seen = {step["name"]: step["seen"] for step in results["steps"]}
     assert len(outcomes) == STEPS
@@ -124,7 +125,7 @@ def test_a_kit_that_is_killed_leaves_the_steps_until_then(bundle: Path, tmp_path
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> BareRoot:
-    """Debian 13 with Python and PyTorch, and no compiler: a stranger's machine."""
+    """Makes Debian 13 with Python and PyTorch, without a compiler, like a stranger's machine."""
     why = bare_root.why_not()
     if why is not None:
         pytest.skip(why)
@@ -144,7 +145,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> BareRoot:
 
 
 def test_the_bundle_is_whole_in_a_bare_root(bundle: Path, bare: BareRoot) -> None:
-    """As it is unpacked on a machine that has nothing of this one; only the driver is handed in."""
+    """The bundle is unpacked on a machine with no files of this one, except the driver."""
     for source, name in ((bundle, "opt/vramstow-card"), (SIMULATOR, "opt/driver")):
         shutil.rmtree(bare.folder / name, ignore_errors=True)
         shutil.copytree(source, bare.folder / name)
@@ -162,7 +163,7 @@ def test_the_bundle_is_whole_in_a_bare_root(bundle: Path, bare: BareRoot) -> Non
 
 
 def test_a_step_that_fails_leaves_the_others(bundle: Path, tmp_path: Path) -> None:
-    """Here the step's job ends in an error: nothing was held, so that nothing was moved."""
+    """The job of this step fails: no memory was held, so none was moved."""
     pytest.importorskip("torch", reason="needs the PyTorch wheel")
     job = bundle / "jobs/oversubscribed.py"
     kept = job.read_text()

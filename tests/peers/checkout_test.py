@@ -1,8 +1,8 @@
-"""Memory tests of projects whose packages bring none, from a checkout that an environment variable
-names: which fail is known, with its reason, and the interposer changes nothing.
+"""Runs memory tests of projects whose packages contain none, from a checkout that an environment
+variable names: the failing tests are listed with their reasons, and the interposer changes nothing.
 
 Each suite needs VRAMSTOW_PEER_NAME, the checkout, and VRAMSTOW_PEER_NAME_PYTHON, a Python with the
-release that the checkout is of and with pytest and what the suite asks for.
+release of the checkout, with pytest and the packages that the suite needs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from modes import HERE, assert_seen, environment, with_path
 
 @dataclass(frozen=True)
 class Suite:
-    """`card`: small, because memory is this machine's; with limits under which results are right.
-    `options`: what its run needs beside the tests' names."""
+    """`card`: small, because it uses this machine's memory; with limits under which results are
+    right. `options`: arguments of the run besides the tests' names."""
 
     name: str
     folder: str
@@ -65,7 +65,7 @@ SUITES = [
 
 
 def expected_failures(suite: Suite) -> tuple[list[str], set[str]]:
-    """Which tests fail, and which may: what becomes of those depends on the tests before."""
+    """Returns which tests fail, and which may fail, depending on earlier tests."""
     lines = (HERE / f"{suite.name.lower()}_expected.txt").read_text().splitlines()
     named = [line for line in lines if line and not line.startswith("#")]
     may = {line.removeprefix("? ") for line in named if line.startswith("? ")}
@@ -73,7 +73,7 @@ def expected_failures(suite: Suite) -> tuple[list[str], set[str]]:
 
 
 def run_suite(suite: Suite, folder: Path, mode: str = "traced") -> dict[str, str]:
-    """The outcome of every test by its name: passed, failed or skipped."""
+    """Returns the outcome of every test by its name: passed, failed or skipped."""
     folder.mkdir()
     outcomes = folder / "outcomes"
     checkout = Path(os.environ[f"VRAMSTOW_PEER_{suite.name}"]) / suite.folder
@@ -104,7 +104,7 @@ def run_suite(suite: Suite, folder: Path, mode: str = "traced") -> dict[str, str
 
 
 def listed_differences(suite: Suite) -> dict[str, str]:
-    """Tests that go another way with the pool, and which; the file has the reasons."""
+    """Returns the tests whose outcome differs with the pool; the file has the reasons."""
     file = HERE / f"{suite.name.lower()}_pool_differs.txt"
     if not file.exists():
         return {}

@@ -1,5 +1,5 @@
-"""How a peer's suite is run: on the simulated card alone, under the interposer, with its pool; and
-what the interposer saw of it."""
+"""Runs a peer's suite on the simulated GPU alone, under the interposer, and with its pool, and
+checks what the interposer saw of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODES: dict[str, tuple[bool, tuple[str, ...]]] = {
 
 
 def environment(card: str, mode: str, traces: Path) -> dict[str, str]:
-    """What a rehearsal's environment is in this mode."""
+    """Returns the environment of a simulated run in this mode."""
     interposer, settings = MODES[mode]
     run = [VRAMSTOW, "run", f"--simulate={card}", *settings]
     listed = run_program(*run, "--trace-dir", traces, "--", "env", "-0", check=True)
@@ -35,13 +35,14 @@ def environment(card: str, mode: str, traces: Path) -> dict[str, str]:
 
 
 def with_path(env: dict[str, str], folder: Path) -> dict[str, str]:
-    """Python finds modules in this folder, too; behind the start-up hook's."""
+    """Appends the folder to PYTHONPATH, after that of the start-up hook."""
     before = env.get("PYTHONPATH")
     return env | {"PYTHONPATH": str(folder) if not before else f"{before}:{folder}"}
 
 
 def assert_seen(mode: str, traces: Path) -> None:
-    """The interposer counted calls, and its pool served some of them, where they were there."""
+    """Checks that the interposer counted calls, and that its pool, if it is on, served some of
+    them."""
     files = sorted(traces.glob("*.stow"))
     interposer, settings = MODES[mode]
     if not interposer:

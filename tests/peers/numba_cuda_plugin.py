@@ -20,7 +20,7 @@ _outcomes: dict[str, str] = {}
 
 
 class WheelModule(pytest.Module):
-    """A test module, imported by its real name: their child processes must find it, too."""
+    """A test module, imported by its real name, because its child processes must find it, too."""
 
     def _getobj(self) -> ModuleType:
         return importlib.import_module(f"{SUITE}.{self.path.stem}")
@@ -36,7 +36,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.fixture(scope="class")
 def initialize_from_pytest_config(request: pytest.FixtureRequest) -> None:
-    """Their test classes ask for this fixture; it comes with their repository, not their wheel."""
+    """A fixture of numba's test classes, which is in numba's repository but not in its wheel."""
     request.cls._dump_failed_filechecks = False
 
 

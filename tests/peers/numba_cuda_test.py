@@ -1,9 +1,10 @@
-"""numba-cuda's own driver tests on the simulated card: what fails is known, with its reason.
+"""Runs numba-cuda's own driver tests on the simulated GPU: the failing ones are listed with
+reasons.
 
-Runs where VRAMSTOW_NUMBA_PYTHON names a Python with numba-cuda[cu13], filecheck and pytest. numba
-links with nvJitLink, a package of its own, where that is installed (its extra cu13 asks for it),
-and with the driver where it is not, as its users without it do. Whichever the Python has is what
-is tested: nvJitLink's cubins do not run on the simulated card, the PTX that the driver gets does.
+It runs if VRAMSTOW_NUMBA_PYTHON names a Python with numba-cuda[cu13], filecheck and pytest. numba
+links with nvJitLink, a separate package, if it is installed (the extra cu13 requires it), and
+otherwise with the driver. The test covers the variant of the given Python: nvJitLink's cubins do
+not run on the simulated GPU, the PTX that the driver gets does.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run_suite(folder: Path, mode: str) -> dict[str, str]:
-    """The outcome of every test by its name: passed, failed or skipped."""
+    """Returns the outcome of every test by its name: passed, failed or skipped."""
     folder.mkdir()
     outcomes = folder / "outcomes"
     options = ["-q", "-p", "no:cacheprovider", "-p", "numba_cuda_plugin", "--tb=line"]

@@ -1,9 +1,9 @@
-"""A pytest plug-in for suites of other projects: writes how each test went.
+"""A pytest plug-in for suites of other projects, which writes the outcome of each test.
 
 PYTHONPATH=tests/peers python -m pytest -p outcomes_plugin --outcomes FILE TESTS
 
-A line of FILE is "passed NAME", "failed NAME" or "skipped NAME", written as soon as it is known, so
-that a suite which ends its own process leaves what it did until then.
+A line of FILE is "passed NAME", "failed NAME" or "skipped NAME". It is written at once, so that a
+suite which ends its own process leaves the outcomes until then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def outcome_of(report: pytest.TestReport) -> str | None:
-    """None: this part of a test says nothing of it. A part that fails makes the test fail."""
+    """Returns the outcome of a test from one of its parts, or None if that part does not decide it.
+    A part that fails makes the test fail."""
     if report.failed or report.outcome == "rerun":
         return "failed" if report.failed else None
     return report.outcome if report.skipped or report.when == "call" else None

@@ -1,6 +1,6 @@
-"""RMM's and CuPy's allocators under the interposer. Both need a card: nothing simulated runs their
-kernels. Each is asked for in a Python of its own, with the public package in it.
-"""
+"""Runs RMM's and CuPy's allocators under the interposer. Both need a real GPU, because the
+simulator does not run their kernels. Each is imported in a separate Python that has the public
+package."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A pytest plug-in for torch_memory_saver's tests: in LD_PRELOAD its hook comes behind the
-interposer, where its own functions put it first. It stays before the runtime that it hooks."""
+"""A pytest plug-in for torch_memory_saver's tests. In LD_PRELOAD it puts the saver's hook after the
+interposer, where the saver's own functions put it first. The hook stays before the runtime."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""An inference engine that sleeps, in miniature: weights and caches in a MemPool of the engine's
-own, which lets go of the device's memory under them and comes back at the same addresses.
+"""A minimal inference engine that sleeps: weights and caches are in a MemPool of the engine, which
+releases the device memory under them and allocates it again at the same addresses.
 
-Level 1 keeps the weights in host memory and gives the caches up; level 2 gives up both, and the
-weights are loaded anew. Waking may be in parts, by tag. Prints what anybody could see of it.
+Level 1 stores the weights in host memory and drops the caches; level 2 drops both, and the weights
+are loaded again. The engine may wake in parts, by tag. It prints everything that a user could
+observe.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST = 64
 
 
 class Sleeper:
-    """Memory by tag, and what of it is kept while it sleeps."""
+    """Manages memory by tag, and what is retained of it during sleep."""
 
     def __init__(self, path: str) -> None:
         self.library = ctypes.CDLL(path)
@@ -62,7 +63,7 @@ class Sleeper:
 
 
 def ctypes_copy(library: ctypes.CDLL, to: int, source: int, size: int) -> None:
-    """By the runtime, past PyTorch, as engines do it."""
+    """Copies by the runtime, without PyTorch, as engines do it."""
     copy = ctypes.CDLL(None).cudaMemcpy
     assert copy(ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), 4) == 0
 
@@ -87,7 +88,7 @@ def main() -> None:
     places = [tensor.data_ptr() for tensor in weights + cache]
 
     def run(name: str) -> None:
-        """One step beside ordinary tensors, which the pool serves."""
+        """Makes one step that also uses ordinary tensors, which the pool serves."""
         for part in cache:
             part.zero_()
         step = [weight[:MIB] * 2 for weight in weights]

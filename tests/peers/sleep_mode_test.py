@@ -1,5 +1,5 @@
-"""An engine that sleeps by cuMem calls of its own, as vLLM does, sees the same with the interposer
-and without, and with its pool at either level."""
+"""An engine that sleeps with its own cuMem calls, as vLLM does, gives the same results with the
+interposer and without it, and with its pool at either level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""python/start/builds.py: what PyTorch needs is compiled at the same time, and said once."""
+"""python/start/builds.py compiles PyTorch's adapters at the same time, and reports it once."""
 
 from __future__ import annotations
 

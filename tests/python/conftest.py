@@ -1,4 +1,4 @@
-"""The package's tests share this: Python programs under `vramstow run`, with the package."""
+"""Fixtures of the package's tests: Python programs under `vramstow run`, with the package."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ pytest_plugins = ["pytester"]
 
 
 def package_environment() -> dict[str, str]:
-    """The tree's package and this build's program; nothing of a run that we may be in.
+    """Returns an environment with the tree's package and this build's program, without variables of
+    an outer `vramstow run`.
 
-    With VRAMSTOW_TEST_INSTALLED, the package and the program that are installed.
+    With VRAMSTOW_TEST_INSTALLED, it uses the installed package and program.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VRAMSTOW_")}
     if INSTALLED is not None:
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Ran]:
-    """Runs Python text under vramstow on a simulated card, or, with `flags` None, without it."""
+    """Runs Python text under vramstow on a simulated GPU, or, with `flags` None, without it."""
 
     def run(program: str, *flags: str, plain: bool = False, card: str = "h200") -> Ran:
         command = [sys.executable, "-c", program]

@@ -1,4 +1,4 @@
-"""vramstow.estimate: a step is rehearsed in a process of its own, and the caller gets no device."""
+"""vramstow.estimate simulates a step in a separate process, and the caller gets no device."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ except TypeError as error:
 
 
 def is_running(pid: int) -> bool:
-    """Whether the process is there, and not only waits for whoever inherited it."""
+    """True if the process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

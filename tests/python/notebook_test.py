@@ -1,6 +1,6 @@
-"""%load_ext vramstow: in a kernel of IPython, and in a notebook that Jupyter executes.
+"""Tests %load_ext vramstow in a kernel of IPython, and in a notebook that Jupyter executes.
 
-The kernels are started plainly, on a simulated card, and observed from within.
+The kernels are started as usual, on a simulated GPU, and observed from within.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def test_the_traceback_of_a_cell_has_its_number() -> None:
 
 @pytest.fixture
 def outputs(tmp_path: Path) -> dict[int, str]:
-    """What each cell printed."""
+    """Returns the output of each cell."""
     has_ipython = subprocess.run([_attach.PYTHON, "-c", "import IPython"], check=False)
     if has_ipython.returncode != 0:
         pytest.skip("IPython is not installed (setup/requirements-notebook.txt)")
@@ -218,7 +218,7 @@ NOTEBOOK = [
 
 
 def execute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], object]:
-    """Each cell's output as text, and the executed notebook."""
+    """Returns each cell's output as text, and the executed notebook."""
     nbclient = pytest.importorskip("nbclient", reason="needs setup/requirements-notebook.txt")
     nbformat = pytest.importorskip("nbformat", reason="needs setup/requirements-notebook.txt")
     spec = folder / "kernels/plain/kernel.json"

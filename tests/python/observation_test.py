@@ -1,4 +1,4 @@
-"""python/start/observation.py: a census is tried for half of the patience of who asks."""
+"""python/start/observation.py tries a census for half of the time that its caller waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = "_vramstow_observation"
 
 
 class Clock:
-    """Time passes only while somebody sleeps."""
+    """A clock that advances only in calls of sleep."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,7 +40,7 @@ def observation() -> Iterator[ModuleType]:
 
 
 def busy_until(observation: ModuleType, clock: Clock, end: float) -> Any:  # noqa: ANN401
-    """An observation whose library has Python's lock only then."""
+    """Returns an observation whose library gets Python's lock only at that time."""
     library = SimpleNamespace(vramstow_version=1)
 
     def census(text: Any, size: object) -> int:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""The package: numbers, tracking, annotations and reports, without any framework."""
+"""Tests the package's numbers, tracking, annotations and reports, without any framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The pytest plug-in: limits, leaks, baselines; on a simulated card, through pytest itself."""
+"""Tests the pytest plug-in's limits, leaks and baselines, on a simulated GPU, through pytest
+itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Regions, offload, pause and resume, from a program, from outside, and beside another process."""
+"""Tests regions, offload, pause and resume, from a program, from outside, and with a second
+process."""
 
 from __future__ import annotations
 
@@ -325,7 +326,7 @@ print(device.allocate(400 * device.MIB) != 0)
 
 
 class Holder:
-    """A process that holds 400 MiB of a card of 600 MiB, and does as it is told."""
+    """A process that holds 400 MiB of a GPU of 600 MiB, and executes the commands of the test."""
 
     def __init__(self, folder: Path, share: str) -> None:
         self.card = f"h200,memory=600MiB,share={share}"

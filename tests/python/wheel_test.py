@@ -1,4 +1,4 @@
-"""The wheel: built as a user builds it, installed into an environment with nothing else."""
+"""Builds the wheel as a user does, and installs it into an otherwise empty environment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of a new environment with the wheel and pytest, and no torch."""
+    """Returns the bin folder of a new environment with the wheel and pytest, without torch."""
     folder = tmp_path_factory.mktemp("clean")
     run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
     bin_folder = folder / "venv/bin"

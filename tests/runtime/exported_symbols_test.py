@@ -1,8 +1,8 @@
-"""Every symbol that the installed wheels want of libcudart is exported, with its version node.
+"""Checks that libcudart exports every symbol that the installed wheels need, with its version node.
 
 Usage: exported_symbols_test.py LIBCUDART SITE_PACKAGES [CUDA_INCLUDE ...]
-Also: every function that the given headers (cuda_runtime_api.h) declare is exported.
-Exit code 77 where there is nothing to compare with (no torch with CUDA).
+It also checks that every function which the given headers (cuda_runtime_api.h) declare is exported.
+The exit code is 77 if there is nothing to compare with (no torch with CUDA).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SKIPPED = 77
 
 
 def dynamic_symbols(library: Path, which: str) -> set[str]:
-    """The names (name@node) that `nm -D` lists; a default version's @@ counts as @."""
+    """Returns the names (name@node) that `nm -D` lists; a default version's @@ counts as @."""
     listing = run_program("nm", "-D", which, library).stdout
     return {line.split()[-1].replace("@@", "@") for line in listing.splitlines() if line.split()}
 
 
 def wanted_by(site_packages: Path) -> dict[str, str]:
-    """Each wanted name@node, and one library that wants it."""
+    """Returns each needed name@node, and one library that needs it."""
     wanted: dict[str, str] = {}
     for folder in ("torch", "nvidia", "triton"):
         for library in sorted((site_packages / folder).rglob("*.so*")):
@@ -36,7 +36,7 @@ def wanted_by(site_packages: Path) -> dict[str, str]:
 
 
 def declared_in(include: Path) -> set[str]:
-    """The functions that cuda_runtime_api.h declares."""
+    """Returns the functions that cuda_runtime_api.h declares."""
     text = (include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return set(re.findall(r"extern\b[^;{(]*\bCUDARTAPI\s+(cuda\w+)\s*\(", text))

@@ -1,4 +1,5 @@
-"""The table of the C API, interpose/shim/api.def, has what the public header declares."""
+"""The table of the C API, interpose/shim/api.def, has the functions that the public header
+declares."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def test_the_table_has_every_function_of_the_public_header() -> None:
 
 
 def adapter_kinds() -> dict[str, list[str]]:
-    """The texts of each row of base/adapter_kinds.def, by the name of its kind."""
+    """Returns the texts of each row of base/adapter_kinds.def, by the name of its kind."""
     table = (tree.ROOT / "base/adapter_kinds.def").read_text()
     rows = re.findall(r"^VRAMSTOW_ADAPTER_KIND\((k\w+),(.*?)\)$", table, re.MULTILINE | re.DOTALL)
     return {kind: re.findall(r'"([^"]*)"', rest) for kind, rest in rows}

@@ -1,8 +1,9 @@
-"""Runs clang-tidy over the sources that the build compiles; the exit status says the result.
+"""Runs clang-tidy over the sources that the build compiles; the exit status is 0 without findings.
 
-A file is checked again only when it, a header of the tree that it includes or the settings changed:
-the result is kept in the build folder under a hash of all of them. The build noted what a file
-includes when it compiled it."""
+A file is checked again only if it, a header of the tree that it includes or the settings changed:
+the result is stored in the build folder under a hash of all of them. The build recorded the
+includes of a file when it compiled it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ GCC_ONLY = ["-fno-tree-loop-distribute-patterns"]
 
 
 def inclusions(build: Path) -> dict[Path, set[Path]]:
-    """The files of the tree that each source was compiled from, in all its compilations."""
+    """Returns the files of the tree that each source was compiled from, in all its compilations."""
     listing = subprocess.run(
         ["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True
     ).stdout

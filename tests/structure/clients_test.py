@@ -1,4 +1,4 @@
-"""tests/clients.py: which clients are meant, and that each has a job and pinned packages."""
+"""Checks how tests/clients.py selects clients, and that each has a job and pinned packages."""
 
 from __future__ import annotations
 

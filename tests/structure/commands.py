@@ -22,14 +22,14 @@ INCLUDED = re.compile(r'^#include "(.*)"', re.MULTILINE)
 
 
 def put_together(source: Path) -> list[Path]:
-    """The files that a file which the build made is put together from; else the file itself."""
+    """Returns the files from which the build combined a file; otherwise the file itself."""
     if source.suffix != ".cxx" or not source.is_file():
         return [source]
     return [Path(name) for name in INCLUDED.findall(source.read_text())]
 
 
 def commands(build: Path) -> list[dict[str, str]]:
-    """The entries of the build's compile_commands.json, one for each file."""
+    """Returns the entries of the build's compile_commands.json, one for each file."""
     found = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         for source in put_together(Path(entry["file"])):

@@ -1,4 +1,4 @@
-"""bench/counts.py is for everybody: it needs Python and universal-ctags, and no package."""
+"""bench/counts.py needs only Python and universal-ctags, and no package."""
 
 from __future__ import annotations
 

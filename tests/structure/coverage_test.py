@@ -1,4 +1,4 @@
-"""tests/coverage.py: counts of several objects are put together, and wrong folders are told."""
+"""tests/coverage.py adds the counts of several objects, and reports wrong folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAIN = "int First(); int Second(); int Never();\nint main() { return First() + S
 
 @pytest.fixture
 def coverage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script, for a tree of its own with counts."""
+    """Runs the script on a separate tree with counts."""
     spec = importlib.util.spec_from_file_location("coverage_report", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Tells who may include whom: the table of docs/architecture.md, proved on every #include."""
+"""Defines which room may include which, and checks every #include against it."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ Arrows = dict[str, dict[str, list[str]]]
 
 
 def real_arrows() -> Arrows:
-    """room -> room that it includes, beside its own -> the includes."""
+    """Maps each room to the other rooms that it includes, and those to the includes."""
     arrows: Arrows = defaultdict(lambda: defaultdict(list))
     for path in tree.code(".h", ".cc", ".c", ".def", ".S"):
         name = tree.relative(path)
@@ -300,7 +300,7 @@ def real_arrows() -> Arrows:
 
 
 def circle_in(arrows: Mapping[str, Iterable[str]]) -> list[str]:
-    """Rooms that include one another in a circle; empty if there is none."""
+    """Returns rooms that include each other in a cycle; empty if there is no cycle."""
     done: set[str] = set()
 
     def walk(room: str, path: list[str]) -> list[str]:

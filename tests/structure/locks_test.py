@@ -1,4 +1,4 @@
-"""Every lock says in the code what it guards, and stands in docs/contracts.md with its order."""
+"""Every lock has a comment about what it guards, and its order is listed in docs/contracts.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Lock:
     path: str
 
     def spellings(self) -> set[str]:
-        """The name by which it may be called where it is the only one of that name."""
+        """Returns the full name of a lock, and its member's name unless that is a common one."""
         common = self.member in ("mutex", "mutex_", "lock", "lock_")
         return {self.name} if common else {self.name, self.member}
 

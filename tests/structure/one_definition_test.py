@@ -1,4 +1,4 @@
-"""No two classes of one program have the same name: the linker would take either for both."""
+"""No two classes of one program have the same name, because the linker would confuse them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAMS = (
 
 
 def defined_twice(root: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Class -> the files that define it, where these are several."""
+    """Maps each class to the files that define it, if there are several."""
     found: dict[str, set[str]] = defaultdict(set)
     for tag in sizes.tags(root, names):
         scope = f"{tag.get('scope', '')}::{tag['name']}"

@@ -1,4 +1,5 @@
-"""No line of a page is wider than a screen, and what wraps pages leaves their meaning alone."""
+"""No line of a page is wider than a screen, and the wrapping of pages does not change their
+meaning."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ GLUE = "\0"
 
 
 def wide_lines(text: str) -> list[int]:
-    """Numbers of the lines that are too wide, from 1."""
+    """Returns the numbers of the lines that are too wide, from 1."""
     lines = enumerate(text.splitlines(), 1)
     return [number for number, line in lines if len(line) > MOST_COLUMNS]
 
 
 def wrap_item(lines: list[str]) -> list[str]:
-    """One paragraph, or one item of a list with its continuation lines."""
+    """Wraps one paragraph, or one item of a list with its continuation lines."""
     if not wide_lines("\n".join(lines)):
         return lines
     marker = MARKER.match(lines[0])

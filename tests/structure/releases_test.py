@@ -1,4 +1,4 @@
-"""tests/releases.py: which releases are meant, what a report says, and what the page keeps."""
+"""Checks how tests/releases.py selects releases, reads reports, and updates its page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The list of rooms on docs/architecture.md. Run it to write anew what each may include.
+"""The list of rooms in docs/architecture.md. Run it to update what each room may include.
 
-The text about a room is written by hand; what the room may include comes from RULE in
-include_rule_test.py."""
+The text about a room is written by hand; the list of rooms that it may include comes from RULE in
+include_rule_test.py.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ def may_include(room: str) -> str:
 
 
 def items_of(page: str) -> list[str]:
-    """The items of the list, each in one line."""
+    """Returns the items of the list, each in one line."""
     part = page[page.index(BEGIN) + len(BEGIN) : page.index(END)]
     return [" ".join(item.split()) for item in re.split(r"\n(?=- )", part.strip())]
 
 
 def written(page: str) -> str:
-    """The page with what each room may include as the rule has it."""
+    """Returns the page with the rooms that each room may include by the rule."""
     lines = []
     for item in items_of(page):
         match = ITEM.match(item)

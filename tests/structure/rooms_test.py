@@ -1,4 +1,4 @@
-"""docs/architecture.md says of each room what the rule says."""
+"""docs/architecture.md agrees with the include rule about each room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""setup/setup.sh: what the installation of Debian packages says."""
+"""Checks the output of setup/setup.sh when it installs Debian packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ echo "(Reading database ... 5%" >&2
 
 
 def install(folder: Path, *, fails: str = "") -> subprocess.CompletedProcess[str]:
-    """In a system that has no package, as root."""
+    """Runs it as root in a system that has none of the packages."""
     for name, text in (
         ("apt-get", APT),
         ("dpkg-query", "#!/bin/sh\n"),

@@ -1,4 +1,4 @@
-"""setup/show_build.py: says how long a build takes and how far it is, and keeps its log."""
+"""setup/show_build.py shows the expected time of a build and its progress, and writes its log."""
 
 from __future__ import annotations
 

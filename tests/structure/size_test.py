@@ -1,4 +1,4 @@
-"""Classes and functions are small enough to hold in the head, however they are cut into files."""
+"""Classes and functions are small enough to understand, however they are divided into files."""
 
 from __future__ import annotations
 

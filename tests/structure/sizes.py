@@ -28,12 +28,12 @@ IGNORED += ("VRAMSTOW_NO_LOCK_ANALYSIS",)
 
 
 class NoParserError(Exception):
-    """universal-ctags is missing."""
+    """Raised if universal-ctags is not installed."""
 
 
 @dataclass
 class Function:
-    """One that has a body."""
+    """A function with a body."""
 
     name: str  # with its class: Pool::Allocate
     path: str
@@ -47,7 +47,7 @@ class Function:
 
 @dataclass
 class Class:
-    """A class, with what is defined of it in other files."""
+    """A class, including its functions that other files define."""
 
     name: str
     path: str
@@ -70,7 +70,8 @@ class Class:
 
 
 def short(scope: str) -> str:
-    """Without namespaces: the parts of vramstow::__anon1::Pool::Hook that are classes."""
+    """Returns the name without namespaces: the parts of vramstow::__anon1::Pool::Hook that are
+    classes."""
     parts = [part for part in scope.split("::") if not part.startswith("__anon")]
     return "::".join(part for part in parts if not part[:1].islower())
 
@@ -82,7 +83,7 @@ def tags(
     kinds: str = "+p-d-e-g-l-m-t-v-x",
     fields: str = "+neaKsS",
 ) -> list[dict[str, object]]:
-    """The tags that universal-ctags finds in these files."""
+    """Returns the tags that universal-ctags finds in these files."""
     program = shutil.which("ctags")
     if program is None:
         raise NoParserError("ctags is missing: tests/run installs universal-ctags")
@@ -96,7 +97,7 @@ def tags(
 
 
 def measure(root: Path, names: Sequence[str]) -> tuple[list[Class], list[Function]]:
-    """The classes and the functions with bodies of these files, by their paths below root."""
+    """Returns the classes of these files and their functions with bodies, by path below root."""
     found = tags(root, names)
     classes: dict[tuple[str, str], Class] = {}
     for tag in found:

@@ -1,4 +1,4 @@
-"""Python's package tells the statistics that the C API has, under the same names."""
+"""The Python package has the same statistics as the C API, under the same names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""House style that a machine can check."""
+"""Checks the rules of style that a program can check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tests/run --only NAME builds what NAME needs, and nothing else."""
+"""tests/run --only NAME builds the targets that NAME needs, and nothing else."""
 
 from __future__ import annotations
 

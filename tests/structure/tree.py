@@ -1,4 +1,4 @@
-"""The files of the repository, as the structure tests see them."""
+"""The files of the repository for the structure tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ CODE_SUFFIXES = {".h", ".cc", ".c", ".S", ".def"}
 
 @cache
 def files() -> tuple[Path, ...]:
-    """All files that belong to the repository: tracked ones, and new ones that are not ignored."""
+    """Returns all files that belong to the repository: tracked ones, and new ones that are not
+    ignored."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Events whose fields mean something of their own are made by base/typed_event.h only."""
+"""Only base/typed_event.h makes events whose fields have a special meaning."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Found:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text; what has no two words is none."""
+    """Returns the sentences of a text; a text of fewer than two words is no sentence."""
     parts = SENTENCE_END.split(" ".join(text.split()))
     return [part for part in parts if len(re.findall(r"[A-Za-z]{2,}", part)) >= 2]
 
@@ -88,7 +88,7 @@ def stops(sentence: str) -> bool:
 
 
 def of_page(text: str) -> Iterator[Piece]:
-    """The paragraphs, items and cells of a page; neither its code nor its headings."""
+    """Returns the paragraphs, items and cells of a page, without its code and its headings."""
     fenced = False
     begin = 0
     lines: list[str] = []
@@ -122,7 +122,7 @@ def of_page(text: str) -> Iterator[Piece]:
 
 
 def of_python(text: str) -> tuple[list[Piece], list[Piece]]:
-    """Strings, and comments with docstrings."""
+    """Returns strings, and comments with docstrings."""
     module = ast.parse(text)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
@@ -145,7 +145,7 @@ def of_python(text: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def joined(lines: list[tuple[int, str]]) -> list[Piece]:
-    """Comments of one line each, those on lines that follow each other as one."""
+    """Joins comments on consecutive lines into one."""
     pieces: list[Piece] = []
     last = -1
     for number, text in lines:
@@ -158,7 +158,7 @@ def joined(lines: list[tuple[int, str]]) -> list[Piece]:
 
 
 def of_code(text: str) -> tuple[list[Piece], list[Piece]]:
-    """Strings, and comments, of C++ or JavaScript."""
+    """Returns strings and comments of C++ or JavaScript."""
     strings: list[Piece] = []
     comments: list[Piece] = []
     lines: list[tuple[int, str]] = []
@@ -188,7 +188,7 @@ def of_code(text: str) -> tuple[list[Piece], list[Piece]]:
 
 @cache
 def pieces(path: Path) -> tuple[list[Piece], list[Piece]]:
-    """The pieces that a user sees, and those that only a reader of the code sees."""
+    """Returns the pieces that a user sees, and those that only a reader of the code sees."""
     text = path.read_text()
     if path.suffix == ".md":
         return list(of_page(text)), []
@@ -196,13 +196,13 @@ def pieces(path: Path) -> tuple[list[Piece], list[Piece]]:
 
 
 def pages() -> list[Path]:
-    """The pages for users: README.md and those of docs/."""
+    """Returns the pages for users: README.md and those of docs/."""
     named = ((path, tree.relative(path)) for path in tree.files() if path.suffix == ".md")
     return [path for path, name in named if name == "README.md" or name.startswith("docs/")]
 
 
 def spoken() -> list[Path]:
-    """The sources with strings that a user sees."""
+    """Returns the sources with strings that a user sees."""
     return [path for path in sources() if tree.relative(path).startswith(SPOKEN)]
 
 
@@ -211,7 +211,8 @@ def sources() -> list[Path]:
 
 
 def judged(paths: list[Path], kind: int) -> tuple[list[Found], int]:
-    """Sentences of strings (0) or comments (1) that stop a reader, and the number of all."""
+    """Returns the sentences of strings (0) or comments (1) that stop a reader, and the number of
+    all."""
     found: list[Found] = []
     count = 0
     for path in paths:

@@ -1,4 +1,4 @@
-"""vramstow analyze: whole and broken traces, text and JSON."""
+"""Tests vramstow analyze with whole and damaged traces, as text and JSON."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_locale_decides_about_ascii(tmp_path: Path) -> None:
 
 
 def on_a_terminal(trace: Path, columns: int, *arguments: str, **variables: str) -> str:
-    """Text of analyze on a terminal of this width, which has 24 lines."""
+    """Returns the text of analyze on a terminal of this width with 24 lines."""
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {key: text for key, text in os.environ.items() if key != "NO_COLOR"}

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its debugging pipe: no other package is needed."""
+"""Controls a headless Chromium over its debugging pipe, without any other package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEADLINE_S = 60
 
 
 class Browser:
-    """One page. Commands go to file 3 of Chromium, answers come from its file 4."""
+    """One page. Commands are written to file 3 of Chromium, answers are read from its file 4."""
 
     def __init__(self, width: int = 1280, height: int = 900) -> None:
         assert CHROMIUM is not None
@@ -117,7 +117,7 @@ class Browser:
                 return answer["result"]
 
     def open(self, page: Path) -> float:
-        """Opens a page and waits until its script has run. Gives the seconds that took."""
+        """Opens a page and waits until its script has run. Returns the seconds that it took."""
         begin = time.monotonic()
         self.call("Page.navigate", url=page.as_uri())
         while self.run("document.readyState === 'complete' && !!window.vramstow") is not True:
@@ -127,7 +127,7 @@ class Browser:
         return time.monotonic() - begin
 
     def run(self, expression: str) -> Any:  # noqa: ANN401 (whatever the page says)
-        """The value of a JavaScript expression in the page."""
+        """Returns the value of a JavaScript expression in the page."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
@@ -135,7 +135,8 @@ class Browser:
         return result["result"].get("value")
 
     def place(self, selector: str, x: float, y: float) -> tuple[float, float]:
-        """A point in an element, as shares of its width and height, brought into sight."""
+        """Returns a point in an element, given as shares of its width and height, after scrolling
+        to it."""
         box = self.run(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             " e.scrollIntoView({block: 'center', behavior: 'instant'});"

@@ -1,4 +1,4 @@
-"""vramstow check and diff: what moved, and where."""
+"""Tests the comparisons of vramstow check and diff."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_grew_is_told_with_its_site(tmp_path: Path) -> None:
 
 
 def training(folder: Path, name: str, kept: int) -> Path:
-    """Ten iterations, recorded by RMM, beside `kept` MiB of weights."""
+    """Returns ten iterations, recorded by RMM, with `kept` MiB of weights."""
     lines = ["Thread,Time,Action,Pointer,Size,Stream"]
 
     def add(action: str, pointer: int, mebibytes: int) -> None:
@@ -74,7 +74,7 @@ def training(folder: Path, name: str, kept: int) -> Path:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a row of a table: parted by bars that no backslash stands before."""
+    """Returns the cells of a row of a table, which are separated by bars without a backslash."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 

@@ -1,5 +1,5 @@
-"""The recipes for continuous integration: their schemas, and their own steps, taken out of the YAML
-and run in bash. The services that comments go to are stand-ins."""
+"""Tests the recipes for continuous integration: their schemas, and their own steps, which are read
+from the YAML and run in bash. Fake services receive the comments."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_they_are_as_their_schema_wants_them(file: Path, schema: str) -> None:
 
 
 class Action:
-    """Does what a runner makes of action.yml: expressions, steps, outputs."""
+    """Executes action.yml as a runner does: expressions, steps, outputs."""
 
     def __init__(self, change: Change, event: str = "pull_request", **inputs: str) -> None:
         self.change = change
@@ -173,7 +173,7 @@ class Action:
         return re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda found: self.known[found[1]], text)
 
     def run(self, **more: str) -> subprocess.CompletedProcess[str]:
-        """Until a step fails; returns the last one."""
+        """Executes the steps until one fails; returns the last one."""
         folder = self.change.folder
         for step in self.recipe["runs"]["steps"]:
             if "if" in step:
@@ -255,7 +255,7 @@ def test_a_job_that_the_base_does_not_have_is_told_alone(change: Change) -> None
 
 
 def test_a_base_that_was_not_fetched_is_fetched(change: Change) -> None:
-    """As a shallow clone of a runner has it."""
+    """Uses a shallow clone, as runners make it."""
     change.base = change.commit(change.folder / "upstream", blocks=1)
     assert Action(change, install="x", job=f"{sys.executable} train.py").run().returncode == 0
     assert "peak 16.0 MiB → 48.0 MiB" in change.comments()[1]
@@ -263,7 +263,7 @@ def test_a_base_that_was_not_fetched_is_fetched(change: Change) -> None:
 
 @contextmanager
 def notes_of_gitlab(notes: list[dict[str, Any]]) -> Iterator[str]:
-    """A service with the notes of one merge request; gives its address."""
+    """Starts a service with the notes of one merge request; returns its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self, told: object) -> None:
@@ -307,9 +307,7 @@ def notes_of_gitlab(notes: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def gitlab(change: Change, address: str, **more: str) -> tuple[int, str]:
-    """Does what GitLab's runner makes of the template: script lines in one shell, then
-    after_script.
-    """
+    """Executes the template as GitLab's runner does: script in one shell, then after_script."""
     job = read(RECIPES / "gitlab.yml")[".vramstow"]
     given = {
         "CI_API_V4_URL": address,

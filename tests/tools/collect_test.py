@@ -1,7 +1,9 @@
-"""vramstow collect: real jobs, and made ranks by the thousand whose answers are counted here.
+"""Tests vramstow collect with real jobs, and with thousands of synthetic ranks whose results are
+computed here.
 
-Two thousand made ranks, and DuckDB; with VRAMSTOW_LONG_COLLECT=1 a hundred thousand, and Spark
-(pyspark of setup/requirements-spark.txt, with a Java)."""
+By default it has two thousand synthetic ranks and DuckDB; with VRAMSTOW_LONG_COLLECT=1 a hundred
+thousand, and Spark (pyspark of setup/requirements-spark.txt, with a Java).
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def ask(dataset: Path, *queries: str | Path) -> list[list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two jobs of three ranks, each with its traces in a folder."""
+    """Makes two jobs of three ranks, each with its traces in a folder."""
     folder = tmp_path_factory.mktemp("jobs")
     for name, blocks in (("small", "1"), ("large", "5")):
         (folder / name).mkdir()
@@ -280,7 +282,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Made]:
-    """The dataset of the made ranks, appended in two runs."""
+    """Returns the dataset of the synthetic ranks, appended in two runs."""
     folder = tmp_path_factory.mktemp("made")
     answers = Made()
     lines = [answers.line(number) for number in range(RANKS)]

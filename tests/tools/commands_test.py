@@ -1,4 +1,4 @@
-"""All commands of the program: help with examples, --json, exit codes, and what a terminal sees."""
+"""Tests all commands of the program: help with examples, --json, exit codes, terminal output."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_misspelt_topic_gets_its_likely_meaning() -> None:
 
 
 def test_help_points_at_nothing_that_an_installation_lacks() -> None:
-    """A wheel has the program and its pages, but no folder docs/ where the user is."""
+    """A wheel has the program and its pages, but the user's folder has no docs/."""
     everything = vramstow("--help").stdout
     for command in commands():
         everything += vramstow(command, "--help").stdout
@@ -294,7 +294,8 @@ def test_run_sums_up_as_json(tmp_path: Path) -> None:
 
 
 def on_a_terminal(*arguments: str | Path, cwd: Path) -> tuple[int, str, str]:
-    """Exit status, stdout (no terminal) and all that its stderr, a terminal, got to see."""
+    """Returns exit status, stdout (no terminal) and everything that its stderr, a terminal,
+    received."""
     outer, inner = pty.openpty()
     environment = dict(os.environ, TERM="xterm")
     with subprocess.Popen(
@@ -337,7 +338,7 @@ def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
 
 
 def as_another_user(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs vramstow as a user who may not look at what belongs to this one."""
+    """Runs vramstow as a user without access to this user's files."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     try:

@@ -1,4 +1,4 @@
-"""vramstow completion: real shells complete commands, flags and values."""
+"""Tests vramstow completion: real shells complete commands, flags and values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def script_of(shell: str, folder: Path) -> Path:
 
 
 def ask(shell: str, script: Path, line: str, cwd: Path) -> set[str]:
-    """The words that the shell offers for the last word of the line."""
+    """Returns the words that the shell offers for the last word of the line."""
     # Split the line as bash does: "=" is a word of its own.
     words = re.findall(r"=|[^\s=]+", line) + ([""] if line.endswith(" ") else [])
     offered = Path(tempfile.mkdtemp()) / "offered"
@@ -74,7 +74,7 @@ def listed_commands() -> set[str]:
 
 
 def flags_of(command: str) -> set[str]:
-    """Those that its help names."""
+    """Returns the flags that the command's help names."""
     text = told(command, "--help-all" if command == "run" else "--help")
     lines = [line for line in text.splitlines() if re.match(r" +-", line)]
     return {flag for line in lines for flag in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", line)}

@@ -18,7 +18,7 @@ def installation_of_session(tmp_path_factory: pytest.TempPathFactory) -> Install
 
 @pytest.fixture
 def vramstow(installation_of_session: Installation, tmp_path: Path) -> Iterator[Installation]:
-    """An installation with an empty folder for traces."""
+    """Makes an installation with an empty folder for traces."""
     place = installation_of_session
     shutil.rmtree(place.traces)
     place.traces.mkdir()

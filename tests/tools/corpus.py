@@ -1,4 +1,5 @@
-"""Real inputs that are not in the repository: $VRAMSTOW_CORPUS, or ../shared/corpus beside it."""
+"""Finds the real inputs that are not in the repository: $VRAMSTOW_CORPUS, or ../shared/corpus
+beside it."""
 
 from __future__ import annotations
 

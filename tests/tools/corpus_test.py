@@ -1,4 +1,4 @@
-"""vramstow analyze on real files of others: the figures that were computed independently."""
+"""Compares vramstow analyze on real files with values that were computed independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of docs/ say what the program says."""
+"""The pages of docs/ agree with the output of the program."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_row_of_the_table_has_its_file() -> None:
 
 
 def keys(value: object, path: str = "") -> set[str]:
-    """Every key of the JSON, lists as []; what has keys of the data's own is left alone."""
+    """Returns every key of the JSON, with lists as []; objects whose keys are data are skipped."""
     if path in ("facts", "counts.events_by_kind"):
         return {path}
     if isinstance(value, dict):

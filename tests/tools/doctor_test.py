@@ -1,4 +1,4 @@
-"""vramstow doctor: what it says of good and bad machines."""
+"""Tests the answers of vramstow doctor on good and bad machines."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def environment(tmp_path: Path, **changes: str) -> dict[str, str]:
 def ask(
     tmp_path: Path, *arguments: str, program: Path = VRAMSTOW, limit: int | None = None, **env: str
 ) -> Told:
-    """Asks twice, for JSON and for text, and checks what is true of every answer."""
+    """Runs it twice, for JSON and for text, and checks what holds for every answer."""
     variables = environment(tmp_path, **env)
 
     def run(*more: str) -> Ran:
@@ -221,7 +221,7 @@ def test_a_file_that_is_no_driver_is_none(tmp_path: Path) -> None:
 
 
 def test_an_installation_without_a_simulator_tries_the_driver(tmp_path: Path) -> None:
-    """As on a card; its driver is a simulated one that this installation knows nothing of."""
+    """Acts as on a real GPU; its driver is a simulated one that this installation does not know."""
     prefix = tmp_path / "prefix"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "lib").mkdir()
@@ -244,7 +244,7 @@ def test_an_installation_without_a_simulator_tries_the_driver(tmp_path: Path) ->
 def test_a_library_that_cannot_be_preloaded_is_found(
     tmp_path: Path, vramstow: Installation
 ) -> None:
-    """The installation's libraries only look like the real ones."""
+    """The installation's libraries are fakes with the real names."""
     told = ask(tmp_path, program=vramstow.program, LD_LIBRARY_PATH="")
     assert told.verdict("preload.rehearsal") == "broken"
     assert told.features["rehearsal"]["works"] == "no"

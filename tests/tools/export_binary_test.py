@@ -1,5 +1,4 @@
-"""vramstow export to formats that are not text, and convert: read back by those whose formats they
-are."""
+"""Exports to binary formats and converts; the tools that define the formats read the files back."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def convert(*arguments: str | Path) -> Ran:
 
 
 def memory_viz() -> Path:
-    """PyTorch's own script, which runs without PyTorch."""
+    """Returns PyTorch's own script, which runs without PyTorch."""
     for folder in sys.path:
         path = Path(folder) / "torch/cuda/_memory_viz.py"
         if path.exists():
@@ -46,7 +45,7 @@ def memory_viz() -> Path:
 
 
 def essence(of: dict[str, Any]) -> dict[str, Any]:
-    """The fields that have to be the same again."""
+    """Returns the fields that must be equal after reading back."""
     counts = {
         name: of["counts"][name]
         for name in ("allocations", "frees", "out_of_memory", "frees_of_unseen")

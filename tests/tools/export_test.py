@@ -1,4 +1,4 @@
-"""vramstow export: events and analyses in formats of others."""
+"""Tests vramstow export: events and analyses in formats of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vramstow fit: the largest value of a setting that fits onto simulated cards."""
+"""Tests vramstow fit: the largest value of a setting that fits on simulated GPUs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def largest(card: dict[str, Any]) -> int:
-    """The bytes that arithmetic says."""
+    """Computes the expected bytes."""
     return (card["capacity_bytes"] - 2**30) // (100 * 2**20)
 
 
@@ -180,7 +180,7 @@ if batch >= {slow_from}:
 
 
 class Search:
-    """A search by rehearsals that is slow from one value on; a signal ends it there."""
+    """A search by simulated runs that is slow from one value on, where a signal ends it."""
 
     def __init__(self, folder: Path, slow_from: int, *arguments: str) -> None:
         self.temporary = folder / "temporary"
@@ -198,7 +198,7 @@ class Search:
         )
 
     def end(self, number: int, to_group: bool) -> tuple[str, str]:
-        """Sends the signal once the slow value runs. The output; nothing may be left."""
+        """Sends the signal when the slow value runs. Returns the output; no process may be left."""
         deadline = time.monotonic() + 60
         while not self.began.exists() and time.monotonic() < deadline:
             time.sleep(0.05)

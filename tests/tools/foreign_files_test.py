@@ -1,4 +1,4 @@
-"""Files of other programs that tell less than most, or tell it otherwise: right values."""
+"""Other programs' files with less information, or in another form, give right values."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_profiler_trace_without_addresses_is_a_curve(tmp_path: Path) -> None:
 
 
 def test_the_levels_that_a_profiler_trace_tells_are_believed(tmp_path: Path) -> None:
-    """3 GiB were there before it; 4 GiB of the card's 8 are reserved."""
+    """3 GiB were allocated before it; 4 GiB of the GPU's 8 are reserved."""
     events = [
         {
             "name": "[memory]",

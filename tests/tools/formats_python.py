@@ -1,4 +1,4 @@
-"""A Python that has the packages of setup/requirements-formats.txt: this one, or the one that
+"""Finds a Python that has the packages of setup/requirements-formats.txt: this one, or the one that
 VRAMSTOW_FORMATS_PYTHON names."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FORMATS_PYTHON = os.environ.get("VRAMSTOW_FORMATS_PYTHON", sys.executable)
 
 
 def need(*modules: str) -> str:
-    """The interpreter, where it has these modules; else the test says that it skips."""
+    """Returns the interpreter if it has these modules; otherwise skips the test."""
     found = run_program(FORMATS_PYTHON, "-c", "import " + ", ".join(modules), timeout=120)
     if found.returncode != 0:
         pytest.skip(
@@ -24,7 +24,7 @@ def need(*modules: str) -> str:
 
 
 def run(code: str, *arguments: object, modules: tuple[str, ...] = ()) -> str:
-    """The output of the code there."""
+    """Returns the output of the code in that Python."""
     python = need(*modules) if modules else FORMATS_PYTHON
     result = run_program(python, "-c", code, *map(str, arguments), timeout=300)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""The built program, and an installation of it with libraries that only look like the real ones.
+"""Makes an installation of the built program with fake libraries that have the real names.
 
 `vramstow run` is tested with these, so that its tests need neither a GPU nor the simulator.
 """
@@ -72,7 +72,7 @@ def compile_library(path: Path, source: str) -> None:
 
 @dataclass
 class Installation:
-    """bin/vramstow with its libraries, and a folder with a driver."""
+    """A folder with bin/vramstow and its libraries, and one with a driver."""
 
     prefix: Path
     driver: Path

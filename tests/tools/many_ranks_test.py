@@ -1,8 +1,9 @@
-"""A job of many ranks, beyond one machine: exported to Parquet by rank, asked with the shipped SQL
-in DuckDB and in Spark, and held against what vramstow analyze says.
+"""Exports a job of many ranks, as of several machines, to Parquet by rank, queries it with the
+shipped SQL in DuckDB and in Spark, and compares the results with vramstow analyze.
 
-Twelve ranks, and DuckDB; with VRAMSTOW_LONG_MANY_RANKS=1 a thousand, and Spark (pyspark of
-setup/requirements-spark.txt, with a Java)."""
+By default it has twelve ranks and DuckDB; with VRAMSTOW_LONG_MANY_RANKS=1 a thousand, and Spark
+(pyspark of setup/requirements-spark.txt, with a Java).
+"""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ print(json.dumps([row.asDict() for row in rows]))
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    """The folder with the Parquet files, and the facts of each rank."""
+    """Returns the folder with the Parquet files, and the facts of each rank."""
     python = formats_python.need("pyarrow.parquet", "duckdb")
     folder = tmp_path_factory.mktemp("many_ranks")
     traces = folder / "traces"

@@ -1,5 +1,5 @@
-"""vramstow export --merge: memory among the events of a profiler's trace. Here the profile is made
-around a real trace; tests/jobs/profiler_test.py has one that PyTorch wrote."""
+"""Tests vramstow export --merge, which adds memory to the events of a profiler's trace. The profile
+here is made for a real trace; tests/jobs/profiler_test.py has one that PyTorch wrote."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def export(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 class Recorded:
-    """A job of four allocations and a free: its trace, and when they were."""
+    """A job of four allocations and a free, with its trace and their times."""
 
     def __init__(self, folder: Path) -> None:
         command = [VRAMSTOW, "run", "--simulate=h200", f"--trace-dir={folder}", "--"]
@@ -48,7 +48,7 @@ class Recorded:
         [self.thread] = {int(row["thread"]) for row in told}
 
     def slice(self, name: str, first: int, last: int, **more: object) -> dict[str, Any]:
-        """From just before one of the five events until just behind another."""
+        """Returns a slice from just before one of the five events until just after another."""
         begin = self.times_ns[first] - 50
         return {
             "ph": "X",
@@ -152,7 +152,7 @@ def test_packed_and_older_profiles_are_read(recorded: Recorded, tmp_path: Path) 
 def test_an_empty_list_before_that_of_the_events_stays_valid(
     recorded: Recorded, tmp_path: Path, between: str
 ) -> None:
-    """JSON lets a key stand twice, and says nothing of which one counts."""
+    """JSON permits the same key twice, and does not define which one counts."""
     profile = recorded.profile(tmp_path / "p.json", recorded.slice("aten::mm", 0, 4))
     text = profile.read_text()
     profile.write_text(f'{{"traceEvents": [{between}], {text[1:]}')

@@ -1,4 +1,4 @@
-"""A job whose metrics are looked at: does what its standard input says, line by line.
+"""A job for tests of metrics: executes the commands on its standard input, line by line.
 
 take BYTES, free INDEX, cycle BYTES COUNT, oom, fork, quit. Each is answered by a line on stdout.
 """
@@ -21,7 +21,7 @@ def take(size: int) -> int | None:
 
 
 def fork() -> str:
-    """How many sockets the child has."""
+    """Forks, and returns how many sockets the child has."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

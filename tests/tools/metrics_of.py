@@ -1,4 +1,4 @@
-"""A job under vramstow run --metrics, and what its metrics say, for the tests of metrics."""
+"""Runs a job under vramstow run --metrics, and reads its metrics, for the tests of metrics."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Job:
 
     @property
     def pid(self) -> int:
-        """The process of the job itself: the one that has a control socket."""
+        """Returns the process of the job itself, which has a control socket."""
         [path] = (self.folder / "control").glob("*.sock")
         return int(path.stem)
 
@@ -68,7 +68,7 @@ class Job:
         return self.stderr.read_text()
 
     def end(self) -> tuple[int, str]:
-        """The exit status, and what was still on stdout."""
+        """Ends the job; returns the exit status, and the rest of stdout."""
         out, _ = self.process.communicate("quit\n", timeout=60)
         return self.process.returncode, out
 
@@ -86,7 +86,7 @@ def job(folder: Path, metrics: str, *flags: str, **environment: str) -> Iterator
 def get(
     port: int, path: str = "/metrics", accept: str = "*/*", method: str = "GET"
 ) -> tuple[int, str, str]:
-    """The status, the type and the body."""
+    """Returns the status, the type and the body of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request(method, path, headers={"Accept": accept})
     answer = connection.getresponse()

@@ -1,5 +1,5 @@
-"""--metrics and Prometheus itself: it scrapes a job, its node exporter reads the file, promtool
-finds nothing wrong, and the alerts come when they should."""
+"""Tests --metrics with Prometheus itself: it scrapes a job, its node exporter reads the file,
+promtool finds no mistakes, and the alerts are raised when they should be."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def answers(port: int, path: str = "/metrics") -> bool:
 
 
 def ask(port: int, query: str) -> list[dict]:
-    """The answer of Prometheus."""
+    """Returns the answer of Prometheus."""
     body = get(port, "/api/v1/query?" + urllib.parse.urlencode({"query": query}))[2]
     return json.loads(body)["data"]["result"]
 
 
 @contextmanager
 def prometheus(folder: Path, *targets: int) -> Iterator[int]:
-    """Scrapes every second, with the rules that are shipped."""
+    """Starts Prometheus, which scrapes every second, with the shipped rules."""
     folder.mkdir()
     addresses = ", ".join(f'"127.0.0.1:{target}"' for target in targets)
     (folder / "prometheus.yml").write_text(
@@ -108,7 +108,7 @@ def test_prometheus_scrapes_two_ranks_and_tells_of_an_out_of_memory(tmp_path: Pa
 
 
 def test_prometheus_scrapes_all_processes_of_a_node(tmp_path: Path) -> None:
-    """vramstow top --serve: the jobs themselves answer nobody."""
+    """Uses vramstow top --serve; the jobs themselves serve no metrics."""
     port = free_port()
     folder = tmp_path / "job"
     folder.mkdir()
@@ -187,7 +187,7 @@ def firing(alert: str) -> str:
 
 
 def test_alerts_come_when_they_should_and_not_before(tmp_path: Path) -> None:
-    """Made-up series, in the words of promtool test rules: a value each minute."""
+    """Uses synthetic series in the notation of promtool test rules, with a value each minute."""
     labels = '{device="0",pid="1",rank="0"}'
     series = {
         "vramstow_reserved_bytes": "1000x40",

@@ -1,4 +1,4 @@
-"""--metrics: what a job tells Prometheus, read with Prometheus's own parsers for Python."""
+"""Reads the metrics of --metrics with Prometheus's own parsers for Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEBI = 1 << 20
 
 
 def samples(body: str, parser=text_parser) -> dict[str, float]:  # noqa: ANN001
-    """By name, of device 0."""
+    """Returns the samples of device 0 by name."""
     return {
         sample.name: sample.value
         for family in parser.text_string_to_metric_families(body)
@@ -290,7 +290,7 @@ def test_without_pool_and_pytorch_there_are_no_numbers_and_a_line_says_so(tmp_pa
 
 
 def told_names(tmp_path: Path) -> dict[str, str]:
-    """Names of all that may be told, and their help: before there are numbers there are these."""
+    """Returns the names of all metrics, and their help, which exist before there are numbers."""
     port = free_port()
     with job(tmp_path, str(port), "--pool=off") as one:
         one.do("take 1000")
@@ -324,7 +324,7 @@ def test_the_dashboard_is_one() -> None:
 
 
 def test_a_job_is_as_it_would_be_without(tmp_path: Path) -> None:
-    """Nothing on stdout, the same answers, no process left."""
+    """The job prints nothing more on stdout, gives the same answers, and leaves no process."""
     answers = []
     for number, metrics in enumerate((str(free_port()), "x.prom")):
         folder = tmp_path / str(number)

@@ -1,4 +1,4 @@
-"""bench/month.py finds the differences between a bounded trace and a whole one."""
+"""bench/month.py finds the differences between a trace of limited size and a whole one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ MEBIBYTE = 1 << 20
 
 
 def facts() -> dict[str, Any]:
-    """Of a run whose last quarters lie 36 s apart: a block more is 100 blocks an hour."""
+    """Returns facts of a run whose last quarters are 36 s apart: one more block is 100 blocks an
+    hour."""
     rates = {"leak": 5000, "busy": 900, "edge": 70}
     return {
         "peak": {"allocated_bytes": 100, "time_ns": 5, "largest_block_bytes": MEBIBYTE},

@@ -1,4 +1,4 @@
-"""Files that commands write are there as a whole or not at all, and devices stay what they are."""
+"""Commands write files completely or not at all, and do not replace devices."""
 
 from __future__ import annotations
 

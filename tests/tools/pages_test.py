@@ -1,4 +1,4 @@
-"""The pages lead where they say, and the commands on them are commands that there are."""
+"""The links of the pages lead to existing targets, and the commands on them exist."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TOP_FOLDERS += "|simulator|tests|tools|tracer"
 
 
 def without_code(text: str) -> str:
-    """Blocks of code and inline code taken out: what is left has the links."""
+    """Returns the text without blocks of code and inline code; the links are in the rest."""
     text = re.sub(r"^(    |\t).*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return re.sub(r"`[^`\n]*`", "", text)
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them from headings."""
+    """Returns the anchors that GitHub makes from headings."""
     found = set()
     for heading in re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE):
         words = re.sub(r"[^\w\- ]", "", heading.lower().replace("`", ""))
@@ -69,7 +69,7 @@ def commands() -> list[str]:
 
 
 def test_every_command_has_a_page() -> None:
-    """The index says which one; the page shows how the command is called."""
+    """The index names the page, and the page shows how the command is called."""
     index = (ROOT / "docs/README.md").read_text()
     rows = dict(re.findall(r"^\| `vramstow (\w+)` \|.*\]\(([a-z-]+\.md)\)", index, re.MULTILINE))
     assert len(commands()) > 10
@@ -79,7 +79,7 @@ def test_every_command_has_a_page() -> None:
 
 
 def snippets(text: str) -> list[str]:
-    """The code on a page: lines of blocks, and inline."""
+    """Returns the code on a page: lines of blocks, and inline code."""
     lines = re.findall(r"^(?:    |\t)(.+)$", text, flags=re.MULTILINE)
     for block in re.findall(r"```\w*\n(.*?)```", text, flags=re.DOTALL):
         lines += block.replace("\\\n", " ").splitlines()
@@ -87,7 +87,8 @@ def snippets(text: str) -> list[str]:
 
 
 def calls(text: str) -> list[list[str]]:
-    """Calls of our program and scripts: the words from it on, to the end of the shell's command."""
+    """Returns calls of vramstow and its scripts: the words from the name to the end of the shell
+    command."""
     found = []
     for snippet in snippets(text):
         start = re.match(

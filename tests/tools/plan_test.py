@@ -1,4 +1,4 @@
-"""vramstow plan: which settings of a command fit onto cards, and which of them are fastest."""
+"""Tests vramstow plan: the settings of a command that fit on GPUs, and the fastest of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan(folder: Path, *arguments: str, places: str = "{batch}") -> Result:
 
 
 def rows(result: Result) -> dict[str, dict[str, Any]]:
-    """The rows by card and batch."""
+    """Returns the rows by GPU and batch."""
     told = json.loads(result.stdout)
     return {f"{row['card']} {row['settings']['batch']}": row for row in told["rows"]}
 

@@ -1,4 +1,4 @@
-"""The commands that README, pages, help and topics print, as somebody would copy them."""
+"""Finds the commands that README, pages, help and topics print, as a user would copy them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Printed:
 
     @property
     def is_form(self) -> bool:
-        """The program's own part decides; a job behind the dashes is the reader's."""
+        """True for a command with placeholders. Only the part of vramstow counts, not the job after
+        `--`."""
         own, _, job = self.command.partition(" -- ")
         form = FORM.search(re.sub(r"'[^']*'", "", own)) or re.search(r"\b(JOB|COMMAND)\b|…", job)
         return form is not None
 
     @property
     def is_name(self) -> bool:
-        """A page speaks of a command, or of one with a flag; nobody would type it so."""
+        """True if a page only names a command, or one with a flag; nobody would type it so."""
         words = self.command.split()
         names_something = any("." in word or "/" in word for word in words) or "--" in words
         whole = {"analyze", "report", "top", "doctor"}
@@ -36,7 +37,7 @@ class Printed:
 
 
 def blocks(text: str) -> list[str]:
-    """The lines of code blocks, indented or fenced; a line that goes on is one line."""
+    """Returns the lines of code blocks, indented or fenced; a continued line counts as one."""
     text = text.replace("\\\n", " ")
     lines = re.findall(r"^(?:    |\t)(.+)$", text, flags=re.MULTILINE)
     for block in re.findall(r"```\w*\n(.*?)```", text, flags=re.DOTALL):
@@ -51,7 +52,7 @@ def inline(text: str) -> list[str]:
 
 
 def command_in(line: str) -> str | None:
-    """Without its prompt, and without what is said about it behind it."""
+    """Returns the command without its prompt and without a comment after it."""
     found = re.match(r"\s*(?:\$ )?(vramstow .+)$", line)
     if found is None:
         return None
@@ -63,7 +64,7 @@ def program(*arguments: str) -> str:
 
 
 def of_help(text: str) -> list[str]:
-    """Examples are indented; sentences are not."""
+    """Returns the examples of a help text, which are indented, unlike sentences."""
     return [line for line in text.splitlines() if line.startswith("  vramstow ")]
 
 

@@ -1,7 +1,7 @@
-"""Every command that README, pages, help and messages print is run as it stands, in a fresh folder.
+"""Runs every command that README, pages, help and messages print unchanged, in a fresh folder.
 
-The folder has what commands take for granted: a job, traces, recordings. The card is simulated, so
-that a command which needs a card runs, too. NOT_RUN lists the others with the reason.
+The folder has the files that commands expect: a job, traces, recordings. The GPU is simulated, so
+that commands which need a GPU run, too. NOT_RUN lists the others with the reason.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def vramstow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A reader who comes to a command has a job, and what it left."""
+    """Makes a folder with a job and its results, as a reader of the commands has them."""
     folder = tmp_path_factory.mktemp("prepared")
     for job in ("train.py", "serve.py", "job.py", "job"):
         (folder / job).write_text(JOB)

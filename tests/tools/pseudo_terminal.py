@@ -1,4 +1,4 @@
-"""The end of a pseudo terminal at which a person would sit."""
+"""Makes pseudo terminals, and reads the end at which a person would sit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def all_seen(outer: int) -> bytes:
-    """All that was written until the other end was closed; closes this one."""
+    """Returns everything that was written until the other end was closed; closes this end."""
     seen = b""
     try:
         while piece := os.read(outer, 4096):

@@ -1,4 +1,4 @@
-"""A job of 64 ranks, rehearsed on eight cards: its traces merged, and its ranks compared."""
+"""A job of 64 ranks on eight simulated GPUs: its traces are merged, and its ranks compared."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Makes the example of README.md: a job that runs out of memory, and its analysis, as printed.
+"""Makes the example of README.md: a job that runs out of memory, and its printed analysis.
 
     python tests/tools/readme_example.py        # writes it into README.md
 
-Needs PyTorch and a build.
+It needs PyTorch and a build.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def example() -> str:
 
 
 def split(page: str) -> tuple[str, str, str]:
-    """The text before the example, the example, and the text behind it."""
+    """Returns the text before the example, the example, and the text after it."""
     before, found, rest = page.partition(BEGIN)
     old, found_end, after = rest.partition(END)
     assert found and found_end, "README.md has lost the marks of its example"

@@ -1,8 +1,8 @@
-"""Makes the pictures of README.md: pages of the job in its example, as a browser shows them.
+"""Makes the pictures of README.md: a browser's pictures of pages of the job in its example.
 
     python tests/tools/readme_picture.py        # writes docs/report.png and two more
 
-Needs PyTorch, a build and Chromium.
+It needs PyTorch, a build and Chromium.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PICTURES = (TIMELINE, DETAILS, FAILURE)
 
 
 def page_of(folder: Path, card: str, job: str, *flags: str) -> Path:
-    """The page of a run of its own. A job that runs out of memory ends with a failure."""
+    """Returns the page of a new run. A job that runs out of memory ends with a failure."""
     folder.mkdir()
     (folder / "examples").symlink_to(ROOT / "examples")
     command = f"vramstow run --simulate={card} --stacks=sites -- {job}"

@@ -1,4 +1,4 @@
-"""README.md: what it shows is what is printed, and it stays short."""
+"""README.md shows the current output of the program, and is short."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ README = ROOT / "README.md"
 
 
 def labels(text: str) -> list[str]:
-    """The lines without what changes from run to run: numbers, bars, and how wide they are."""
+    """Returns the lines without parts that vary between runs: numbers, bars, and their width."""
     found = []
     for line in text.splitlines():
         words = re.sub(r"-?\d[\d.,]*|[│█▁-▇░]+|[KMG]iB|\bB\b|\b(?:k|m|n|µ)?s\b", "", line)

@@ -1,4 +1,4 @@
-"""The recipes for clusters: linted, parsed, and run as far as that goes on one machine."""
+"""The recipes for clusters are linted, parsed, and run as far as possible on one machine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_scripts_are_as_shellcheck_wants_them(script: Path) -> None:
 
 
 def vramstow_calls(words: list[str]) -> list[tuple[str, list[str]]]:
-    """Each command of ours among the words, with its flags."""
+    """Returns each vramstow command among the words, with its flags."""
     found = []
     for i, word in enumerate(words[:-1]):
         if word.rpartition("/")[2] == "vramstow" and words[i + 1] in commands():
@@ -144,7 +144,7 @@ def test_the_check_of_the_container_passes_and_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", [0, 3])
 def test_the_slurm_recipe_runs(tmp_path: Path, status: int) -> None:
-    """With a stand-in for Slurm, on simulated cards: traces of all ranks, and one analysis."""
+    """Uses a fake Slurm, on simulated GPUs: traces of all ranks, and one analysis."""
     program(tmp_path, "srun", SRUN)
     program(tmp_path, "scontrol", SCONTROL)
     (tmp_path / "train.py").write_text(TRAIN)

@@ -1,7 +1,7 @@
-"""--redact: pages, reports and exports that can be shown to others.
+"""Tests --redact: pages, reports and exports without private names.
 
-The job runs in folders whose names appear nowhere else, so that each can be looked for in what is
-made.
+The job runs in folders whose names appear nowhere else, so that the outputs can be searched for
+each of them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Recorded:
         return result.stdout
 
     def told(self, *text: str) -> list[str]:
-        """The names of the user, the host and the folders that are in the texts, as whole words."""
+        """Returns the names of the user, the host and the folders that the texts contain as whole
+        words."""
         words = [*FOLDERS[1:], "birne", "komma", "holunder", "vogelbeere", "sanddorn"]
         words += [socket.gethostname(), str(self.home), str(self.folder), str(Path.cwd())]
         words += [str(folder) for folder in self.folder.parents if folder != Path("/")]

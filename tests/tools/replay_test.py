@@ -1,4 +1,4 @@
-"""vramstow replay: requests through models of other allocators, and the bounds."""
+"""Tests vramstow replay: requests through models of other allocators, and the bounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def replay(*arguments: str | Path) -> dict[str, Any]:
 
 
 def log_of(tmp_path: Path, *requests: tuple[str, int, int]) -> Path:
-    """An RMM log of (action, pointer, size)."""
+    """Writes an RMM log of (action, pointer, size)."""
     lines = ["Thread,Time,Action,Pointer,Size,Stream"]
     for number, (action, pointer, size) in enumerate(requests):
         lines.append(f"1,10:00:00:{number:06d},{action},0x{pointer:x},{size},0x0")

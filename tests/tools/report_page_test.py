@@ -1,4 +1,4 @@
-"""vramstow report in a real browser: clicked, zoomed and scrubbed, and its numbers read back."""
+"""Tests vramstow report in a real browser: clicks, zooms and scrubs, and reads its numbers."""
 
 from __future__ import annotations
 

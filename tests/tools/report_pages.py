@@ -1,4 +1,4 @@
-"""Pages of vramstow report, made from any input and opened in a browser."""
+"""Makes pages of vramstow report from any input and opens them in a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_page(folder: Path, *inputs: str | Path) -> Path:
 
 
 def show(browser: Browser, folder: Path, *inputs: Path) -> dict[str, Any]:
-    """Makes the page of the inputs and opens it. Gives the facts that --json tells."""
+    """Makes the page of the inputs and opens it. Returns the facts of --json."""
     page = make_page(folder, *inputs)
     browser.errors.clear()
     browser.requests.clear()
@@ -66,8 +66,8 @@ MIB = 1 << 20
 def snapshot(
     path: Path, requests: list[tuple[str, int, int, int, list[tuple[str, int, str]]]]
 ) -> Path:
-    """A PyTorch memory snapshot of one device. A request: what, address, bytes, microsecond, and
-    its frames (file, line, function), the innermost first."""
+    """Returns a PyTorch memory snapshot of one device. A request has a kind, an address, bytes, a
+    microsecond, and its frames (file, line, function), the innermost first."""
     trace = [
         {
             "action": action,

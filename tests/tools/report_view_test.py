@@ -1,4 +1,5 @@
-"""What a reader does with the page of vramstow report: areas, details, search, tables, two runs."""
+"""Tests a reader's actions on the page of vramstow report: areas, details, search, tables, two
+runs."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ KINDS = ["category", "module", "line", "tensor"]
 
 @pytest.fixture
 def narrow(browser: Browser) -> Iterator[Browser]:
-    """The browser as wide as a telephone."""
+    """Makes the browser as narrow as a telephone."""
     size = {"height": 844, "deviceScaleFactor": 1, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", width=390, **size)
     yield browser
@@ -32,7 +33,7 @@ def narrow(browser: Browser) -> Iterator[Browser]:
 
 
 def program(folder: Path) -> Path:
-    """A job of four blocks: two of one line, one of another, one that a library's loop made."""
+    """Returns a job of four blocks: two of one line, one of another, one from a library's loop."""
     script = folder / "train.py"
     script.write_text("import torch\n\n\ndef step(x):\n    return x @ x\n\n\nstep(torch.ones(3))\n")
     own = [(str(script), 5, "step"), (str(script), 8, "<module>")]
@@ -50,7 +51,7 @@ def program(folder: Path) -> Path:
 
 
 def log(path: Path, rows: list[tuple[str, str, int, int]]) -> Path:
-    """A log of RMM: time, what, address, bytes."""
+    """Writes a log of RMM: time, action, address, bytes."""
     lines = [f"1,{time},{action},{address:#x},{size},0x0" for time, action, address, size in rows]
     path.write_text("Thread,Time,Action,Pointer,Size,Stream\n" + "\n".join(lines) + "\n")
     return path

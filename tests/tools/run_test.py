@@ -1,4 +1,4 @@
-"""vramstow run: the command is started as it would be without, and summed up at the end."""
+"""vramstow run starts the command as it would start without, and prints a summary at the end."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_a_process_that_outlives_the_command_is_named(vramstow: Installation) ->
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk_is_no_peak_of_nothing(tmp_path: Path) -> None:
-    """With the real library, which begins a trace and then finds no room."""
+    """Uses the real library, which starts a trace and then finds the disk full."""
     folder = tmp_path / "small"
     folder.mkdir()
     job = [sys.executable, "-c", CUDA_BEGINS + TAKE]
@@ -480,7 +480,7 @@ def test_the_help_has_every_flag(vramstow: Installation) -> None:
 
 
 def test_all_ranks_of_a_job_find_one_folder(vramstow: Installation, tmp_path: Path) -> None:
-    """Each rank has a vramstow of its own, as under srun, and they start at the same time."""
+    """Each rank has its own vramstow, as under srun, and they start at the same time."""
     command = [vramstow.program, "run", "--trace-dir", "job-%j", "--", WRITE_TRACE]
     ranks = [
         subprocess.Popen(

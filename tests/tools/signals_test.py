@@ -1,4 +1,4 @@
-"""Signals under vramstow run: the command gets what it would get without, and nothing twice."""
+"""Under vramstow run the command gets the same signals as without it, and none twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ while True:
 
 
 class Job:
-    """The listener under vramstow run."""
+    """A program that records signals, under vramstow run."""
 
     def __init__(self, place: Installation, script: str = LISTENER, **options: object) -> None:
         self.process = subprocess.Popen(  # type: ignore[call-overload]
@@ -168,7 +168,7 @@ def test_an_exit_status_is_not_lost_where_sigchld_is_ignored(vramstow: Installat
 
 
 class Terminal:
-    """vramstow run with a terminal of its own, whose foreground group it is."""
+    """vramstow run as the foreground group of a separate terminal."""
 
     def __init__(self, place: Installation, script: str) -> None:
         command = [str(place.program), "run", "--", sys.executable, "-S", "-c", script]

@@ -1,4 +1,4 @@
-"""vramstow top --serve: all processes of a node for Prometheus, read with its own parsers."""
+"""Tests vramstow top --serve, for all processes of a node, with Prometheus's own parsers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEBI = 1 << 20
 
 @contextmanager
 def served(*arguments: str | Path, status: int = 0) -> Iterator[int]:
-    """Gives the port; at the end a signal ends the server in peace."""
+    """Returns the port; at the end a signal ends the server, which must exit without an error."""
     port = free_port()
     command = [VRAMSTOW, "top", *arguments, f"--serve={port}", "--interval=0.1"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -47,7 +47,7 @@ def served(*arguments: str | Path, status: int = 0) -> Iterator[int]:
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[list[Job]]:
-    """Two processes, of which one holds 3 MiB and the other one 8."""
+    """Starts two processes, of which one holds 3 MiB and the other one 8."""
     running = []
     try:
         for name, sizes in (("a", (1, 2)), ("b", (8,))):
@@ -62,7 +62,7 @@ def jobs(tmp_path: Path) -> Iterator[list[Job]]:
 
 
 def values(body: str, name: str, parser=text_parser) -> dict[str, float]:  # noqa: ANN001
-    """The numbers of each process by its id, or of each card."""
+    """Returns the numbers of each process by its id, or of each GPU."""
     return {
         sample.labels.get("pid", sample.labels.get("uuid", "")): sample.value
         for family in parser.text_string_to_metric_families(body)
@@ -131,7 +131,7 @@ def test_a_counter_does_not_fall_when_its_process_goes(jobs: list[Job], tmp_path
 
 
 def ask_locally(path: Path) -> str:
-    """The body of the answer over a socket of the file system."""
+    """Returns the body of the answer over a socket of the file system."""
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
         client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")

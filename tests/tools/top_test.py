@@ -1,4 +1,4 @@
-"""vramstow top: processes that run, seen from their traces."""
+"""Tests vramstow top, which shows running processes from their traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for line in sys.stdin:
 
 
 class Job:
-    """A process that takes as many MiB as it is told."""
+    """A process that allocates the number of MiB that it is given."""
 
     def __init__(self, folder: Path) -> None:
         self.traces = folder / "traces"
@@ -175,7 +175,7 @@ def test_an_interrupt_gives_the_terminal_back_too(job: Job) -> None:
 
 
 def page_of_terminal(columns: int, *arguments: object) -> list[str]:
-    """The lines that are printed on a terminal of this width."""
+    """Returns the lines that are printed on a terminal of this width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     subprocess.run(

@@ -1,4 +1,4 @@
-"""vramstow_add_trace_test(): a CMake project tests what its programs do with device memory."""
+"""Tests vramstow_add_trace_test(): a CMake project checks its programs' device memory."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def write(address: int, word: int) -> None:
 
 
 def fill(address: int, word: int, size: int) -> None:
-    """Fills memory with 32-bit words, so that a copy of it takes memory of the host, too."""
+    """Fills memory with 32-bit words, so that a copy of it uses host memory, too."""
     _check(
         _driver.cuMemsetD32_v2(
             ctypes.c_uint64(address), ctypes.c_uint(word), ctypes.c_size_t(size // 4)
@@ -55,9 +55,8 @@ def read(address: int) -> int:
 
 
 def load(parameters: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-    """A module with a kernel that takes this number of addresses and does nothing, and the
-    kernel.
-    """
+    """Returns a module with a kernel that has this number of address parameters and does nothing,
+    and the kernel."""
     taken = ", ".join(f".param .u64 p{number}" for number in range(parameters))
     text = ".version 8.0\n.target sm_80\n.address_size 64\n"
     text += f".visible .entry kernel({taken}) {{ ret; }}\n"
@@ -77,7 +76,7 @@ assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(_guard), mmap.PAGESIZE, 0) == 
 
 
 def launch(kernel: ctypes.c_void_p, addresses: list[int]) -> None:
-    """The kernel with these arguments, behind which nothing can be read."""
+    """Launches the kernel with these arguments; the memory after them cannot be read."""
     values = (ctypes.c_uint64 * len(addresses))(*addresses)
     size = len(addresses) * ctypes.sizeof(ctypes.c_void_p)
     pointers = (ctypes.c_void_p * len(addresses)).from_address(_guard - size)
@@ -109,14 +108,14 @@ class FillGraph:
         )
 
     def launch(self) -> int:
-        """Waits for it; returns what the driver said to the launch."""
+        """Launches the graph and waits for it; returns the driver's result of the launch."""
         result = _driver.cuGraphLaunch(self._executable, self._stream)
         _check(_driver.cuStreamSynchronize(self._stream))
         return result
 
 
 def free_bytes() -> int:
-    """The bytes that the device has free, as cuMemGetInfo says it."""
+    """Returns the device's free bytes from cuMemGetInfo."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     _check(_driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
     return free.value
