@@ -68,8 +68,8 @@ class PageList {
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }
 
-  // Drops the pages that may not leave the device; with `graphs`, retains those that captured
-  // graphs may use.
+  // Drops the pages that must not be evicted from the device; with `graphs`, retains those that
+  // captured graphs may use.
   Kept DropPinned(bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if captured graphs may use one of the pages.
   bool AnyOfGraphs() const { return std::any_of(pages_, pages_ + count_, MayBeOfGraph); }

@@ -100,8 +100,8 @@ bool QuietParking::HasFreed() {
   return list_->count() != 0;
 }
 
-// True if pages may leave. Pages of large chunks must move together, which only a standstill can
-// do.
+// True if pages may be evicted to the host. Pages of large chunks must move together, which only a
+// standstill can do.
 bool QuietParking::MayLeave() {
   return EnsureGroups() && !pool_->fences().capturing() && !pool_->chunks().any_large();
 }

@@ -183,7 +183,7 @@ class ChunkTable {
   // Unmaps neighbouring mapped pages in one call. After an error none was unmapped.
   DriverResult UnmapRunAt(uint32_t number, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult DropShadows(uint32_t index, uint32_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  // False if a chunk that leaves a page is unmapped there at once.
+  // False if a chunk that is detached from a page is unmapped there at once.
   bool shadows() const { return shadows_; }
   // True if `more` shadows can be added under the limit, which exists because mappings cost memory.
   bool HasRoomForShadow(uint64_t more = 0) const { return shadow_count() + more < max_shadows_; }

@@ -17,8 +17,9 @@ bool Stripper::Stays(const Span& span, uint64_t at) const {
   return false;
 }
 
-// Returns the run of whole pages of a free span whose chunks may leave, from one end on: it skips
-// pages that must stay and ends before the next one. An empty run means that no page may leave.
+// Returns the run of whole pages of a free span whose chunks may be detached, from one end on: it
+// skips pages that must keep theirs and ends before the next one. An empty run means that no chunk
+// may be detached.
 Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below) const {
   const SpanTable& spans = *heap_.spans;
   const uint64_t page = spans.page_bytes();
@@ -129,8 +130,8 @@ void Stripper::DropHostPages() {
   }
 }
 
-// Finds up to kBatch free spans with whole pages that may leave; *waiting becomes the number of
-// such pages that still wait for a fence.
+// Finds up to kBatch free spans with whole pages whose chunks may be detached; *waiting becomes the
+// number of such pages that still wait for a fence.
 int Stripper::FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, uint32_t* batch,
                              uint64_t* waiting) const {
   const SpanTable& spans = *heap_.spans;

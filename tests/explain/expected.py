@@ -1,7 +1,8 @@
 """The jobs, and the mistake in each: written before anything was analysed.
 
 A job's program marks the lines with the mistake with `# <-- place`. If it has several marked lines,
-each of them is a right answer.
+each of them is a right answer. With the argument `mended` a program runs without its mistake; after
+"Mended:" its docstring says what it does instead.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ TEST(PoolSpace, MoreThanIsNotedAtOnceIsPlaced) {
   EXPECT_EQ(space.Free(1).free_bytes, (1u << 30) - 50000u * 512);
 }
 
-// Live memory behaves so when it is evicted to the host and restored.
+// If live memory is evicted to the host and restored, its pages are unmapped and mapped like this.
 TEST(PoolSpace, MemoryThatComesToWhereABlockIsIsUsed) {
   PoolSpace space;
   space.AddHandle(7, 4096, false);

@@ -1,7 +1,8 @@
 """The mistake in each job of this folder: written before any of them was run.
 
 A job's program marks the lines with the mistake with `# <-- place`. If it has several marked lines,
-each of them is a right answer.
+each of them is a right answer. With the argument `mended` a program runs without its mistake; after
+"Mended:" its docstring says what it does instead.
 """
 
 from __future__ import annotations
@@ -103,11 +104,11 @@ HOLDER_WORDS = {
 
 @dataclass(frozen=True)
 class Unseen:
-    """`kind`: of the mistake, in free words. `holder`: what holds the memory, as its user names it;
-    None where no object does. `saves_mib`: what the mended twin does without, from the sizes of the
-    tensors. `counted`: "kept" where it is what lives at the failure and would not; "peak" where it
-    is the difference of the largest needs; "request" where one request alone is too large; "both"
-    where it is what lives and the request."""
+    """`kind`: the mistake, in free words. `holder`: the object that holds the memory, as its
+    user calls it; None if no object does. `saves_mib`: the memory that the mended program saves,
+    computed from the sizes of the tensors. `counted`: the way in which it saves: "kept" if the
+    saved memory is live at the failure; "peak" if it is the difference of the two peaks;
+    "request" if one request alone is too large; "both" for live memory and the request."""
 
     name: str
     memory_mib: int  # of the card
