@@ -203,7 +203,7 @@ uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
-  // First map pages that could not be mapped anywhere before.
+  // First retry to map the pages for which mapping failed before.
   mover_.Restore();
   const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
   if ((is_calm || most_bytes == 0) && quiet_.MustEnd()) quiet_.Finish();

@@ -193,8 +193,8 @@ void QuietMoves::Advance(uint32_t clock) {
   if (was_full_) BeginReturning(kLeastReturning, course_.MostToCome());
 }
 
-// Returns how many pages fit if `to_come` bytes, or the current number if that is larger, are
-// allocated: as much of the memory is free that was in use when the device was full.
+// Returns how many parked pages fit on the device: the bytes that were in use when it was full,
+// minus the allocated bytes (now, or `to_come` if that is more), restored pages and a reserve.
 uint64_t QuietMoves::Room(uint64_t to_come) const {
   const uint64_t size = links_.pool->page_bytes();
   const uint64_t away = parking_.parked_at_rest() * size;
