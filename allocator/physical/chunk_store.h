@@ -31,8 +31,8 @@ namespace vramstow {
 class ChunkStore {
  public:
   // Prepares the store for at most `max_shadows` shadows. If that is 0, if there are that many
-  // already, or if the driver maps no handle twice, a chunk that is detached from a page is unmapped
-  // at once.
+  // already, or if the driver maps no handle twice, a chunk that is detached from a page is
+  // unmapped at once.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             const Fences* fences, uint64_t limit_bytes, uint64_t max_shadows);
   // Allows large chunks of at most `bytes` bytes, and of at most 1/part of the reserved memory.
