@@ -157,7 +157,7 @@ CUmemAllocationProp CudaDriver::Properties() const {
   return properties;
 }
 
-// Requests all later memory with these properties.
+// Uses these properties for all later requests for memory.
 void CudaDriver::Settle(const CUmemAllocationProp& properties) const {
   exportable_ = properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
   rdma_ = properties.allocFlags.gpuDirectRDMACapable != 0;
@@ -248,7 +248,8 @@ void CudaDriver::FillMemory() {
   table_.set_host_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
     // If access for the host is refused, ask for the device's access alone. The device can then
-    // reach the memory, but a CPU access faults, also when the driver copies with the CPU.
+    // access the memory. An access by the CPU raises a fault, also if the driver uses the CPU to
+    // copy.
     const CUresult result = driver->SetAccess(address, size, &driver->host_);
     return result == CUDA_SUCCESS ? result : driver->SetAccess(address, size, nullptr);
   };
@@ -476,10 +477,10 @@ void CudaDriver::FillOrder() {
 
 // --- Work of other contexts ----------------------------------------------------------------------
 
-// Without events of the whole context a fence of everything records an event on each stream. On the
-// legacy stream such an event would be a barrier between all blocking streams, so it is recorded on
-// this follower instead. The follower must exist before the work that it waits for, so it is
-// created when the pool opens; it ends with the context.
+// If the driver cannot record an event for the whole context, a fence for all streams records one
+// event on each stream. On the legacy stream such an event would be a barrier between all blocking
+// streams. So it is recorded on this follower stream instead. The follower must exist before the
+// work that it waits for, so it is created when the pool opens; it ends with the context.
 void CudaDriver::MakeLegacyFollower() {
   legacy_follower_ = nullptr;
   if (functions_.CtxRecordEvent != nullptr || functions_.StreamCreate == nullptr) return;
@@ -490,8 +491,8 @@ void CudaDriver::MakeLegacyFollower() {
   }
 }
 
-// An event can be recorded only on a stream of its own context. To name a destroyed stream, or a
-// context that may be destroyed, is undefined behaviour, so the driver is not called with either.
+// An event can be recorded only on a stream of its own context. It is undefined behaviour to pass
+// the driver a destroyed stream, or a context that may be destroyed, so neither is passed.
 DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
   const bool legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
   if (legacy && legacy_follower_ != nullptr) {
@@ -509,8 +510,8 @@ DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
   if (context != nullptr && context != context_ && functions_.StreamWaitEvent != nullptr) {
     return RecordForeign(event, stream, context);
   }
-  // The creation of this stream was not seen, so it may belong to another context, whose work no
-  // event of this context covers.
+  // No hook saw this stream's creation. It may belong to another context, and an event of this
+  // context does not cover the work of that one.
   constexpr uint64_t kLastDefault = 2;  // names of default streams
   const bool unseen = fate == StreamFate::kUnknown && streams_.find != nullptr &&
                       reinterpret_cast<uint64_t>(stream) > kLastDefault;
@@ -583,10 +584,11 @@ DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
   for (uint32_t number = 0; number < others_.count; ++number) {
     CUcontext context = OtherAt(number);
     if (context == nullptr) continue;
-    // Before CUDA 12.5 the only way to learn this is to wait without a time limit.
+    // Before CUDA 12.5 the driver can only be asked to wait, without a time limit, so it is not
+    // asked.
     if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
     const DriverResult result = FinishContext(context, deadline_ns);
-    // A context may have been destroyed without being seen; then its work has finished, too.
+    // A context may have been destroyed without a hooked call. Its work has then finished, too.
     if (result != kDriverSuccess && !IsGone(result)) return result;
   }
   return kDriverSuccess;

@@ -58,7 +58,7 @@ class CudaDriver {
   void SetCardClock(const CardClock& clock) { card_clock_ = clock; }
 
   // Sets where host memory must be created so that the device can map it. It is called before the
-  // pool opens and tries nothing. Without it the pool does not use such memory.
+  // pool opens. Without it the pool does not use such memory.
   void SetHostMapping(const HostMapping& mapping);
 
   // Notes that the context was destroyed, so that no later call makes it current. Addresses and

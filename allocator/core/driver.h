@@ -2,8 +2,8 @@
 //
 // Idea: the pool never names CUDA. It is given a DriverTable; `cuda_driver.h` fills one from a CUDA
 // driver, tests fill one from a fake device. The comments state the preconditions that the pool
-// keeps, and the results that the pool treats specially ("may give ..."). Any other result than
-// success means that nothing was done, and the pool rolls back.
+// satisfies, and the results that the pool treats specially ("may give ..."). Any other result than
+// success means that nothing was done, and the pool undoes its own step.
 //
 // Ownership: the caller owns the table and `self`, which outlive the pool. Threads: every function
 // may be called from any thread, also from several at once; the table makes the right context
@@ -78,12 +78,12 @@ struct DriverTable {
   DriverResult (*memory_info)(void* self, uint64_t* free_bytes, uint64_t* total_bytes);
 
   // --- Addresses and physical memory ----------------------------------------------------------
-  // Reserves an address range; size is a multiple of the granularity, alignment a power of two. May
-  // give out of memory if there is no such range: the pool then asks for less.
+  // Reserves an address range; `size` is a multiple of the granularity, `alignment` a power of two.
+  // May give out of memory if there is no such range; the pool then tries a smaller one.
   DriverResult (*reserve)(void* self, uint64_t size, uint64_t alignment, uint64_t* address);
   // Releases a whole range of reserve() in which nothing is mapped.
   DriverResult (*unreserve)(void* self, uint64_t address, uint64_t size);
-  // Creates physical memory on the device. May give out of memory, which is pressure.
+  // Creates physical memory on the device. May give out of memory.
   DriverResult (*create)(void* self, uint64_t size, uint64_t* handle);
   // Releases physical memory that is mapped nowhere.
   DriverResult (*release)(void* self, uint64_t handle);
@@ -116,20 +116,21 @@ struct DriverTable {
   // Starts to copy the runs in order, without waiting for other work; *job is then passed to
   // copy_finish. After an error no copy is running, and the destinations have unspecified contents.
   DriverResult (*copy_start)(void* self, const DriverCopy* copies, uint32_t count, uint64_t* job);
-  // Like copy_start, but after all work that was submitted to the context so far. It is not called
-  // while a capture is known. If it is null or not supported, nothing was started.
+  // Like copy_start, but the copies wait for all work that was submitted to the context so far. It
+  // is not called while the pool knows of a capture. If it is null or not supported, nothing was
+  // started.
   DriverResult (*copy_start_after)(void* self, const DriverCopy* copies, uint32_t count,
                                    uint64_t* job) = nullptr;
-  // Like copy_start, but after the copies of an unfinished job, and after no other work. If it is
-  // null, the pool treats it as not supported.
+  // Like copy_start, but the copies wait for those of an unfinished job, and for no other work. If
+  // it is null, the pool treats it as not supported.
   DriverResult (*copy_start_behind)(void* self, uint64_t previous, const DriverCopy* copies,
                                     uint32_t count, uint64_t* job) = nullptr;
   // Makes work that is submitted to the context from now on wait for the copies of a job. The job
   // must still be finished with copy_finish. If this is null or not supported, later work does not
-  // wait. It is not called while a capture is known.
+  // wait. It is not called while the pool knows of a capture.
   DriverResult (*copy_order)(void* self, uint64_t job) = nullptr;
-  // True if the copies of a job have ended, with an error or without; copy_finish does not wait
-  // then. If this is null, the pool cannot know.
+  // Returns true if the copies of a job have ended, with an error or without, so that copy_finish
+  // does not wait. If this is null, the pool cannot find that out.
   bool (*copy_done)(void* self, uint64_t job) = nullptr;
   // Waits until all copies of the job are done. After an error the destinations have unspecified
   // contents.
@@ -147,12 +148,13 @@ struct DriverTable {
   DriverResult (*event_record_all)(void* self, uint64_t event);
   // Gives success if the event has completed, and not ready if it has not.
   DriverResult (*event_query)(void* self, uint64_t event);
-  // Waits until all work of the context is done. It is not called while a capture is known.
+  // Waits until all work of the context is done. It is not called while the pool knows of a
+  // capture.
   DriverResult (*synchronize)(void* self);
   // Waits until all work of other contexts that may touch the pool's memory is done: contexts of
-  // this device and of its peers. Gives not ready if it is not done by the deadline (of the wait
-  // clock), and not supported if the driver cannot find out. It is not called while a capture is
-  // known. Null means that there are no other contexts.
+  // this device and of its peers. Gives not ready if the work is not done by the deadline (of the
+  // wait clock), and not supported if the driver cannot find out. It is not called while the pool
+  // knows of a capture. Null means that there are no other contexts.
   DriverResult (*finish_others)(void* self, uint64_t deadline_ns) = nullptr;
   // Lets the thread's later calls leave captures intact, its own and those of other threads;
   // returns the previous mode for restore_capture.

@@ -1,16 +1,16 @@
 // PoolEvents: makes the events that the pool reports to the tracer, as base/event.h defines them.
 //
-// Idea: there are two families. Block events are kAllocate and kFree of the layer that asked;
-// `object` of a kAllocate says how it was served (Served). Driver events have layer kPool:
-// kReserve, kAllocate and kFree of kPhysical (or, without virtual memory, of kDevice: segments),
-// kMap, kUnmap, kAccess; and the steps kCacheMiss, kCacheStitch and others. Reserved memory is the
-// sum of this layer's kPhysical and kDevice events, allocated memory is the sum of the block
-// events, free memory is the difference. All three are exact after every event.
+// Idea: there are two families. Block events are kAllocate and kFree of the layer that requested
+// the block; `object` of a kAllocate says how it was served (Served). Driver events have layer
+// kPool: kReserve, kAllocate and kFree of kPhysical (or, without virtual memory, of kDevice:
+// segments), kMap, kUnmap, kAccess; and the steps kCacheMiss, kCacheStitch and others. Reserved
+// memory is the sum of this layer's kPhysical and kDevice events, allocated memory is the sum of
+// the block events, free memory is the difference. All three are exact after every event.
 //
 // As in every part of vramstow, an event that releases memory is recorded before the driver is
 // called, and is followed by kRefused if the driver refuses.
 //
-// Ownership: none. Threads: as the sink's. Errors: none. Units: bytes; kCacheFenceWait carries
+// Ownership: none. Threads: as the sink's. Errors: none. Units: bytes; kCacheFenceWait contains
 // nanoseconds in place of a size.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_
 #define VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_
@@ -121,7 +121,7 @@ class PoolEvents {
   }
   void Moved(const MoveEvent& move) const { Take(move.ToEvent()); }
 
-  // Records kTouch: submitted work names the address, at `clock`.
+  // Records kTouch: submitted work names the address. `clock` is the time of the touch.
   void Touched(uint64_t address, uint64_t clock) const {
     Take(TouchEvent{address, clock}.ToEvent());
   }

@@ -5,8 +5,8 @@
 namespace vramstow {
 namespace {
 
-// The first pause is short because most work is; later pauses grow to a length that a scheduler can
-// keep.
+// The first pause is short because most work finishes soon. Later pauses grow to a length that the
+// operating system's scheduler can measure.
 constexpr uint64_t kFirstPauseNs = 2'000;
 constexpr uint64_t kLongestPauseNs = 200'000;
 
@@ -45,7 +45,7 @@ uint32_t Fences::TimelineOf(uint64_t stream) {
   const uint32_t found = FindTimeline(stream);
   if (found != kMaxTimelines) return found;
   const uint32_t count = timelines();
-  // The last timeline is reserved for the default stream, which takes part in fences of everything.
+  // The last timeline is reserved for the default stream, because a fence for all streams needs it.
   const uint32_t kept = stream != 0 && FindTimeline(0) == kMaxTimelines ? 1 : 0;
   if (count + kept >= kMaxTimelines) return kMaxTimelines;
   timelines_[count].stream.store(stream, std::memory_order_relaxed);
@@ -119,8 +119,8 @@ bool Fences::EndIsCovered(uint32_t t) const {
   return timeline.recorded >= timeline.end_tick || Completed(t, timeline.end_tick);
 }
 
-// Closes the open tick of a timeline whose stream has ended. The stream's last event also covers
-// all work that can touch memory freed in this tick.
+// Closes the open tick of a timeline whose stream has ended. The stream has no later work, so its
+// last event also covers all work that can touch memory freed in this tick.
 void Fences::CloseEndedTick(uint32_t t) {
   Timeline& timeline = timelines_[t];
   const uint32_t closed = timeline.open.fetch_add(1, std::memory_order_seq_cst);
@@ -156,7 +156,8 @@ DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
   if (timeline != kEverything && EndIsCovered(timeline)) {
     const uint64_t stream = timelines_[timeline].stream.load(std::memory_order_relaxed);
     const DriverResult result = driver_->event_record(driver_->self, event, stream);
-    // A stream that was destroyed without being seen needs an event of the whole context as well.
+    // An event of the whole context is also needed for a stream that was destroyed without a hooked
+    // call.
     if (!IsStreamGone(result)) return result;
   }
   if (!context_events_) return kDriverNotSupported;

@@ -1,24 +1,24 @@
 // Fences: finds out which work that was submitted before a free has finished.
 //
-// Idea: every stream has a timeline of ticks. A free is stamped with the timeline's open tick,
-// without a driver call. When the state of a free is needed, the open tick is closed: one event is
-// recorded, and all frees of that tick share it. When the event has completed, this tick and all
-// before it are complete. Timeline 0 stands for all streams at once, for frees whose stream is
-// unknown: it uses one event of the whole context if the driver supports that, else one event on
-// each known stream.
+// Idea: every stream has a timeline of ticks (numbers that grow). A free is stamped with the
+// timeline's open tick, without a driver call. When the state of a free is needed, the open tick is
+// closed: one event is recorded, and all frees of that tick share it. When the event has completed,
+// this tick and all before it are complete. Timeline 0 stands for all streams at once, for frees
+// whose stream is unknown. It uses one event of the whole context if the driver supports that, else
+// one event on each known stream.
 //
-// The tick is advanced before its event is recorded. So a free on another thread either has the old
-// tick, which means that it came before the event, or gets the new one.
+// A tick is closed before its event is recorded. So a free on another thread either has the closed
+// tick, and came before the event, or gets the next tick.
 //
-// When a stream is destroyed, one last event is recorded on it: memory that is freed later is
-// finished when that event has completed. The driver may give the same handle to a new stream,
-// which continues the timeline. If all timelines are in use, the timeline of an ended stream is
-// reused for another stream; its ticks continue.
+// When a stream is destroyed, one last event is recorded on it. Memory of this stream that is freed
+// later may be reused when that event has completed. The driver may give the same handle to a new
+// stream, which continues the timeline. If all timelines are in use, the timeline of an ended
+// stream is reused for another stream; its ticks continue.
 //
 // Ownership: the class owns its events until Close. Threads: OpenTick, Completed, FindTimeline,
-// any_ended and captures may be called from any thread, all else under the device's lock. Errors: a
-// fence that cannot be recorded leaves its tick unfinished, so the memory is retained and never
-// reused early; Synchronize finishes it. Units: nanoseconds.
+// any_ended and captures may be called from any thread, all else under the device's lock. Errors:
+// if a fence cannot be recorded, its tick stays unfinished, so the memory is retained and never
+// reused early; Synchronize finishes the tick. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
 #define VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
 
@@ -60,12 +60,12 @@ class Fences {
   bool HasEnded(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return timelines_[timeline].ended != 0;
   }
-  // The tick whose completion means that all work of the timeline's ended streams has finished.
+  // The tick that completes when all work of the timeline's ended streams has finished.
   uint32_t EndTick(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return timelines_[timeline].end_tick;
   }
-  // Returns the timeline whose stream ended first among those with no unfinished work, or
-  // kMaxTimelines if there is none.
+  // Returns a timeline whose streams have ended and have no unfinished work: the one whose stream
+  // ended first. Returns kMaxTimelines if there is none.
   uint32_t FindFinished() VRAMSTOW_REQUIRES(kDeviceLock);
   // Gives a timeline of FindFinished, whose ticks have all completed, to another stream.
   void Reuse(uint32_t timeline, uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -83,8 +83,8 @@ class Fences {
   DriverResult Ensure(uint32_t timeline, uint32_t tick) VRAMSTOW_REQUIRES(kDeviceLock);
   // Asks the driver, without waiting, which events have completed.
   void Poll() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Makes sure that an event covers everything freed so far, and polls, in a way that does not
-  // disturb captures, not even unknown ones.
+  // Makes sure that an event covers all frees so far, and asks which events have completed. It does
+  // not disturb captures, not even those that the pool does not know.
   void Hasten(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if Poll would call the driver.
   bool AnyInFlight() const VRAMSTOW_REQUIRES(kDeviceLock) { return in_flight_ != 0; }
@@ -148,8 +148,8 @@ class Fences {
   uint64_t kept_[kKept] = {};
   int kept_count_ = 0;
   Timeline timelines_[kMaxTimelines];
-  // The tick that each stream must complete for the fence of timeline 0 in flight. They are used
-  // without context events only, and there is at most one such fence at a time.
+  // The tick of each stream that must complete before the fence of timeline 0 does. These are used
+  // only if the driver has no events of a whole context; there is at most one such fence at a time.
   uint32_t stream_ticks_[kMaxTimelines] = {};
   uint32_t stream_ticks_count_ = 0;
 };

@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 // Maps memory that is aligned for huge pages and advises the kernel to use them. Records are looked
-// up at random, so with small pages most of a look-up would be the TLB miss.
+// up in random order, so with small pages most of the time would go to misses in the TLB (the cache
+// of address translations).
 void* Map(uint64_t size, int protection) {
   const int saved = errno;
   const uint64_t wanted = size + kHugePage;

@@ -43,7 +43,7 @@ class Slab {
   // Makes the next `count` calls of New succeed without a system call.
   bool EnsureSpare(uint32_t count) {
     if (spare() >= count) return true;
-    // The first commits are small, later ones are whole huge pages.
+    // The first pieces that are committed are small; later ones are whole huge pages.
     const uint64_t unit = committed_bytes_ < kHugePage / 2 ? kSmallStep : kHugePage;
     uint64_t bytes = (committed_bytes_ / unit + 1) * unit;
     const uint64_t least = uint64_t{next_ + count} * sizeof(T);

@@ -12,7 +12,8 @@ void AddressMap::Close() {
 void AddressMap::Remove(uint64_t address, uint32_t index) {
   uint32_t hole = Home(KeyOf(address));
   while (places_[hole].index != index) hole = (hole + 1) & mask_;
-  // Move later members back into the hole, unless that would put them before their home slot.
+  // Moves later members back into the empty slot, except for members whose home slot lies behind
+  // it.
   for (uint32_t next = (hole + 1) & mask_; places_[next].index != 0; next = (next + 1) & mask_) {
     const uint32_t home = Home(places_[next].key);
     if (((next - home) & mask_) >= ((next - hole) & mask_)) {

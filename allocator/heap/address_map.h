@@ -49,15 +49,15 @@ class AddressMap {
   }
 
   void Remove(uint64_t address, uint32_t index);
-  // Prefetches the address's slot, which will be inserted into or looked up soon. The function is
-  // always inlined because g++ drops calls of a function that only prefetches, as it seems to have
+  // Prefetches the slot of an address that will soon be inserted or looked up. The function is
+  // always inlined, because g++ removes calls of a function that only prefetches: it seems to have
   // no effect.
   [[gnu::always_inline]] void Prefetch(uint64_t address) const {
     __builtin_prefetch(&places_[Home(KeyOf(address))], 1);
   }
 
-  // Like the other Find, but does not read the span. The caller knows that the address is a member
-  // and that no two of its addresses are kKeyReach or more apart.
+  // Like the other Find, but does not read the span. The caller knows that the address is in the
+  // map, and that no two addresses of the map are kKeyReach or more apart.
   uint32_t Find(uint64_t address) const {
     const uint32_t key = KeyOf(address);
     uint32_t place = Home(key);

@@ -1,8 +1,8 @@
-// Bins: blocks that were freed recently, left whole for a request of the same size.
+// Bins: blocks that were freed recently, retained whole for a request of the same size.
 //
 // Idea: each of the smallest sizes has a bin of its own, all other sizes share the remaining bins
 // by hash; a bin holds blocks of one size at a time. A block in a bin (SpanState::kQuick) is not
-// joined with its neighbours. Emptying a bin hands its blocks to the caller, who joins them.
+// joined with its neighbours. When a bin is emptied, its blocks go to the caller, who joins them.
 //
 // Ownership: none; blocks are linked through list_next. Threads: guarded by the heap's lock.
 // Errors: none. Units: bytes.

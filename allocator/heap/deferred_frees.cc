@@ -7,7 +7,7 @@ namespace vramstow {
 void DeferredFrees::Track(const SpanTable& spans) {
   for (uint32_t r = 0; r < spans.region_count(); ++r) {
     const SpanTable::Region& region = spans.region(r);
-    // Blocks of a region that the bits do not cover are freed without deferring.
+    // Some regions cannot be described by bits. Blocks of such a region are freed at once.
     if (region.zone != SpanTable::kSmallZone || !bits_.Cover(region.address, region.size)) continue;
     for (uint32_t i = region.first; i != 0; i = spans[i].next) {
       if (spans[i].state == SpanState::kLive) bits_.Set(spans[i].address);

@@ -44,8 +44,8 @@ class DeferredFrees {
     if (tracks_) bits_.Set(address);
   }
 
-  // Defers the free of the block at this address. Returns false, and does nothing, if the bits know
-  // of no live block there. take_back(index) frees the oldest deferred block.
+  // Defers the free of the block at this address. Returns false, and does nothing, if the bits show
+  // no live block there. take_back(index) frees the oldest deferred block.
   template <typename TakeBack>
   bool Defer(uint64_t address, const AddressMap& map, SpanTable* spans, TakeBack take_back) {
     if (!defers_ || !bits_.Clear(address)) return false;

@@ -1,9 +1,9 @@
 // LiveBits: one bit for each position where a block could begin; it is set if a live block begins
 // there.
 //
-// Idea: a free must know at once whether its address may be freed, but in a heap with very many
-// blocks the records that say so are in no CPU cache. The bits are: a million blocks of 1 KiB need
-// 256 KiB of bits. The rest of the free can then be deferred (Heap::DeferFree).
+// Idea: a free must know at once whether its address may be freed. In a heap with very many blocks
+// the records that say so are in no CPU cache, but the bits are: a million blocks of 1 KiB need 256
+// KiB of bits. The rest of the free can then be deferred (Heap::DeferFree).
 //
 // Ownership: the bits own their memory until Close. Threads: guarded by the heap's lock. Errors:
 // returns false if there is no memory, or if there are too many ranges; addresses outside of all
@@ -45,8 +45,8 @@ class LiveBits {
     const BitPosition place = Find(address);
     return place.word != nullptr && (*place.word & place.bit) != 0;
   }
-  // Clears the bit of an address. Returns true if it was set, and false also if no block could
-  // begin at the address.
+  // Clears the bit of an address. Returns true if the bit was set. Also returns false if no block
+  // could begin at the address.
   bool Clear(uint64_t address) {
     const BitPosition place = Find(address);
     if (place.word == nullptr || (*place.word & place.bit) == 0) return false;

@@ -28,7 +28,7 @@ enum class SpanState : uint8_t {
   kHole,     // unmapped
 };
 
-// A span fills one cache line, because a hit touches one span.
+// A span fills one cache line, because a request that is served from the cache touches one span.
 struct alignas(64) Span {
   uint64_t address;
   uint64_t size;

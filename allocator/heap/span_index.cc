@@ -20,7 +20,7 @@ uint32_t SpanIndex::Find(const SpanSlab& slab, uint64_t size) const {
     const uint32_t found = SmallestIn(slab, own, size);
     if (found != 0) return found;
   }
-  // In every later list each member is large enough.
+  // In every list of larger sizes each member is large enough.
   const uint32_t later =
       place.step + 1 < kSteps ? steps_[place.row] & (~uint32_t{0} << (place.step + 1)) : 0;
   int row = place.row;

@@ -43,11 +43,11 @@ class SpanTable {
   Span& operator[](uint32_t index) { return slab_[index]; }
   const Span& operator[](uint32_t index) const { return slab_[index]; }
   const SpanSlab& slab() const { return slab_; }
-  // Makes sure that the next `count` cuts cannot fail: cutting out a block needs at most two
-  // records.
+  // Makes sure that the next `count` cuts cannot fail for lack of records. One cut needs at most
+  // two.
   bool EnsureSpare(uint32_t count) { return slab_.EnsureSpare(count); }
-  // True if a block can be cut out. Two more records stay in reserve, so that cached memory can be
-  // released when all other records are in use.
+  // True if a block can be cut out. Two more records than a cut needs stay in reserve, so that
+  // cached memory can still be released when no other record is left.
   bool CanCut() const { return slab_.spare() >= 4; }
 
   uint8_t ZoneOf(uint64_t size) const { return size <= small_bytes_ ? kSmallZone : kLargeZone; }
@@ -63,8 +63,8 @@ class SpanTable {
   bool IsHole(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kHole; }
   // Returns a hole with an address in [from, to), or 0.
   uint32_t FindHole(uint64_t from, uint64_t to) const;
-  // Returns the span that contains the address, or 0. Walks the region's spans, beginning at the
-  // nearest span that an earlier walk has noted.
+  // Returns the span that contains the address, or 0. Walks along the region's spans, from the
+  // nearest span that an earlier walk has recorded as a hint.
   uint32_t FindSpan(uint64_t address) const;
   uint64_t walked() const { return walked_; }  // spans that walks have visited so far
   uint64_t LargestFree() const;
@@ -166,7 +166,7 @@ class SpanTable {
   uint32_t region_room_ = 0;  // capacity of `regions_`
   Region* regions_ = nullptr;
   // Hints for walks, indexed by page; several pages share an element. A hint is a span in which the
-  // page begins or once began, or 0.
+  // page begins, or did so earlier; 0 means that there is no hint.
   static constexpr uint32_t kHints = 4096;
   uint32_t* hints_ = nullptr;
   mutable uint64_t walked_ = 0;

@@ -2,9 +2,9 @@
 // predict the rest of the next one.
 //
 // Idea: iterations resemble each other. Memory that is restored too early must be evicted again
-// when the program allocates more. So before memory is restored, MostToCome tells the most bytes
-// that the iteration before had allocated from this moment on. Time is counted in ticks. A sample
-// covers one tick, or 2^n ticks in a long iteration.
+// when the program allocates more. So before memory is restored, MostToCome returns the most bytes
+// that the previous iteration had allocated from the same moment on. Time is the number of calls of
+// Tick. A sample covers one tick, or 2^n ticks in a long iteration.
 //
 // Ownership: values. Threads: guarded by its owner's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_ALLOCATION_COURSE_H_
@@ -41,7 +41,8 @@ class AllocationCourse {
     uint64_t& most = now_.bytes[tick_ >> now_.shift];
     most = std::max(most, bytes);
   }
-  // Returns the most bytes from this tick on in the iteration before, or 0 if it was shorter.
+  // Returns the most bytes that the previous iteration had allocated from this tick on, or 0 if
+  // that iteration was shorter.
   uint64_t MostToCome() const {
     const uint64_t at = tick_ >> before_.shift;
     return at < kSamples ? before_.bytes[at] : 0;

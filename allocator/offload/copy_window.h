@@ -1,8 +1,8 @@
 // CopyWindow: addresses at which chunks are mapped while copies fill them.
 //
 // Idea: before a chunk replaces the chunk of a page, it is mapped at an address in the window and
-// filled. Access is given, and mappings are removed, for all chunks at once, because each driver
-// call takes time.
+// filled. Access is given to all chunks at once, and all mappings are removed at once, because each
+// driver call takes time.
 //
 // Ownership: the addresses, until Close; chunks stay the caller's. Threads: the device's lock.
 // Errors: DriverResult. A chunk that cannot be unmapped stays in the window and no longer belongs

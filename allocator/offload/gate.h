@@ -1,10 +1,10 @@
 // SubmissionGate: lets threads submit work, except while memory moves.
 //
-// Idea: a thread that submits work passes the gate: one addition to a counter before, one after. To
-// move memory, a thread closes the gate: no other thread enters any more, and when all counters are
-// zero no submission is in progress on any processor. Then it is enough to wait for the work that
-// was submitted before. Each thread uses one of many counters, so that threads do not share a cache
-// line.
+// Idea: a thread that submits work passes the gate: it adds to a counter before the submission and
+// subtracts from it afterwards. To move memory, a thread closes the gate. No other thread enters
+// any more, and when all counters are zero no submission is in progress on any processor. Then it
+// is enough to wait for the work that was submitted before. Each thread uses one of many counters,
+// so that threads do not share a cache line.
 //
 // Ownership: static storage; constant-initialised. Threads: any. A thread inside the gate must not
 // enter again, close the gate, or wait for a thread that closes it. Errors: Close gives up after a

@@ -23,7 +23,7 @@ void HostArena::Close(bool alive) {
   leaving_ = 0;
 }
 
-// Returns the block that contains this address; there is one.
+// Returns the block that contains this address; such a block always exists.
 HostArena::Block* HostArena::Find(uint64_t address) {
   Block* const after =
       std::upper_bound(blocks_, blocks_ + count_, address,
@@ -31,8 +31,8 @@ HostArena::Block* HostArena::Find(uint64_t address) {
   return after - 1;
 }
 
-// Adds the pieces of a new block to the store. A piece for whose record there is no memory stays
-// unused until the block is freed. Returns how many pieces have a record.
+// Adds the pieces of a new block to the store. If there is no memory for the record of a piece, the
+// piece stays unused until the block is freed. Returns how many pieces have a record.
 uint32_t HostArena::Add(uint64_t address, uint64_t size) {
   Block* place = blocks_ + count_;
   for (; place != blocks_ && place[-1].address > address; --place) place[0] = place[-1];

@@ -39,9 +39,9 @@ class HostArena {
     uint64_t size;
     uint64_t told;  // sequence number of the recorded kFree event
   };
-  // Detaches every block whose pieces are all idle. The caller then gets each one with
-  // NextDetached, until that returns false, calls Free for it (with or without the lock), and then
-  // EndFree.
+  // Detaches every block whose pieces are all idle. The caller then calls NextDetached until it
+  // returns false. For each block that NextDetached returns, the caller calls Free (with or without
+  // the lock), and then EndFree.
   void Detach() VRAMSTOW_REQUIRES(kDeviceLock);
   bool NextDetached(Leaving* block) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Free(const Leaving& block) const {

@@ -19,8 +19,8 @@ DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
   return result == kDriverSuccess ? driver_->copy_finish(driver_->self, job) : result;
 }
 
-// Copies the contents of the pages into the fresh chunks, which are mapped nowhere before and
-// after.
+// Copies the contents of the pages into the fresh chunks. These are mapped nowhere before and after
+// this call.
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
   DriverResult result = window_.Map(fresh, count);
   DriverCopy copies[kMaxPages];
@@ -70,8 +70,8 @@ uint32_t Mover::Pause(const uint64_t* pages, const uint32_t* kept, uint32_t coun
   return paused;
 }
 
-// Replaces the pages' chunks by fresh chunks that have the pages' data. Returns how many of the
-// first chunks were used; these are 0 in `fresh` afterwards.
+// Replaces the pages' chunks by fresh chunks that contain the pages' data. Returns how many pages
+// were exchanged. Their chunks come first in `fresh` and are 0 there afterwards.
 uint32_t Mover::Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count,
                          DriverResult* result) {
   uint32_t moved = 0;
@@ -100,7 +100,7 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResu
   return moved;
 }
 
-// Returns the chunks to the store; the pages stay paused.
+// Returns the fresh chunks to the store; the pages stay paused.
 void Mover::Drop(Return* coming) {
   for (uint32_t i = 0; i < coming->count; ++i) {
     chunks_->EndUnderlay(coming->pages[i]);
@@ -167,7 +167,7 @@ bool Mover::IsDone(const Return& coming) const {
   return driver_->copy_done != nullptr && driver_->copy_done(driver_->self, coming.job);
 }
 
-// If work was made to wait for the copies it has used their pages, so the return cannot be undone.
+// Once later work waits for the copies, the pages count as used, so the return cannot be undone.
 uint32_t Mover::End(Return* coming, DriverResult* result) {
   *result = coming->copies ? driver_->copy_finish(driver_->self, coming->job) : kDriverSuccess;
   coming->copies = false;

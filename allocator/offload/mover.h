@@ -4,18 +4,19 @@
 // Idea: the new chunks are mapped in a window of addresses, filled by copies, and unmapped. Then,
 // for each run of neighbours, the old chunks are unmapped and the new ones mapped at the same
 // addresses. Access is given to the window and to a whole run at once, because each driver call
-// takes time. A failure before the exchange leaves everything as it was; after a failure in the
+// takes time. A failure before the exchange leaves everything as it was. After a failure in the
 // exchange, the old chunks, which still have the data, are mapped again. The states of a page are
-// resident, leaving, offloaded and returning; only the mover sees a page leave or return. A paused
-// page has no memory: its contents are in pinned memory, or were discarded. It returns without a
-// window, because nothing may touch it: the new chunk is mapped at its address and filled there,
-// many pages at a time, and while these are filled the next ones are mapped (Return).
+// resident, leaving, offloaded and returning; only the mover sees a page that is leaving or
+// returning. A paused page has no memory: its contents are in pinned memory, or were discarded. No
+// window is needed to restore it, because nothing may touch it: the new chunk is mapped at the
+// page's address and filled there. Many pages are filled at a time, and meanwhile the next ones are
+// mapped (Return).
 //
 // Ownership: its window, until Close; chunks belong to the store. Threads: the device's lock;
 // except for a return, the submission gate is closed and all submitted work has finished. Errors:
-// the result is how many pages moved; the rest is as before. A page that can be mapped neither with
-// the new nor with the old chunk is *lost* for the moment: its chunk is retained, and Restore tries
-// again. Units: bytes; pages are chunks. All pages of a large chunk move together, and single
+// the result is how many pages moved; the rest is as before. If a page can be mapped neither with
+// the new nor with the old chunk, it is *lost* for the moment: its chunk is retained, and Restore
+// tries again. Units: bytes; pages are chunks. All pages of a large chunk move together, and single
 // chunks replace it: the caller passes all of them.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
@@ -51,8 +52,8 @@ class Mover {
   // error.
   uint32_t Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Tests whether an idle chunk of host memory, of which the store has one, can be mapped, accessed
-  // by the device and copied to. Nothing has changed afterwards.
+  // Tests whether host memory can be mapped, accessed by the device and copied to, with an idle
+  // chunk of the store. Undoes the test afterwards.
   DriverResult Try() VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Paused pages that are being restored. The first of the three steps may run while another return
@@ -66,8 +67,8 @@ class Mover {
     bool is_after_work = false;  // submitted work may still use the chunks
     bool is_ordered = false;     // later work waits for the copies
   };
-  // Maps idle chunks of the store at as many of the first pages of `coming` as possible. The other
-  // pages, and all pages that fail later, stay paused.
+  // Maps idle chunks of the store at the first pages of `coming`, as many as possible. All other
+  // pages stay paused, and so do pages for which a later step fails.
   DriverResult Lay(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Starts to copy the contents of the pages.
   DriverResult Begin(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);

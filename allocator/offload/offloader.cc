@@ -69,8 +69,8 @@ uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
   return pausing_.Pause(slice, count, /*keep=*/motion == Motion::kPause, result);
 }
 
-// Moves the first `count` of the listed pages and returns how many moved; *outcome is the reason if
-// these are fewer. The device's lock is held; the gate is closed for one slice at a time.
+// Moves the first `count` of the listed pages and returns how many moved. If these are fewer,
+// *outcome is the reason. The device's lock is held; the gate is closed anew for each slice.
 uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reason,
                                OffloadResult* outcome) {
   uint64_t moved = 0;
@@ -120,8 +120,9 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   return moved;
 }
 
-// Finishes an eviction; the device's lock is held. A page touched at the clock's current number may
-// have been touched before it left, so only later numbers prove a use on the host.
+// Finishes an eviction; the device's lock is held. A page that was touched at the current number of
+// the clock may have been touched before it left. So only later numbers prove that work used it on
+// the host.
 void Offloader::EndMoveOut(uint64_t spare_pages) {
   last_out_ns_ = pool_->Now();
   wanted_from_clock_ = Clock() + 1;
@@ -147,7 +148,8 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   Watch(true);
   DeviceLock device_lock(pool_->mutex());
   const uint64_t size = pool_->page_bytes();
-  // If idle memory was requested, the coldest pages are evicted, whatever the policy.
+  // If the eviction was requested for idle memory, the pages that were not touched for longest are
+  // evicted, whatever the policy is.
   const bool pressure = reason == OffloadReason::kPressure;
   if (pressure) StartClockAnew();
   const uint64_t relieved =
@@ -240,16 +242,16 @@ void Offloader::BeginQuiet(const QuietRange* ranges, uint64_t count) {
   quiet_.Begin();
 }
 
-// Advances the clock of touches, so that later touches have a number that no earlier one has.
+// Advances the clock of touches to a new number, so that later touches differ from earlier ones.
 void Offloader::StartClockAnew() {
   const uint64_t now = submissions_.load(std::memory_order_relaxed);
   submissions_.fetch_add(kClockStep - now % kClockStep, std::memory_order_relaxed);
   pool_->SetClock(Clock());
 }
 
-// Restores the memory that is not quiet: the quiet memory alone provides the bytes that the
-// iteration lacks. Taking cached memory drops pages that only freed blocks had, so the pages are
-// listed again after it.
+// Restores the memory that is not quiet (quiet_blocks.h): the eviction of quiet memory alone is to
+// provide the bytes that the iteration lacks. TakeFreed drops pages that only freed blocks had, so
+// the pages are listed again after it.
 void Offloader::BringBackOthers() {
   const auto list = [this] {
     kDeviceLock.AssertHeld();
@@ -259,7 +261,7 @@ void Offloader::BringBackOthers() {
   };
   const uint64_t wanted = list();
   if (wanted == 0) return;
-  // This drops pages of freed blocks.
+  // This call also drops offloaded pages that only freed blocks had.
   pool_->TakeFreed(wanted);
   const uint64_t count = EnsureDeviceChunks(list());
   OffloadResult outcome = OffloadResult::kDone;

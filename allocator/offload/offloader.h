@@ -44,8 +44,8 @@ namespace vramstow {
 struct OffloadConfig : HostLimits, StandstillLimits {
   // The gate is closed for about this long at a time.
   uint64_t slice_ns = 5'000'000;
-  // No page is restored within this time after an eviction, or if less than `keep_free_bytes` of
-  // the device would then be free.
+  // No page is restored within this time after an eviction. No page is restored, either, if less
+  // than `keep_free_bytes` of the device would then be free.
   uint64_t calm_ns = 50'000'000;
   uint64_t keep_free_bytes = 64 * kMiB;
   OffloadPolicy policy = {RankColdest};
@@ -115,14 +115,15 @@ class Offloader {
   // as much memory is released to the device.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
-  // Evicts up to `most_bytes` not touched since Mark returned `before`, the coldest first.
+  // Evicts up to `most_bytes` of the memory that was not touched since Mark returned `before`.
+  // Evicts first what was not touched for longest.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns the value for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
-  // Removes the memory of a tag's blocks; nothing may touch them until Resume. Blocks that are
-  // allocated under the tag meanwhile are not affected. If `keep` is false their contents are
-  // discarded. With `graphs`, memory that captured graphs may use is paused as well, including
-  // memory cached for them: no graph may be launched until Resume (refuses_graphs).
+  // Removes the device memory of a tag's blocks; nothing may touch them until Resume. Blocks that
+  // are allocated under the tag later are not affected. If `keep` is false, the contents are
+  // discarded. If `graphs` is true, memory that captured graphs may use is paused as well,
+  // including memory cached for them: no graph may be launched until Resume (refuses_graphs).
   OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs = false);
   // Restores all memory of the tag, growing as far as the limit and the device allow it. Paused
   // memory is restored as a whole, or not at all if the device lacks memory for it; a later Resume
@@ -132,7 +133,7 @@ class Offloader {
   // --- Touches ----------------------------------------------------------------------------------
   // True if touches must be reported: while memory is short, or pages are on the host.
   bool tracks_touches() const { return tracks_touches_.load(std::memory_order_relaxed); }
-  // Counts a submission: touches from here on are later than those before.
+  // Counts a submission: touches after this call are later than those before it.
   void Tick() {
     submissions_.fetch_add(1, std::memory_order_relaxed);
     if (tracks_touches()) pool_->SetClock(Clock());
@@ -148,7 +149,7 @@ class Offloader {
   // Prevents moves of the page at this address while its blocks live, because a graph may use it.
   void Pin(uint64_t address) { pool_->Touch(address, AddressSpace::kPinned); }
 
-  // The driver's result for which Open found that the device cannot map host memory.
+  // The driver's result from which Open concluded that the device cannot map host memory.
   DriverResult host_refusal() const { return host_refusal_; }
 
   // True if memory that a captured graph may use is paused, so that launching a graph is an error.
@@ -164,9 +165,9 @@ class Offloader {
   OffloadResult ReturnHeld(uint64_t address, uint64_t size);
 
   // --- Quiet times ------------------------------------------------------------------------------
-  // Notes that nothing uses these blocks until EndQuiet. As many bytes of them as the iteration
-  // before lacked are evicted while work runs, and are restored when device memory is free. The
-  // blocks of an earlier call are not quiet any more.
+  // Notes that nothing uses these blocks until EndQuiet. Some of them are evicted while work runs:
+  // as many bytes as the previous iteration lacked. They are restored when device memory is free.
+  // The blocks of an earlier call are not quiet any more.
   void BeginQuiet(const QuietRange* ranges, uint64_t count);
   // Ends the quiet time: the blocks may be used again. May be called inside the gate.
   void EndQuiet();
@@ -179,18 +180,20 @@ class Offloader {
   }
   // Restores the block at this address for work that is about to use it, also inside the gate.
   void Need(uint64_t address);
-  // Begins to copy quiet memory to the host, as much as will be lacking, or back if it fits.
+  // Begins to copy quiet memory to the host, as much as will be lacking, or to restore it if it
+  // fits on the device.
   void AdvanceQuiet();
 
   OffloadStats Stats() const;
 
  private:
-  // For lists whose order does not matter, or is by age.
+  // A policy for lists whose order does not matter, and for lists by age.
   static constexpr OffloadPolicy kByAge = {RankColdest};
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
   static constexpr uint64_t kClockStep = 16;
-  // The clock of touches, never 0. Sixteen submissions share a number, so 32 bits last for days.
+  // The clock of touches, never 0. Sixteen submissions have the same number, so 32 bits last for
+  // days.
   uint32_t Clock() const {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) / kClockStep) + 1;
   }

@@ -40,11 +40,13 @@ bool PageList::Is(uint64_t address, PagesThatAre which) {
   return chunks.OnHost(address);
 }
 
-// Returns what is known of a block's use; a block counts as touched when any of its pages was.
+// Returns what is known about the use of a block. A touch of any of its pages counts as a touch of
+// the block.
 PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
   PageUse use{span.address, span.size, span.id, 0, 0, clock};
   const uint64_t page = pool_->page_bytes();
-  // The pages at the block's ends may carry the birth of a neighbour that was allocated later.
+  // A page at an end of the block may also belong to a neighbour that was allocated later, and so
+  // contain the neighbour's birth. The middle page does not.
   use.born = pool_->TouchesAt(span.address + span.size / 2).born;
   for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
     const AddressSpace::Touches touches = pool_->TouchesAt(at);

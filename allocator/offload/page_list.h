@@ -1,12 +1,12 @@
 // PageList: the pages that one move concerns, and the order in which they move.
 //
-// Idea: a page is as warm as its warmest block, and pinned if one of its blocks is; a policy
-// computes a rank from what is known of a block (policy.h). The list is filled anew for each move,
-// in order of address within each heap; then pages are dropped from it, and the wanted ones are
-// sorted to the front.
+// Idea: a page has the largest rank and the latest touch of all its blocks, and it is pinned if one
+// of them is. A policy computes a rank from what is known about a block (policy.h). The list is
+// filled anew for each move, in order of address within each heap; then pages are dropped from it,
+// and the wanted ones are sorted to the front.
 //
-// Pages of a large chunk move together: each is in the list, even if it is free, with the rank of
-// the warmest, and they are neighbours in the list.
+// Pages of a large chunk move together: each is in the list, even if it is free, with the largest
+// rank of all of them, and they are neighbours in the list.
 //
 // Ownership: memory for as many pages as were ever needed, until Close. Threads: the device's lock.
 // Errors: without memory the list is empty. Units: pages are chunks.
@@ -34,7 +34,7 @@ enum class PagesThatAre : uint8_t {
 
 class PageList {
  public:
-  // A page with live blocks; rank and touch are those of its warmest block.
+  // A page with live blocks. It has the largest rank and the latest touch of its blocks.
   struct Page {
     uint64_t address;
     uint64_t rank;  // the smallest move first
@@ -52,9 +52,9 @@ class PageList {
   void Open(PoolPages* pool) { pool_ = pool; }
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Fills the list with all pages in this state of blocks with this tag, ranked at this time of the
-  // clock of touches. With `graphs`, it also contains all pages that the heaps of graphs have
-  // cached. Returns the number of pages.
+  // Fills the list with all pages in this state of blocks with this tag. `clock` is the time for
+  // which they are ranked. With `graphs`, the list also contains all pages that the heaps of graphs
+  // have cached. Returns the number of pages.
   uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock,
                 bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
   // Calls the policy for all blocks without changing the list.
@@ -62,8 +62,9 @@ class PageList {
   // Fills the list with the offloaded pages of a range of held memory. Returns their number.
   uint64_t FillFrom(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t count() const { return count_; }
-  // Returns how many pages from `place` on to move, at least `wanted` if possible, such that no
-  // large chunk is divided: as many as fit into `most`. Returns 0 if not even the first chunk fits.
+  // Returns how many pages from index `place` on to move: at least `wanted` if possible, and no
+  // more than `most`, so that no large chunk is divided. Returns 0 if not even the first chunk
+  // fits.
   uint64_t WholeChunks(uint64_t place, uint64_t wanted, uint64_t most)
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }

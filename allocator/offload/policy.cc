@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kGaps = 4;
 
-// Returns the interval that many touches ago, or 0 if there was none or it was not observed.
+// Returns the interval between two touches, `ago` touches in the past. Returns 0 if there was none
+// or it was not observed.
 uint64_t GapAt(uint64_t gaps, int ago) { return gaps >> (16 * ago) & 0xFFFF; }
 
 uint64_t AgeOf(const PageUse& use) { return use.now > use.touched ? use.now - use.touched : 0; }

@@ -1,15 +1,17 @@
 // Offload policies: rules that choose which pages leave first when the device is full.
 //
-// Idea: known about a page are the time of its last touch, the intervals between its touches
-// before, and the size of its block. A policy computes a rank from them; the pages with the
-// smallest rank leave. No policy can make a result wrong: memory on the host is read over PCIe or
-// NVLink.
+// Idea: three facts about a page are known: the time of its last touch, the intervals between its
+// earlier touches, and the size of its block. A policy computes a rank from them; the pages with
+// the smallest rank leave. No policy can make a result wrong: memory on the host is read over PCIe
+// or NVLink.
 //
 // - coldest: the page that was not touched for the longest time (least recently used). For a loop
 //   that goes through all of its memory in turn this is the worst choice: the coldest page is the
 //   one that is needed next.
-// - size: age times size. Of pages that are about equally cold, pages of large blocks leave, so
-//   that fewer blocks are affected.
+//
+// - size: age times size. Of pages of about the same age, pages of large blocks leave, so that
+//   fewer blocks are affected.
+//
 // - next-use: the page whose next touch is expected latest. In a loop the touches of a page repeat,
 //   so an interval is expected to be followed by the one that followed it last time. (The offline
 //   optimum, Belady's, replaces the page that is used furthest in the future: IBM Systems Journal
@@ -26,7 +28,7 @@
 
 namespace vramstow {
 
-// The facts about a page from which a policy computes its rank.
+// The facts from which a policy computes the rank of a page.
 struct PageUse {
   uint64_t block_address;  // of the page's block that was touched last
   uint64_t block_bytes;

@@ -59,8 +59,8 @@ class QuietBlocks {
   // Returns the bytes of all idle blocks whose copies have not begun.
   uint64_t OpenBytes() const VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Policies that rank pages for a list: kQuiet if all blocks of a page are quiet. Noting also
-  // records the ids of these blocks.
+  // Policies that rank the pages of a list. The rank is kQuiet if all blocks of a page are quiet.
+  // The policy of Noting also records the ids of these blocks.
   static constexpr uint64_t kQuiet = 0;
   OffloadPolicy Noting() { return {RankAndNote, this}; }
   OffloadPolicy Known() { return {RankKnown, this}; }

@@ -18,8 +18,8 @@ void QuietMoves::Open(const Links& links) {
 
 bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   if (has_ended_) return false;
-  // Spare parked pages serve requests that would have been counted, so the number falls only
-  // slowly.
+  // Parked pages that were not needed serve requests that would otherwise have counted as lacking
+  // memory. So the number falls only slowly.
   const uint64_t least = wanted_pages_ - (wanted_pages_ + kFall - 1) / kFall;
   wanted_pages_ = std::max(needed_pages_ != 0 ? needed_pages_ : away_pages, least);
   needed_pages_ = 0;
@@ -28,8 +28,8 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   return wanted_pages_ != 0;
 }
 
-// Doubles the waiting time for the next iteration if more than one page in kFall was used again
-// before it could be parked.
+// Doubles the time after which a block counts as idle if too many idle pages were used again before
+// they could be parked: more than one in kFall.
 void QuietMoves::AdaptIdle() {
   if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMaxIdleAfter);
   idle_used_ = 0;
@@ -45,16 +45,16 @@ bool QuietMoves::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
 void QuietMoves::Begin() {
   host_pages_ = parking_.List(PagesThatAre::kOffloaded);
   const uint64_t on_host = host_pages_;
-  // Pages for which the step before had no device memory stay on the host; otherwise each step
-  // would map them again.
+  // Some pages had to stay on the host in the previous iteration, because the device had no memory
+  // for them. They stay there again; otherwise each iteration would map them anew.
   if (host_pages_ <= in_place_pages_ && ++kept_in_place_ % kTryAgain != 0) host_pages_ = 0;
   needed_pages_ = on_host;
   step_tick_ = links_.pool->fences().OpenTick(Fences::kEverything);
   was_full_ = false;
   returned_pages_ = 0;
   const uint64_t expected = wanted_pages_ > on_host ? wanted_pages_ - on_host : 0;
-  // Some copies will be useless: a block that is allocated on such a page meanwhile makes the page
-  // not quiet.
+  // More pages are copied than are expected to be needed, because some copies will be useless: if a
+  // block is allocated on such a page meanwhile, the page is not quiet any more.
   leaving_pages_ = std::min(expected + expected / kSpare, parking_.List(PagesThatAre::kResident));
   idle_pages_ = expected - std::min(expected, leaving_pages_);
   // Copies begin as early as possible, because work may need the memory before all copies are done.
@@ -68,7 +68,7 @@ void QuietMoves::End() {
   advances_.store(false, std::memory_order_relaxed);
   parking_.CancelLeaving();
   ReturnAll();
-  // Pages that the driver did not restore are tried again.
+  // If the driver failed to restore some pages, End is called again later.
   has_ended_ = parking_.parked_at_rest() != 0;
   if (!has_ended_) parking_.Clear();
 }
@@ -97,7 +97,7 @@ void QuietMoves::BeginLeaving() {
 }
 
 // Begins to copy idle blocks to the host. No work is submitted while they are chosen, so that later
-// touches are observed. Returns how many pages.
+// touches are observed. Returns how many pages are being copied.
 uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
   if (clock <= idle_after_ || !links_.standstill->BeginBesideWork()) return 0;
   uint64_t begun = std::min(parking_.AddIdle(most, clock - idle_after_, clock), most);
@@ -119,7 +119,7 @@ void QuietMoves::ParkHost() {
   links_.standstill->End();
 }
 
-// Parks up to `most` copied pages. Returns how many left the device.
+// Parks up to `most` pages whose copies are on the host. Returns how many left the device.
 uint64_t QuietMoves::Park(uint64_t most) {
   MoveRecord& record = *links_.record;
   if (!links_.standstill->BeginBesideWork()) {
@@ -185,7 +185,7 @@ void QuietMoves::Advance(uint32_t clock) {
   if (leaving_pages_ != 0) return BeginLeaving();
   if (host_pages_ != 0) ParkHost();
   const uint64_t room = Room(/*to_come=*/0);
-  // Pages stay on the host until the device has been full in this iteration.
+  // No page is restored until the device has been full in this iteration.
   was_full_ = was_full_ || room == 0;
   if (was_full_ && room != 0) idle_pages_ = 0;
   if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
@@ -204,9 +204,9 @@ uint64_t QuietMoves::Room(uint64_t to_come) const {
   return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
 }
 
-// Begins to restore as many pages as fit, if these are at least `least`. Pages that are not idle
-// are restored only as far as they still fit when `to_come` bytes are allocated. Returns their
-// number.
+// Begins to restore as many pages as fit, unless these are fewer than `least`. Pages that are not
+// idle are restored only if they still fit once `to_come` bytes are allocated. Returns the number
+// of pages that are being restored.
 uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t to_come) {
   const uint64_t resting = parking_.parked_at_rest();
   const uint64_t idle_resting = parking_.idle_at_rest();
@@ -229,13 +229,13 @@ void QuietMoves::PrepareChunks(uint64_t count) {
   links_.pool->MakeUpTo(count, links_.pool->chunks().idle_chunks());
 }
 
-// Begins to restore all of an idle block. Pages for which the device has no memory are mapped to
-// the host memory that holds them.
+// Begins to restore all of an idle block. If the device has no memory for a page, the page is
+// mapped to the host memory that contains it.
 void QuietMoves::ReturnBlock(const QuietRange& block) {
   for (const auto wait : {QuietParking::Wait::kNo, QuietParking::Wait::kYes}) {
     uint64_t count = parking_.CountParked(block);
     if (count == 0) return;
-    // Restored blocks may have been freed, so that their chunks can be used.
+    // Some restored blocks may have been freed, and their chunks can now be used for this block.
     EndReturning(wait);
     PrepareChunks(count);
     count = std::min(count, links_.pool->chunks().idle_chunks());

@@ -1,11 +1,11 @@
-// QuietMoves: decides when quiet memory moves: to the host before memory is lacking, and back
-// before the quiet time ends.
+// QuietMoves: decides when quiet memory (memory that no work uses for a while) moves: to the host
+// before memory is lacking, and back before the quiet time ends.
 //
-// Idea: an iteration needs as much memory as the one before. That many bytes of quiet memory are
-// copied to the host in groups, while the device is still busy with submitted work. When the device
-// is full, the copied pages are parked (evicted to host memory, see quiet_parking.h). As memory
-// becomes free again, they are restored; the end of the quiet time waits for the rest. Pages that
-// do not fit then are used on the host.
+// Idea: an iteration needs as much memory as the previous one. The bytes that the previous one
+// lacked are copied from quiet memory to the host in groups, while the device is still busy with
+// submitted work. When the device is full, the copied pages are parked (evicted to host memory, see
+// quiet_parking.h). As memory becomes free again, they are restored; the end of the quiet time
+// waits for the rest. Pages that do not fit then are used on the host.
 //
 // Ownership: as QuietParking; the objects that `links` names outlive it. Threads: the device's
 // lock, except for wants_to_advance and IsAway. Errors: memory that does not move is as before, and
@@ -70,22 +70,23 @@ class QuietMoves {
   bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
   bool has_away() const { return parking_.has_away(); }
   uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked_at_rest(); }
-  // True if End must be called during the quiet time, because a parked block was freed, or again,
-  // because the driver failed.
+  // True if End must be called during the quiet time: a parked block was freed, or End must be
+  // called again, because the driver failed.
   bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Parks pages to free `most` chunks, because memory is lacking. Returns by how many the idle
-  // chunks have increased. Later touches have this number of the clock or a later one.
+  // Parks pages to free `most` chunks, because memory is lacking. Returns by how many the number of
+  // idle chunks has grown. `clock` is the number of the clock from which on touches are later.
   uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // One in this many submissions begins copies.
+  // Copies begin at every kAdvanceStep-th submission only.
   static constexpr uint64_t kAdvanceStep = 8;
   static constexpr uint64_t kSpare = 8;  // one more page in this many is copied
-  // If fewer pages were needed, one in this many pages is not copied any more.
+  // If an iteration needed fewer pages, the number of pages to copy falls by at most one in kFall.
   static constexpr uint64_t kFall = 16;
-  // One in this many quiet times tries whether the device has memory again.
+  // The device's memory is tried again in one of this many quiet times.
   static constexpr uint64_t kTryAgain = 16;
-  // Fewer pages are restored only if no more are parked, because each group needs driver calls.
+  // The smallest number of pages that are restored together, because each group needs driver calls.
+  // Fewer are restored only if no more are parked.
   static constexpr uint64_t kLeastReturning = 32;
   static constexpr uint64_t kGroupPages = Transfer::kMaxPages;
 

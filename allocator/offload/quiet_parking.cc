@@ -63,8 +63,7 @@ bool QuietParking::EnsureGroups() {
 
 void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   CancelLeaving();
-  // Without memory for the away ranges, work could use memory that is not there, so nothing is
-  // quiet.
+  // Without memory for the away ranges, work could use pages that are parked. So no block is quiet.
   if (!away_.Reserve(count + QuietBlocks::kMaxIdle)) count = 0;
   blocks_.Set(ranges, count, clock);
   clock_ = clock;
@@ -92,7 +91,7 @@ uint64_t QuietParking::ListParked() {
   return list_->count();
 }
 
-// True if a parked page belongs to no noted block any more, because its block was freed.
+// True if a parked page belongs to none of the recorded blocks, because its block was freed.
 bool QuietParking::HasFreed() {
   if (parked() == 0) return false;
   ListParked();
@@ -100,8 +99,8 @@ bool QuietParking::HasFreed() {
   return list_->count() != 0;
 }
 
-// True if pages may be evicted to the host. Pages of large chunks must move together, which only a
-// standstill can do.
+// True if pages may be copied to be parked. Pages of large chunks must move together, which is
+// possible only in a standstill (standstill.h).
 bool QuietParking::MayLeave() {
   return EnsureGroups() && !pool_->fences().capturing() && !pool_->chunks().any_large();
 }
@@ -211,7 +210,7 @@ void QuietParking::NoteAway() {
 }
 
 // Clears the away ranges once no page is parked, and work waits for every page that is being
-// restored. Until then all recorded blocks stay in them.
+// restored. Until then all recorded blocks stay in the ranges.
 void QuietParking::NoteBack() {
   const bool is_ordered =
       std::all_of(returns_, returns_ + returning_,

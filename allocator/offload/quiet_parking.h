@@ -2,11 +2,11 @@
 //
 // Idea: memory that nothing uses for a while (quiet_blocks.h) is copied to the host while the
 // program's work runs. When the device is full, the copied pages are *parked*: their mappings are
-// removed, and nothing else is mapped there. So running work need not finish, and no access to host
-// memory must be given. Parked pages are restored as paused pages are: chunks are mapped under them
-// and filled while work continues. A page that was touched since it was copied is not parked. A
-// thread that is about to submit work first asks IsAway for each address; a parked block is then
-// restored as a whole.
+// removed, and nothing else is mapped there. So nobody has to wait for running work, and host
+// memory needs no access rights. Parked pages are restored as paused pages are: chunks are mapped
+// under them and filled while work continues. A page that was touched since it was copied is not
+// parked. A thread that is about to submit work first calls IsAway for each address; a parked block
+// is then restored as a whole.
 //
 // Ownership: the records of moves in progress, in memory of its own, until Close. Threads: the
 // device's lock, except for IsAway. Errors: memory that does not move is as before. Units: pages
@@ -28,7 +28,7 @@ namespace vramstow {
 
 class QuietParking {
  public:
-  // Connects the object. The list belongs to the caller, and most calls fill it anew.
+  // Connects the object. The list belongs to the caller; most calls fill it anew.
   void Open(PoolPages* pool, Mover* mover, PageList* list);
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// Returns the reason for which most of the pages stay.
+// Returns the reason for which most of the remaining pages did not move.
 OffloadResult WhyItStays(const PageList::Kept& kept) {
   if (kept.by_graphs + kept.by_others == 0) return OffloadResult::kDone;
   return kept.by_graphs < kept.by_others ? OffloadResult::kHeld : OffloadResult::kOfGraph;
@@ -16,8 +16,9 @@ OffloadResult WhyItStays(const PageList::Kept& kept) {
 
 }  // namespace
 
-// Moves the memory of a tag's blocks off the device. For a tag, all pages that stay are reported;
-// for all memory, pages of the heaps of graphs are not, since they were not requested.
+// Moves the memory of a tag's blocks off the device. The result gives the reason if pages stay on
+// the device. If the request is for all memory, pages of the heaps of graphs do not count, since
+// they were not requested.
 OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes) {
   const OffloadReason reason = motion == Motion::kOut     ? OffloadReason::kAsked
                                : motion == Motion::kPause ? OffloadReason::kPaused
@@ -134,8 +135,8 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   return returned;
 }
 
-// Like ReturnPaused, for one tag, and uses cached memory as well; the device's lock is held. Waits
-// for work that uses the cached memory only if it is needed.
+// Like ReturnPaused, for one tag, but it also uses cached memory; the device's lock is held. Waits
+// for work that uses the cached memory only if that memory is needed.
 uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
   uint64_t moved = ReturnPaused(tag, most, outcome);
@@ -187,7 +188,7 @@ OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
   return pool_->BytesOnHost(address, size) == 0 ? OffloadResult::kDone : OffloadResult::kHeld;
 }
 
-// If all tags are resumed, each one for which there is memory is restored.
+// If all tags are to be resumed, each tag for which there is memory is restored.
 OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes) {
   DeviceLock device_lock(pool_->mutex());
   *bytes = 0;

@@ -3,8 +3,8 @@
 //
 // Idea: addresses cost nothing, so a range many times as large as the device's memory is reserved
 // once and cut into regions, which the heaps own for good. Two flat tables give the heap of an
-// address (without a lock) and the chunk that backs a page (under the device's lock). A page
-// retains the mapping of a chunk that has moved away (its shadow) until the page is needed for
+// address (without a lock) and the chunk that backs a page (under the device's lock). When a chunk
+// has moved away from a page, its mapping there (its shadow) remains until the page is needed for
 // another chunk; until then the chunk can return without a driver call.
 //
 // Memory of the plain driver (segments) lies at addresses that the driver chose. The same tables
@@ -92,9 +92,10 @@ class AddressSpace {
   Page& operator[](uint32_t number);
 
   // --- Touches -----------------------------------------------------------------------------------
-  // The offloader records when pages are touched, as a number that grows; 0 means never. Two values
-  // last until Renew: kPinned (a captured graph may use the page) and kHeld (a user outside of the
-  // pool has the page's memory), which overrides kPinned. Any thread may record touches.
+  // The offloader records when pages are touched. The time is a number that grows; 0 means never.
+  // Two values last until Renew: kPinned (a captured graph may use the page) and kHeld (a user
+  // outside of the pool has the page's memory), which overrides kPinned. Any thread may record
+  // touches.
   static constexpr uint32_t kHeld = ~uint32_t{0};
   static constexpr uint32_t kPinned = kHeld - 1;
   struct Touches {

@@ -234,10 +234,10 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
   const DriverResult access =
       table_->GiveAccess(address, mapped * chunk_bytes(), table_->IsHost(chunks[0]));
   if (access != kDriverSuccess) result = access;
-  // If access was refused, the old chunks still have the data and return to their pages, from the
-  // last page backwards. A new chunk that cannot be unmapped stays, and so do all before it, so
-  // that the exchanged pages are always the first ones. A large chunk is exchanged as a whole or
-  // not at all.
+  // If access was refused, the old chunks, which still have the data, are mapped at their pages
+  // again, from the last page backwards. If a new chunk cannot be unmapped, it stays, and so do all
+  // before it: the exchanged pages are always the first ones. A large chunk is exchanged as a whole
+  // or not at all.
   const uint32_t stay = access == kDriverSuccess ? WholeChunks(number, mapped) : 0;
   while (mapped > stay && table_->UnmapAt(number + mapped - 1) == kDriverSuccess) --mapped;
   // If one page of a large chunk was exchanged, its other pages get their new chunks, too; Restore

@@ -51,7 +51,8 @@ class ChunkExchange {
     table_->PutIdle(chunk);
   }
   // Creates an idle chunk of host memory, which does not count against the limit. With kMapped the
-  // chunk is mapped at an address of its own for copies from then on, if the driver allows that.
+  // chunk is also mapped at an address of its own, by which copies can access it at any time, if
+  // the driver allows that.
   enum class OwnAddressIs : uint8_t { kMapped, kNone };
   DriverResult MakeHost(OwnAddressIs own) VRAMSTOW_REQUIRES(kDeviceLock);
   // Adds an idle kPinned chunk, whose memory belongs to the caller. Returns false if there is no
@@ -163,8 +164,8 @@ class ChunkExchange {
   // Bytes of pages that are paused or parked; and the bytes of those whose contents were discarded.
   uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
   uint64_t discarded_bytes() const { return table_->discarded_pages() * chunk_bytes(); }
-  // Notes that a chunk that was taken out is stuck: it is mapped where it is of no use and cannot
-  // be unmapped for now. With `stuck` false it is not stuck any more.
+  // Notes that a chunk that was taken out is stuck: it is mapped at an address where it is of no
+  // use, and cannot be unmapped for now. With `stuck` false it is not stuck any more.
   void NoteStuck(uint32_t chunk, bool stuck) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t stuck_bytes() const { return stuck_device_ * chunk_bytes(); }
   // Bytes of chunks of the device that were taken out and are not in use yet.

@@ -250,8 +250,8 @@ void ChunkStore::Undo(uint64_t address, uint64_t count) {
     const uint32_t number = space_->NumberOf(address + i * chunk_bytes());
     Page& page = (*space_)[number];
     if (page.chunk == 0) continue;
-    // A chunk that cannot be unmapped is stuck: it stays in use at its page until the page is used
-    // again.
+    // A chunk that cannot be unmapped is stuck: it counts as in use at its page until the page is
+    // used again.
     const uint32_t index = page.chunk;
     if (IsLarge(page)) {
       // The large chunk was placed by this call, or is stuck since an earlier failure and may reach
@@ -298,7 +298,7 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
   }
   const uint32_t number = space_->NumberOf(address);
   const uint32_t index = (*space_)[number].chunk;
-  // A failed exchange may have left the page in use but not mapped.
+  // After an exchange that failed, the page may be in use without being mapped.
   const DriverResult result =
       (*space_)[number].mapped != 0 ? table_.UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;

@@ -1,16 +1,16 @@
 // ChunkStore: the physical memory of one pool, chunk by chunk.
 //
-// Idea: a chunk is one handle, created once and in use at one page at a time. It moves by being put
-// to use at another page; its mapping at the old page, its shadow, stays until something else needs
-// that page. So a move waits for no work (nothing is unmapped that work still uses), and moving
-// back takes no driver call. The chunk's next user must still be ordered after the work that
-// touched the chunk: the same stream is, another stream needs the fence. The store makes and
-// releases chunks and holds the idle ones, which are in use at no page. A chunk lies on the device,
-// or in host memory if offload put it there (ChunkExchange). A chunk of host memory leaves no
-// shadow if that can be avoided, and does not count as reserved. For a large block the store may
-// make large chunks (chunk_table.h). An idle large chunk is put to use under a run of pages that is
-// at least as long; if only fewer pages need memory, it is released to the device and single chunks
-// are made in its place.
+// Idea: a chunk is one handle, created once and in use at one page at a time. To move it, the store
+// puts it to use at another page. Its mapping at the old page, its shadow, remains until that page
+// is needed for another chunk. So a move waits for no work (nothing is unmapped that work still
+// uses), and moving back takes no driver call. But the work of the chunk's next user must come
+// after the work that touched the chunk: on the same stream it does, another stream needs the
+// fence. The store makes and releases chunks and holds the idle ones, which are in use at no page.
+// A chunk lies on the device, or in host memory if offload put it there (ChunkExchange). A chunk of
+// host memory leaves no shadow if that can be avoided, and does not count as reserved. For a large
+// block the store may make large chunks (chunk_table.h). An idle large chunk is put to use under a
+// run of pages that is at least as long; if only fewer pages need memory, it is released to the
+// device and single chunks are made in its place.
 //
 // Ownership: the device's handles, until Close. Threads: the device's lock; reserved_bytes may be
 // called from any thread. Errors: DriverResult; after an error nothing was done. Units: bytes.

@@ -163,8 +163,8 @@ class ChunkTable {
   // chunk is in use at which page.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Unmaps neighbouring mappings in one call. After an error none was removed. A driver that does
-  // not support this is not asked again.
+  // Unmaps neighbouring mappings in one call. After an error none was removed. If the driver does
+  // not support this, it is not called again for several mappings.
   DriverResult UnmapHandles(uint64_t address, const uint32_t* chunks, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Gives access to mapped memory and records the event. If `host` is true the chunks are host

@@ -23,8 +23,8 @@ DriverResult SegmentStore::Make(uint64_t pages, uint16_t heap, uint64_t* address
   DriverResult result = driver_->allocate(driver_->self, taken * page, &base);
   events_->Segment(EventKind::kAllocate, base, taken * page, result);
   if (result != kDriverSuccess) return result;
-  // All known drivers return whole, aligned pages. With one that does not, parts of two pages are
-  // lost.
+  // All known drivers return whole, aligned pages. With a driver that does not, one page is lost in
+  // two parts.
   if (base % page != 0) unaligned_ = true;
   *address = RoundUp(base, page);
   *usable = base % page == 0 ? taken : taken - 1;
@@ -48,7 +48,8 @@ DriverResult SegmentStore::Release(uint64_t address, bool alive) {
   const Segment segment = segments_[index];
   const uint64_t size = segment.pages * space_->page_bytes();
   const uint16_t heap = space_->HeapOf(address);
-  // From here on the driver may give the addresses to another allocation.
+  // As soon as the memory is freed, the driver may give its addresses to another allocation. So
+  // they leave the pool's address space first.
   space_->DropSegment(address, size);
   const uint64_t paid = segment.taken * space_->page_bytes();
   const uint64_t told = events_->Segment(EventKind::kFree, segment.base, paid, kDriverSuccess);

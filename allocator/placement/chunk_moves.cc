@@ -82,8 +82,8 @@ uint64_t ChunkMoves::DetachWanted(uint64_t wanted, const Plan& plan) {
   return left;
 }
 
-// Computes when each page of the iteration is in use, and when the plan's pages that lack a chunk
-// will be. Returns false if that is not known.
+// Computes at which times each page of the iteration is in use, and at which times the plan's pages
+// that lack a chunk will be in use. Returns false if that is unknown.
 bool ChunkMoves::BuildInterference(const Plan& plan, LargePlacement* placement,
                                    InterferenceMap* interference, SlotMask* wanted) const {
   const SpanTable& spans = *heap_.spans;
@@ -119,8 +119,8 @@ uint64_t ChunkMoves::StripByInterference(uint64_t count, const Plan& plan, bool 
     interference->End();
     return 0;
   }
-  // Counts the slots in which one of the chunk's pages needs the chunk while the plan needs it,
-  // too.
+  // Counts the slots (parts of the iteration) in which the plan needs the chunk and one of the
+  // chunk's other pages needs it, too.
   const auto cost_of = [&](const Page& page) {
     kDeviceLock.AssertHeld();
     SlotMask use;

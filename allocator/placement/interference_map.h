@@ -1,11 +1,11 @@
 // InterferenceMap: when the pages of a repeating job are in use, learned from its last iteration.
 //
-// Idea: an iteration of requests (a round) is cut into slots. Each page that has blocks in the
-// round has a mask of the slots in which it is in use; a chunk has the union of the masks of all
-// pages where it is mapped. A chunk whose mask has no slot in common with a page's mask can serve
-// that page in every iteration, and needs a driver call only the first time. So a repeating job
-// calls the driver only until each page has such a chunk. This amounts to colouring a graph whose
-// edges join pages that are in use at the same time.
+// Idea: the requests of an iteration (a round) are divided into time slots. Each page that has
+// blocks in the round has a mask of the slots in which it is in use; a chunk has the union of the
+// masks of all pages where it is mapped. If a chunk's mask has no slot in common with a page's
+// mask, the chunk can serve that page in every iteration, and a driver call is needed only the
+// first time. So a repeating job calls the driver only until each page has such a chunk. This
+// amounts to colouring a graph whose edges join pages that are in use at the same time.
 //
 // Ownership: the map owns its memory, which it allocates when it is first needed. Threads: the
 // device's lock. Errors: none; an unknown page counts as unused. Units: bytes; requests, counted

@@ -49,9 +49,9 @@ uint64_t LargePlacement::OffsetIn(const SpanTable& spans, uint32_t index, uint64
   return spans[index].size != size ? FitIn(spans, spans[index], size).offset : 0;
 }
 
-// Returns the free span in which the block breaks up the fewest whole free pages, and of equal ones
-// the lowest, so that a repeating job finds the same addresses again. To bound the time it examines
-// only a few of the smallest spans that are large enough.
+// Returns the free span in which the block breaks up the fewest whole free pages. Of equal spans it
+// takes the one at the lowest address, so that a repeating job finds the same addresses again. To
+// bound the time it examines only a few of the smallest spans that are large enough.
 uint32_t LargePlacement::FindBest(const SpanTable& spans, uint64_t size) {
   constexpr int kLooks = 6;
   constexpr int kPagesShift = 40;  // above an address in units of kBlockBytes
@@ -79,10 +79,10 @@ uint32_t LargePlacement::FindHolding(const SpanTable& spans, uint64_t size, uint
   return found;
 }
 
-// Finds an address for a request that cannot lie where it lay in the iteration before: a free
-// address whose memory the iteration uses as little as possible while the block lives, so that the
+// Finds an address for a request that cannot lie where it lay in the previous iteration. It looks
+// for free memory that the iteration uses as little as possible while the block lives, so that the
 // block displaces no other, and where the block breaks up at most `pages` whole free pages. Returns
-// its span, or 0.
+// the span that contains the address, or 0.
 uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64_t pages,
                                    uint64_t* place) {
   constexpr int kMaxLooks = 16;
@@ -117,7 +117,8 @@ uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64
 LargePlacement::Choice LargePlacement::ChooseRepeated(const SpanTable& spans, AddressSpace* space,
                                                       uint64_t size, uint64_t place, uint32_t best,
                                                       bool may_free_up) {
-  // The best span mostly contains the address of the iteration before, so it is tested first.
+  // The best span often contains the address of the previous iteration, so that span is tested
+  // first.
   const bool as_before = best != 0 && Holds(spans[best], place, size);
   uint32_t there = as_before ? best : FindHolding(spans, size, place);
   if (there == 0 && !HasMoved(spans, space, place, size)) {
@@ -132,9 +133,9 @@ LargePlacement::Choice LargePlacement::ChooseRepeated(const SpanTable& spans, Ad
     return {there, place - spans[there].address};
   }
   const bool confident = predictor_.Confident();
-  // Give no span, so that the caller tries to get the predicted address: its chunks have moved and
-  // may be returned without a driver call, or the block that lies there was freed and its work may
-  // be done.
+  // Returns no span, so that the caller tries to make the predicted address available. There are
+  // two ways: its chunks have moved and may be returned without a driver call, or the block that
+  // lies there was freed and its work may be done.
   if (confident && (HasMoved(spans, space, place, size) || may_free_up)) return {0, 0};
   Choice choice{best, best != 0 ? OffsetIn(spans, best, size) : 0};
   if (best != 0 && confident) {

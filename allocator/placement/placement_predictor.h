@@ -37,21 +37,22 @@ class PlacementPredictor {
       }
     } else {
       run_ = 0;
-      // The requests left the recorded order, or no order was found yet: find the last time that
-      // these sizes came in this order.
+      // The requests no longer follow the recorded order, or no order was found yet. Finds the last
+      // time that these sizes came in this order.
       follows_ = LastLike(size);
       predicted_ =
           follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
       if (predicted_ == 0) follows_ = 0;
-      // The requests repeat another iteration, or another part of it, so the trust starts anew.
+      // The requests now repeat another iteration, or another part of it, so the count of
+      // successful predictions (the trust) starts anew.
       if (follows_ != 0) Renew();
     }
     return predicted_;
   }
 
-  // Returns the address that the predicted request had one iteration before the predicted one, or
-  // 0. A block that is allocated before its counterpart of the last iteration is freed alternates
-  // between two addresses.
+  // Returns the address that the predicted request had one iteration earlier than the predicted
+  // one, or 0. A block may be allocated before the block of the last iteration at the same position
+  // is freed; it then alternates between two addresses.
   uint64_t Earlier() const {
     const uint64_t before = follows_ - round();
     if (follows_ == 0 || before > follows_ || !Kept(before)) return 0;
@@ -78,8 +79,8 @@ class PlacementPredictor {
       const Entry& entry = entries_[number % kKept];
       const uint64_t from = number - follows_;
       visit(entry.size, entry.address, from, from + LifeOf(number));
-      // A block that is allocated before its counterpart of the last iteration is freed alternates
-      // between two addresses, so the earlier one is visited, too.
+      // A block may alternate between two addresses (see Earlier), so the earlier one is visited,
+      // too.
       const uint64_t before = number - round();
       if (before > number || !Kept(before)) continue;
       const Entry& earlier = entries_[before % kKept];
@@ -119,9 +120,9 @@ class PlacementPredictor {
   }
 
  private:
-  // Is called at the end of an iteration. If the blocks' order is such in many iterations that
-  // their addresses cannot all be available, predictions bring no gain and are suspended for some
-  // time.
+  // Called at the end of an iteration. The order of the blocks may be such that, in many
+  // iterations, their addresses cannot all be available. Predictions then bring no gain and are
+  // suspended for some time.
   void CountRound() {
     if (round() != length_) {
       length_ = round();
@@ -145,7 +146,8 @@ class PlacementPredictor {
   static constexpr uint64_t kHashes = 2048;
   static constexpr uint64_t kConfidentRun = 4;
 
-  // Repeated sizes prove little if blocks are freed in another order, so trust is counted as well.
+  // Repeated sizes prove little if blocks are freed in another order. So predictions that succeeded
+  // or failed are counted as well (trust_).
   static constexpr int kMaxTrust = 256;
   static constexpr int kFirstTrust = 64;
   // An iteration has settled if fewer than one in this many of its requests need the driver.
@@ -164,8 +166,8 @@ class PlacementPredictor {
     uint32_t tag;
   };
 
-  // Returns the number of requests during which a block lives. For a block that still lives, its
-  // counterpart of the iteration before gives the number.
+  // Returns the number of requests during which a block lives. While a block still lives, the
+  // number comes from the block at the same position of the previous iteration.
   uint64_t LifeOf(uint64_t number) const {
     constexpr uint64_t kForEver = uint64_t{1} << 32;
     const Entry& entry = entries_[number % kKept];
@@ -184,8 +186,9 @@ class PlacementPredictor {
     return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 19;
   }
   static uint32_t TagOf(uint64_t mixed) { return static_cast<uint32_t>(mixed / kHashes); }
-  // Returns the last request that came after the same sizes as this one, or 0. If nothing repeats,
-  // the tag differs and the entry, which is in no cache by then, is not read.
+  // Returns the last request that came after the same sizes as this one, or 0. The tag is compared
+  // first: if nothing repeats, it differs, and the entry, which is in no cache by then, is not
+  // read.
   uint64_t LastLike(uint64_t size) const {
     const uint64_t mixed = Mix(size);
     const Last& last = last_[mixed % kHashes];

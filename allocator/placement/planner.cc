@@ -47,7 +47,7 @@ uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
     const Page& page = heap.space->PageAt(plan.address + i * heap.spans->page_bytes());
     const uint32_t one = heap.chunks->CostOf(page, heap.timeline, can_be_had);
     // A chunk that is mapped at two pages of the plan serves the first one, so the second needs
-    // another chunk. With `recall` this is not counted, since a failed request is then tried again.
+    // another chunk. With `recall` this is not counted, because a plan that fails is made again.
     const bool again = one == 0 && mark_ == 0 && heap.chunks->ComesEarlier(page, plan.address);
     cost += again ? heap.chunks->CostOfUnmapping(page) : one;
   }
@@ -75,9 +75,10 @@ uint64_t Planner::FirstPossible(const HeapPages& heap, const Span& hole, uint64_
   return 0;
 }
 
-// Replaces *plan by the offered plan if that is better. A plan is better if it needs fewer chunks;
-// then, in a repeating job, fewer driver calls; then if it leaves a smaller free piece, so that the
-// pieces at the edges of pages are used up.
+// Replaces *plan by the offered plan if that is better. A plan is better if it needs fewer chunks.
+// If both need the same number, it is better in a repeating job if it needs fewer driver calls.
+// Otherwise it is better if it leaves a smaller free piece, so that the pieces at the edges of
+// pages are used up.
 void Planner::Offer(const HeapPages& heap, bool repeating, Plan offered, Plan* plan) const {
   if (plan->count != 0 && plan->count < offered.count) return;
   offered.cost = CostOf(heap, offered);
@@ -183,7 +184,8 @@ bool Planner::Find(const HeapPages& heap, bool repeating, uint64_t size, Plan* p
     return ++looks < kMaxLooks;
   });
   if (plan->count == 0) {
-    // All holes that were examined may have been too small.
+    // All holes that were examined may have been too small. A hole of this size is large enough in
+    // any case.
     const uint32_t hole = holes.Find(spans.slab(), size + spans.page_bytes());
     if (hole != 0) Consider(heap, repeating, hole, size, plan);
   }

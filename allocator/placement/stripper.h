@@ -24,10 +24,10 @@ class Stripper {
   explicit Stripper(const HeapPages& heap) : heap_(heap) {}
 
   // Moves the chunks of up to `count` whole free pages to the store. The pages were freed in the
-  // epoch `before_epoch` or earlier, and their spans do not touch the plan. If the chunks are for
-  // another stream (`own` is false), or if chunks leave no shadow, only pages that no unfinished
-  // work touches are taken. Large chunks leave as a whole, and only if single chunks are not
-  // enough, so there may be more pages than `count`.
+  // epoch `before_epoch` or earlier, and their spans do not touch the plan. In two cases only pages
+  // that no unfinished work touches are taken: if the chunks are for another stream (`own` is
+  // false), and if chunks leave no shadow. Large chunks leave as a whole, and only if single chunks
+  // are not enough, so there may be more pages than `count`.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // True if a page of a block is parked. Such a block stays pending when it is freed, because the

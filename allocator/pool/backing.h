@@ -22,8 +22,8 @@ class Backing {
   virtual bool Serve(AllocationAttempt* attempt)
       VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex) = 0;
   // Moves up to `pages` free pages of a heap to the store, or releases them to the device. The
-  // pages were freed in the epoch `before_epoch` or earlier. With `no_more`, no unit is released
-  // that is larger than what remains of `pages`.
+  // pages were freed in the epoch `before_epoch` or earlier. If `no_more` is true, a segment or
+  // chunk that is larger than the rest of `pages` is not released.
   virtual StripResult StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch,
                                 bool no_more) VRAMSTOW_REQUIRES(kDeviceLock, heap->mutex) = 0;
   // Releases all memory of the heap when the pool closes, also that of live blocks.

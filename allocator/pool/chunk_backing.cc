@@ -60,8 +60,8 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
   return false;
 }
 
-// If the plan needs driver calls anyway, first asks the driver which work has finished. More pages
-// may be usable then, so the plan is made again.
+// If the plan needs driver calls anyway, this function first asks the driver which work has
+// finished. More pages may be usable after that, so the plan is made again.
 DriverResult ChunkBacking::Renew(AllocationAttempt* attempt, bool recall, Plan* plan) {
   if (plan->cost == 0 || parts_->chunks.shadow_count() == 0) return kDriverSuccess;
   attempt->relaxed->Begin();
@@ -101,7 +101,8 @@ void ChunkBacking::TakeHarmless(Gathering* gathering) {
        gathering->attempt->heap->StripByInterference(Lacking(*gathering), gathering->plan, true));
 }
 
-// True if the pool stays within the slack with `chunks` more chunks.
+// True if the pool stays within the allowed growth (PoolConfig::slack_permille and its like) with
+// `chunks` more chunks.
 bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks,
                                uint64_t permille) const {
   const uint64_t peak = parts_->peak.since_trim();
@@ -113,8 +114,8 @@ bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks
 
 void ChunkBacking::GrowWithinSlack(Gathering* gathering) {
   const PoolConfig& config = parts_->config;
-  // If a repeating iteration lacks chunks at an address where it had them before, it would move
-  // chunks in every iteration, so it may grow more.
+  // If a repeating iteration lacks chunks at an address where it had them before, it would have to
+  // move chunks in every iteration. So the pool may grow more for it.
   uint64_t permille = config.slack_permille;
   if (gathering->plan.repeats && permille != 0) permille = config.repeat_slack_permille;
   if (!gathering->attempt->heap->repeating() && permille > config.restless_slack_permille) {
@@ -203,8 +204,8 @@ void ChunkBacking::TakeAllOfOthers(Gathering* gathering) {
   if (stripped != 0) Grow(gathering);
 }
 
-// Waits a moment for memory of this stream that is free except for work about to finish. This saves
-// permanent growth. Other threads can serve hits meanwhile.
+// Waits a moment for memory of this stream that is free except for work about to finish. This
+// avoids that the pool grows for good. Other threads can allocate cached memory meanwhile.
 bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();
   if (!MayWait(*parts_, since)) return false;

@@ -62,8 +62,8 @@ void HeapTable::Link(StreamHeap* heap) {
   table_[place].store(heap, std::memory_order_release);
 }
 
-// A concurrent look-up may miss a heap that is moved to another slot; a look-up under the device's
-// lock then finds it.
+// A look-up without the lock may miss a heap that is being moved to another slot. It is then
+// repeated under the device's lock.
 void HeapTable::Unlink(const StreamHeap* heap) {
   uint64_t hole = PlaceOf(heap->key.Get());
   while (table_[hole].load(std::memory_order_relaxed) != heap) hole = (hole + 1) & (kPlaces - 1);
@@ -140,7 +140,7 @@ void HeapTable::StreamEnds(uint64_t stream) {
     if (heap->on_stream) {
       heap->CloseGate(fences.EndTick(timeline));
     } else {
-      // The ended stream had no timeline, but the next stream of this handle may get one.
+      // The ended stream had no timeline, but a later stream with the same handle may get one.
       Detach(heap);
     }
   }
@@ -155,8 +155,8 @@ void HeapTable::Detach(StreamHeap* heap) {
 // True if the heap may get this key once it is empty.
 bool HeapTable::MayRename(const StreamHeap& heap, const HeapKey& key) const {
   const HeapKey now = heap.key.Get();
-  // A thread that has just found the heap notices by the stream that the key has changed (Serves).
-  // It could not notice a change of the tag alone, so the stream must differ.
+  // A thread that has just found the heap notices a change of the key by the stream (Serves). It
+  // could not notice a change of the tag alone, so the stream must differ.
   if (now.stream == key.stream && now.tag != key.tag) return false;
   if (heap.detached()) return true;
   if (count() + 1 < kMaxHeaps) return false;
@@ -219,8 +219,8 @@ StreamHeap* HeapTable::Add(const HeapKey& key, uint32_t timeline) {
   }
   heaps_[number] = heap;
   count_.store(number, std::memory_order_release);
-  // After this lock the first heap sees that it is not alone; a block that it was serving at that
-  // moment (PeakTracker::NoteServed) has been counted as if it were.
+  // Once this lock was taken, the first heap sees that it is not the only one. A block that the
+  // heap was serving at that moment has been counted as for an only heap (PeakTracker::NoteServed).
   if (number == 2) {
     heaps_[1]->mutex.Lock();
     heaps_[1]->mutex.Unlock();

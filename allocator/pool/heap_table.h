@@ -1,13 +1,13 @@
 // HeapTable: the heaps of a pool, found by their number and by their key.
 //
 // Idea: a heap is created when its stream is first seen, and found again without a lock. A heap
-// keeps its address while the pool lives, so a pointer to one is always valid; but it may get
-// another key, so code that found it without the device's lock must ask StreamHeap::Serves.
+// stays at its address while the pool lives, so a pointer to one is always valid. But it may get
+// another key, so code that found it without the device's lock must call StreamHeap::Serves.
 //
 // The number of timelines and heaps is limited. If all timelines are in use, the timeline of an
 // ended stream is given to the new stream, and its heaps are detached. An empty detached heap is
-// reused before a new one is made. If all heaps are in use, the table reuses an empty heap whose
-// stream has ended, which belonged to a released private pool, or which has a tag.
+// reused before a new one is made. If all heaps are in use, the table reuses an empty heap of one
+// of three kinds: its stream has ended, it belonged to a released private pool, or it has a tag.
 //
 // Ownership: the heaps, until Close. Threads: Find, at and count may be called from any thread, all
 // else under the device's lock. Errors: returns null if there is no memory. Units: bytes.

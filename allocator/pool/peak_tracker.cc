@@ -27,8 +27,8 @@ void PeakTracker::FlushAllDeferred() {
   }
 }
 
-// Takes away the credit that the heaps other than `except` do not use, and returns the sum of what
-// these heaps have left. A heap gets credit without this lock only while it is the only heap
+// Takes away the credit that the heaps other than `except` do not use, and returns the sum of their
+// remaining credit. A heap gets credit without this lock only while it is the only heap
 // (NoteServed).
 uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
   const uint32_t count = heaps_->count();
@@ -49,8 +49,8 @@ uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
   return left;
 }
 
-// Gives the heap half of the credit that the other heaps leave below the peak; the rest remains for
-// the next heap that asks.
+// Gives the heap credit for its allocated bytes, and for half of the bytes that all heaps together
+// leave below the peak. The other half remains for the next heap that asks.
 void PeakTracker::RenewCredit(StreamHeap* heap) {
   MutexLock credit_lock(&mutex_);
   const uint64_t others = CollectCredit(heap);
@@ -64,8 +64,8 @@ void PeakTracker::RenewCredit(StreamHeap* heap) {
 
 void PeakTracker::Reset() {
   MutexLock lock(&mutex_);
-  // Without credit every heap must ask again. The second call takes credit that was given in
-  // between.
+  // Without credit every heap must add up all heaps again. The second call takes away the credit
+  // that a heap got between the two calls.
   CollectCredit(nullptr);
   FlushAllDeferred();
   peak_.store(heaps_->AllocatedBytes(), std::memory_order_relaxed);

@@ -1,9 +1,9 @@
-// PeakTracker: the peak of the allocated bytes. It is exact over all heaps although a hit reads
-// only its own heap.
+// PeakTracker: the peak of the allocated bytes. It is exact over all heaps, although an allocation
+// from cached memory reads only the counter of its own heap.
 //
-// Idea: every heap has a credit; the credits add up to at most the peak. A heap that stays below
-// its credit cannot raise the peak. Only a heap that exceeds its credit adds up all heaps and gets
-// a new share of what they leave below the peak.
+// Idea: every heap has a credit; the credits add up to at most the peak. A heap whose allocated
+// bytes stay below its credit cannot raise the peak. Only a heap that exceeds its credit adds up
+// all heaps; it then gets a new credit from the bytes that the others leave below the peak.
 //
 // Ownership: none. Threads: NoteServed under the heap's lock, NoteSum without any heap's lock; the
 // rest from any thread unless it says otherwise. Errors: none. Units: bytes.
@@ -22,8 +22,9 @@ class PeakTracker {
  public:
   void Open(const HeapTable* heaps) { heaps_ = heaps; }
 
-  // Notes that the heap now has `allocated` bytes. Returns 0, or, if the heap has exceeded its
-  // credit, the allocated bytes of all heaps, with which NoteSum must be called.
+  // Notes that the heap now has `allocated` bytes. Returns 0 if these are within the heap's credit.
+  // Otherwise it returns the allocated bytes of all heaps, and NoteSum must be called with that
+  // sum.
   uint64_t NoteServed(StreamHeap* heap, uint64_t allocated) VRAMSTOW_REQUIRES(heap->mutex) {
     if (allocated <= heap->stats.credit.load(std::memory_order_relaxed)) return 0;
     if (heaps_->count() == 1 && !heap->has_deferred()) {
@@ -43,7 +44,7 @@ class PeakTracker {
   // Restarts the peak from the current allocated bytes.
   void Reset() VRAMSTOW_EXCLUDES(mutex_);
   // NoteTrim restarts since_trim(), the peak since memory was last released on request. An earlier
-  // peak does not justify what the pool holds after that.
+  // peak is no reason to hold memory after that.
   void NoteTrim() VRAMSTOW_REQUIRES(kDeviceLock) {
     trimmed_ = true;
     since_trim_ = heaps_->AllocatedBytes();

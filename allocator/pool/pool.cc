@@ -13,7 +13,7 @@ constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
 // it.
 constexpr uint64_t kArenaFactor = 16;
 constexpr uint64_t kLeastArena = uint64_t{1} << 40;
-// The plain driver aligns an allocation to this if the allocation is at least as large.
+// An allocation of at least this size is aligned to this size by the plain driver.
 constexpr uint64_t kSegmentPage = 2 * kMiB;
 
 uint64_t BlockSize(uint64_t requested) { return RoundUp(requested, kBlockBytes); }
@@ -129,8 +129,8 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
     uint64_t sum = 0;
     {
       MutexLock lock(&heap->mutex);
-      // Blocks whose work has finished meanwhile are free, and must be known as free before an
-      // address is chosen.
+      // Blocks whose work has finished meanwhile must be marked as free before an address is
+      // chosen.
       heap->SettleIfDone();
       const uint32_t index = heap->Serves(request.stream) ? heap->Take(size) : 0;
       if (index != 0) {
@@ -218,7 +218,8 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   uint32_t count = 0;
   for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
        at += chunk) {
-    // The process that shares the chunk would not notice if it moved, so it must stay.
+    // The process that shares the chunk would not notice if the page got another one, so the chunk
+    // must stay there.
     parts_.space.Renew(at, AddressSpace::kHeld);
     if (parts_.chunks.OnHost(at)) return 0;
     handles[count++] = parts_.chunks.HandleAt(at);
@@ -226,8 +227,8 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   return count;
 }
 
-// Segments need no registration: they are freed by the plain driver's own free, of which other
-// libraries learn as they do without the pool.
+// Segments need no registration: they are freed by the plain driver's own free, which other
+// libraries notice as they do without the pool.
 void Pool::RegisterChunks(uint64_t address, uint64_t size) {
   DeviceLock device_lock(&parts_.mutex);
   if (segments()) return;

@@ -49,8 +49,8 @@ class Pool {
   void Close(PoolEnd end);
 
   PoolError Allocate(const BlockRequest& request, Block* block);
-  // Frees a block and, if `freed` is not null, describes it there. With `framework_only`, a block
-  // that another layer asked for is not freed and the result is kNotOurs.
+  // Frees a block and, if `freed` is not null, describes it there. If `framework_only` is true, a
+  // block of another layer is not freed, and the result is kNotOurs.
   PoolError Free(uint64_t address, BlockInfo* freed = nullptr, bool framework_only = false);
   // Notes that work of `stream` touches the block, so that Free also waits for that work.
   PoolError RecordUse(uint64_t address, uint64_t stream);
@@ -76,8 +76,8 @@ class Pool {
   void RegisterChunks(uint64_t address, uint64_t size);
   // Like RegisterChunks, until ReleaseChunks of the same range. Ranges may overlap and are counted.
   // Returns how many bytes from the address on are held, up to the first page without memory; the
-  // caller must release that many. Memory on the host is held there (Offloader::ReturnHeld restores
-  // it).
+  // caller must release that many. If the memory is on the host, it is held there
+  // (Offloader::ReturnHeld restores it).
   uint64_t HoldChunks(uint64_t address, uint64_t size);
   void ReleaseChunks(uint64_t address, uint64_t size);
 

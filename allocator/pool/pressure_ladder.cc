@@ -50,8 +50,8 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
 }
 
-// Lets the plain driver serve a request for which the pool has no records, as far as the limit
-// allows it. The pool releases cached memory to make room for it.
+// Leaves a request for which the pool has no records to the plain driver, if the limit allows it.
+// The pool first releases cached memory to make room for the request.
 PoolError PressureLadder::LeaveToDriver(const AllocationAttempt& attempt) {
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t chunks = DivideUp(attempt.size, chunk);
@@ -106,7 +106,7 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Bloc
   return served ? Outcome::kServed : Outcome::kNotServed;
 }
 
-// Makes one attempt under the locks. Returns true if attempt->index is now the block.
+// Makes one attempt under the locks. Returns true if it succeeds; attempt->index is then the block.
 bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   parts_->epochs.Advance(parts_->Now());
   parts_->ApplyLimits(attempt->request.stream != kUnknownStream);
@@ -226,8 +226,9 @@ bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   return true;
 }
 
-// Collects garbage only for a framework, because it holds no lock that a tensor's destructor takes.
-// A request larger than the device is not worth it, and finalizers may break a capture.
+// Collects garbage only for a framework's request, because the framework then holds no lock that a
+// tensor's destructor takes. A request larger than the device is not worth a collection. There is
+// none during a capture, because finalizers may break it.
 bool PressureLadder::MayCollect(const AllocationAttempt& attempt) const {
   const Collection& collection = parts_->config.collection;
   return collection.is_possible != nullptr && attempt.request.layer == Layer::kFramework &&

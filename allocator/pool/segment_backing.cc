@@ -61,8 +61,8 @@ DriverResult SegmentBacking::AddSegment(AllocationAttempt* attempt, uint64_t byt
   return result;
 }
 
-// Adds a segment that other blocks can share; if that fails, a segment for this block alone; if
-// that fails, the same after freeing other segments.
+// Adds a segment that other blocks can share. If that fails, adds a segment for this block alone.
+// If that fails, too, frees other segments and tries again for this block alone.
 DriverResult SegmentBacking::AddFirstFitting(AllocationAttempt* attempt, uint64_t shared,
                                              uint64_t least) {
   DriverResult result = AddSegment(attempt, shared);

@@ -1,4 +1,5 @@
-// The last step of every allocation, hit or miss: the block is counted, touched and recorded.
+// The last step of every allocation, from cached memory or not: the block is counted, touched and
+// recorded.
 //
 // Ownership: none. Threads: the heap's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_SERVE_H_
@@ -13,8 +14,9 @@
 
 namespace vramstow {
 
-// Records a touch for the new block. A page that lies wholly in the block loses the pin of an
-// earlier block; a page that it shares keeps the pin, which may belong to a neighbour.
+// Records a touch for the new block. A page that lies wholly in the block may have been pinned for
+// an earlier block and is unpinned. A page that the block shares stays pinned, because the pin may
+// belong to a neighbour.
 inline void TouchNewBlock(AddressSpace* space, const Span& span, uint32_t clock) {
   space->Touch(span.address, clock);
   const uint64_t page = space->page_bytes();

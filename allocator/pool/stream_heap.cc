@@ -3,7 +3,8 @@
 namespace vramstow {
 namespace {
 
-// The number of records that Prepare makes available ahead, so that hits need no system call.
+// The number of records that Prepare makes available ahead, so that allocations from cached memory
+// need no system call.
 constexpr uint32_t kSpareSpans = 1024;
 constexpr uint32_t kSpareBlocks = 1024;
 constexpr uint64_t kFirstRegionBytes = uint64_t{256} << 20;
@@ -224,7 +225,8 @@ bool StreamHeap::Prepare() {
   stats.host_bytes.store(
       spans_.committed_bytes() + pending_.committed_bytes() + map_.bytes() + bits,
       std::memory_order_relaxed);
-  // Segments can be released and reused by another heap, so the bits could not track them.
+  // Bits track only regions that the heap retains. A segment can be released and then reused by
+  // another heap.
   const bool stays = !with_.chunks->segments();
   const uint64_t live = stats.live_blocks.load(std::memory_order_relaxed);
   if (!deferred_.tracks() && stays && live >= DeferredFrees::kTracksFrom) deferred_.Track(spans_);

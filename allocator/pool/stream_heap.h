@@ -89,7 +89,8 @@ struct HeapStats {
   std::atomic<uint64_t> misses{0};
   std::atomic<uint64_t> host_bytes{0};  // bytes of the heap's records
   // The pool's peak cannot rise while every heap's allocated bytes stay below its credit, since all
-  // credits add up to at most the peak. So a hit need not read the counters of other heaps.
+  // credits add up to at most the peak. So an allocation from cached memory need not read the
+  // counters of other heaps.
   std::atomic<uint64_t> credit{0};
 };
 
@@ -185,7 +186,8 @@ class StreamHeap {
   // True if the recent requests repeat earlier ones.
   bool repeating() const VRAMSTOW_REQUIRES(mutex) { return placement_.predictor().Repeating(); }
   void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
-  // Lets the next Take serve the request at any address. Returns true if it would not have before.
+  // Lets the next Take serve the request at any address. Returns true if it would not have done so
+  // before this call.
   bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
   // Plans pages for a block. With `recall`, chunks may return to pages where they were before.
   // Gives an error if the heap's regions have no room and no region can be added.
@@ -204,16 +206,17 @@ class StreamHeap {
   const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
 
   // --- The gate ----------------------------------------------------------------------------------
-  // Notes that the stream is about to be destroyed and its handle may be reused: the heap serves
-  // nothing until `end_tick` completes, that is until all work submitted so far has finished.
+  // Notes that the stream is about to be destroyed and its handle may be reused. The heap serves
+  // nothing until `end_tick` completes: all work submitted so far has finished then.
   void CloseGate(uint32_t end_tick) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // True if the gate has opened; poll the fences before.
   bool IsGateOpen() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   bool WaitForGate(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
 
   // --- Change of the key -------------------------------------------------------------------------
-  // Detaches the heap, whose stream has no unfinished work, and whose timeline another stream gets.
-  // The heap then waits for all work, and serves only requests that had found it already.
+  // Detaches the heap. Its stream has no unfinished work, and its timeline is given to another
+  // stream. From then on the heap waits for all work, and serves only requests that had found it
+  // already.
   void Detach() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // True if the heap may get another key: it has no live or pending block, no work touches its free
   // memory, and nothing pins that to its addresses. Call Settle before.
@@ -279,7 +282,8 @@ class StreamHeap {
   HeapStats stats;
 
  private:
-  // Tiny blocks stay unjoined in bins up to this many bytes, or up to 1/kTinyShare of all bytes.
+  // Tiny blocks stay unjoined in bins up to this many bytes or, if that is more, up to 1/kTinyShare
+  // of the heap's allocated bytes.
   static constexpr uint64_t kMaxTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
 

@@ -74,7 +74,7 @@ uint64_t Trimmer::TrimOnce(uint64_t chunks, bool* waits) {
   const bool relaxed = driver->relax_capture(driver->self, &previous) == kDriverSuccess;
   parts_->EnsureAllFences();
   const uint64_t released = GiveBack(chunks, ~uint32_t{0}, true, waits);
-  // Work may still touch shadows of the chunks that are still idle.
+  // Chunks may still be idle because work may touch their shadows, so a wait can free more.
   *waits |= parts_->chunks.idle_chunks() != 0;
   if (relaxed) driver->restore_capture(driver->self, previous);
   parts_->peak.NoteTrim();

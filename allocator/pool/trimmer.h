@@ -19,9 +19,9 @@ class Trimmer {
   // Releases up to `chunks` idle chunks to the device. Returns how many.
   uint64_t ReleaseIdle(uint64_t chunks) VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves up to `chunks` free pages of all heaps, freed in the epoch `before_epoch` or earlier, to
-  // the store. Free segments are released to the device; with `no_more`, only segments that are not
-  // larger than what remains. *waits, if not null, becomes true if some memory would be free except
-  // for unfinished work.
+  // the store. Free segments are released to the device; if `no_more` is true, only segments that
+  // are not larger than the rest of `chunks`. If `waits` is not null, *waits becomes true if some
+  // memory could be freed once unfinished work is done.
   uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr,
                     bool no_more = false) VRAMSTOW_REQUIRES(kDeviceLock);
   // Like StripAll, for all heaps but the attempt's own.

@@ -1,7 +1,7 @@
 // Functions that limit how long allocations may wait for work so that the pool need not grow.
 //
-// Idea: such waits may use a fixed part of the pool's lifetime, and an allowance at its start, so
-// that a job whose every allocation misses is not slowed down by more than that.
+// Idea: such waits may use a fixed part of the pool's lifetime, and an allowance at its start. So
+// even a job in which no allocation finds cached memory is not slowed down by more than that.
 //
 // Ownership: none. Threads: the device's lock. Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_WAIT_BUDGET_H_
