@@ -47,8 +47,9 @@ enum class PoolBacking : uint8_t {
   kAny,       // chunks, or segments if there is no virtual memory or the driver refuses it
 };
 
-// Is called once with the driver's result when the driver refuses virtual memory and the pool
-// continues with segments. `hear` runs under the pool's locks, so it must not call the pool.
+// A callback that learns of a refusal. It is called once, with the driver's result, when the driver
+// refuses virtual memory and the pool continues with segments. `hear` runs under the pool's locks,
+// so it must not call the pool.
 struct RefusalListener {
   void (*hear)(void* context, int32_t result) = nullptr;
   void* context = nullptr;
@@ -56,8 +57,8 @@ struct RefusalListener {
 
 // The largest number of records of each kind that a pool can hold. The defaults are more than a
 // device of 288 GiB needs, unless blocks of a few hundred bytes fill all of it. If no record is
-// left the request fails with PoolError::kUnavailable, not with out of memory, and the caller asks
-// the plain driver. Tests set smaller bounds.
+// left, the request fails with PoolError::kUnavailable, and the caller asks the plain driver. Tests
+// set smaller bounds.
 struct PoolBounds {
   uint32_t spans = uint32_t{1} << 25;    // blocks, free spans and holes of one heap
   uint32_t regions = uint32_t{1} << 18;  // regions of one heap; each segment is a region

@@ -148,8 +148,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   Watch(true);
   DeviceLock device_lock(pool_->mutex());
   const uint64_t size = pool_->page_bytes();
-  // If the eviction was requested for idle memory, the pages that were not touched for longest are
-  // evicted, whatever the policy is.
+  // A request for idle memory evicts the longest untouched pages, whatever the policy is.
   const bool pressure = reason == OffloadReason::kPressure;
   if (pressure) StartClockAnew();
   const uint64_t relieved =

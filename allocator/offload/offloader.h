@@ -115,8 +115,7 @@ class Offloader {
   // as much memory is released to the device.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
-  // Evicts up to `most_bytes` of the memory that was not touched since Mark returned `before`.
-  // Evicts first what was not touched for longest.
+  // Evicts up to `most_bytes` not touched since Mark returned `before`, the longest idle ones first.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns the value for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
@@ -180,8 +179,7 @@ class Offloader {
   }
   // Restores the block at this address for work that is about to use it, also inside the gate.
   void Need(uint64_t address);
-  // Begins to copy quiet memory to the host, as much as will be lacking, or to restore it if it
-  // fits on the device.
+  // Begins to copy as much quiet memory to the host as will be lacking, or restores what fits.
   void AdvanceQuiet();
 
   OffloadStats Stats() const;
@@ -192,8 +190,7 @@ class Offloader {
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
   static constexpr uint64_t kClockStep = 16;
-  // The clock of touches, never 0. Sixteen submissions have the same number, so 32 bits last for
-  // days.
+  // The clock of touches, never 0. It counts sixteen submissions as one, so 32 bits last for days.
   uint32_t Clock() const {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) / kClockStep) + 1;
   }

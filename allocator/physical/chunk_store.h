@@ -63,8 +63,8 @@ class ChunkStore {
   DriverResult Place(uint64_t address, uint64_t count, uint32_t timeline, uint32_t* tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves the chunk in use at this page to the store. Work of the timeline may touch it until
-  // `tick` has completed. Without shadows `tick` must have completed, and so it must for a large
-  // chunk, which leaves all of its pages and has no shadow.
+  // `tick` has completed. If chunks leave no shadows, `tick` must have completed already. The same
+  // holds for a large chunk, which leaves all of its pages and has no shadow.
   DriverResult Detach(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Like Detach, but the chunk always stays mapped at the page, also if it is about to move to a
@@ -117,7 +117,7 @@ class ChunkStore {
   // The table, which ChunkExchange shares.
   ChunkTable& table() { return table_; }
 
-  // --- Costs of plans
+  // --- Costs of plans (heap_pages.h)
   static constexpr uint32_t kImpossible = 1 << 20;
   // Returns how many driver calls it takes to put a chunk to use at this page. Returns kImpossible
   // if unfinished work may still use this page's mapping of a chunk that is in use elsewhere.
@@ -140,8 +140,8 @@ class ChunkStore {
   // True if the chunk that is mapped at this unused page is also mapped at an unused page that lies
   // at `address` or above it, and below this page.
   bool ComesEarlier(const Page& page, uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns the page that the chunk in use at this page came from, if the chunk can return there
-  // without a driver call. Otherwise returns 0, and the chunk belongs to this page from now on.
+  // Returns the page from which the chunk in use at this page came, if the chunk can return there
+  // without a driver call. Otherwise returns 0; the chunk's home is then this page.
   uint32_t HomeOf(const Page& page) VRAMSTOW_REQUIRES(kDeviceLock) {
     ChunkTable::Chunk& chunk = table_[page.chunk];
     if (chunk.home == 0) return 0;

@@ -43,8 +43,8 @@ Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below) const 
   return {begin, last};
 }
 
-// Moves the chunks of whole pages of a free span to the store, beginning beside a hole if there is
-// one, until `count` of them were of the device. Returns how many were.
+// Moves the chunks of whole pages of a free span to the store, from the end beside a hole if there
+// is one. Stops when `count` of them were chunks of the device. Returns how many were.
 uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   SpanTable& spans = *heap_.spans;
   if (!spans.EnsureSpare(2)) return 0;

@@ -3,8 +3,7 @@
 namespace vramstow {
 namespace {
 
-// The number of records that Prepare makes available ahead, so that allocations from cached memory
-// need no system call.
+// Prepare makes this many records available, so that a later Take needs no system call.
 constexpr uint32_t kSpareSpans = 1024;
 constexpr uint32_t kSpareBlocks = 1024;
 constexpr uint64_t kFirstRegionBytes = uint64_t{256} << 20;

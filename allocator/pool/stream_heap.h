@@ -186,8 +186,7 @@ class StreamHeap {
   // True if the recent requests repeat earlier ones.
   bool repeating() const VRAMSTOW_REQUIRES(mutex) { return placement_.predictor().Repeating(); }
   void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
-  // Lets the next Take serve the request at any address. Returns true if it would not have done so
-  // before this call.
+  // Lets the next Take serve the request at any address. Returns true if that was not so before.
   bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
   // Plans pages for a block. With `recall`, chunks may return to pages where they were before.
   // Gives an error if the heap's regions have no room and no region can be added.
@@ -282,8 +281,7 @@ class StreamHeap {
   HeapStats stats;
 
  private:
-  // Tiny blocks stay unjoined in bins up to this many bytes or, if that is more, up to 1/kTinyShare
-  // of the heap's allocated bytes.
+  // Tiny blocks stay unjoined in bins up to this many bytes or 1/kTinyShare of all, the larger one.
   static constexpr uint64_t kMaxTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
 
