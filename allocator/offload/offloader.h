@@ -115,7 +115,7 @@ class Offloader {
   // as much memory is released to the device.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
-  // Evicts up to `most_bytes` not touched since Mark returned `before`, the longest idle ones first.
+  // Evicts up to `most_bytes` not touched since Mark returned `before`, the longest idle first.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns the value for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
