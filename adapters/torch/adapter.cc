@@ -254,7 +254,7 @@ void Adapter::attachOutOfMemoryObserver(OutOfMemoryObserver observer) {
   out_of_memory_.AddObserver(std::move(observer));
 }
 
-// The pool tries to serve every request, so it rejects none.
+// The pool tries to serve every request and rejects none, so these observers are never called.
 void Adapter::attachOomRejectionObserver(OutOfMemoryObserver) {}
 
 void Adapter::attachAllocatorTraceTracker(caching::AllocatorTraceTracker tracker) {

@@ -126,7 +126,8 @@ DataPtr Blocks::AllocateData(size_t size) {
   }
   const cudaStream_t stream = CurrentStream(device);
   if ((*devices_)[device].pools.Route(stream) == PoolRegistry::kNative) [[unlikely]] {
-    // PyTorch's own allocator tracks streams only for blocks with its own deleter.
+    // This block needs PyTorch's own deleter, because PyTorch's own allocator tracks streams only
+    // for such blocks.
     const NativeAllocationScope scope(fraction_, &(*devices_)[device]);
     return native_->allocate(size);
   }
@@ -227,8 +228,8 @@ bool Blocks::FreeMemoryOfApplication() const {
   return freed;
 }
 
-// Retries while the pool may take memory of private pools that are marked for use when memory is
-// short.
+// Repeats the request while the pool may take memory from some private pools: those that the
+// application has marked for use when memory is short.
 bool Blocks::AskReserves(const Request& request, vramstow_framework_block* block) {
   const int handle = request.device->handle.load(std::memory_order_relaxed);
   const std::vector<uint64_t> reserves = request.device->pools.UsedOnOutOfMemory();
@@ -257,7 +258,7 @@ void* Blocks::AllocateSlowly(const Request& request, int result, Context context
     try {
       return native_->raw_alloc_with_stream(request.size, request.stream);
     } catch (const c10::OutOfMemoryError&) {
-      // Raise() below reports this failure, with the pool's figures.
+      // The failure is reported by Raise() below, with the pool's figures.
     }
   }
   out_of_memory_->Raise(request);

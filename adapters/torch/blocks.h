@@ -1,8 +1,8 @@
 // Blocks allocates and frees PyTorch's device memory from the pool.
 //
-// Idea: the fast path is one call of the pool and a few additions. Requests that the pool does not
-// serve go to PyTorch's own allocator: for devices without virtual memory, for private pools that
-// use an allocator of the application, and for blocks from before.
+// Idea: the fast path is one call of the pool and a few additions. PyTorch's own allocator handles
+// what the pool does not serve: devices without virtual memory, private pools that use an allocator
+// of the application, and blocks that were allocated before the adapter was installed.
 //
 // Ownership: a block belongs to PyTorch until Free(). Threads: any. Errors: PyTorch's exceptions.
 // Units: bytes.
@@ -37,7 +37,7 @@ class Blocks {
   DataPtr AllocateDataAt(uint64_t address, size_t size);
   void Free(void* data);
   void RecordStream(const DataPtr& data, c10::cuda::CUDAStream stream);
-  // Returns the address and the size of the block that contains `data`.
+  // Returns the address of the block that contains `data`, and stores its size in *size.
   void* BaseOf(void* data, size_t* size) const;
   // Returns false if `data` is in no live block of the pool.
   bool Find(const void* data, BlockRange* range) const;

@@ -27,8 +27,8 @@ class Quantity {
     if (current() > peak_) peak_ = current();
   }
   void Remove(bool small, int64_t amount) { parts_[small ? 0 : 1].current -= amount; }
-  // Adds or removes the differences to these values. An amount that moves from one part to the
-  // other is never counted in both.
+  // Changes the two parts to these values and updates the peaks. If an amount moves from one part
+  // to the other, it is never counted in both.
   void Set(int64_t small, int64_t large) {
     const int64_t values[] = {small, large};
     for (int i = 0; i < 2; ++i) {
@@ -100,8 +100,8 @@ class Counters {
     active_.Add(small, 1);
     active_bytes_.Add(small, static_cast<int64_t>(size));
   }
-  // `pending` is true if other streams may still use the block. Then Completed() is called, before
-  // or after this.
+  // `pending` is true if other streams may still use the block. Completed() is called for such a
+  // block, before or after this call.
   void Freed(uint64_t size, uint64_t requested, bool pending) {
     const bool small = IsSmall(size);
     const MutexLock lock(&lock_);

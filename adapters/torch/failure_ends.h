@@ -27,7 +27,7 @@ extern "C" _Unwind_Reason_Code __gxx_personality_v0(int, _Unwind_Action, _Unwind
 
 namespace vramstow::torch_failure {
 
-// An exception that is only used to ask, and never thrown.
+// An exception that is never thrown. It is used only to ask functions whether they would catch it.
 class Question {
  public:
   explicit Question(const std::type_info& type) : object_(abi::__cxa_allocate_exception(kBytes)) {
@@ -68,7 +68,7 @@ class FailureEnds {
 
   static _Unwind_Reason_Code Look(_Unwind_Context* function, void* argument) {
     auto* search = static_cast<Search*>(argument);
-    // Functions without handlers and clean-ups have no such data.
+    // A function without handlers and clean-ups has no language-specific data.
     if (_Unwind_GetLanguageSpecificData(function) == 0) return _URC_NO_REASON;
     if (!search->shortage.IsCaughtIn(function)) return _URC_NO_REASON;
     search->is_handled = !search->any_error.IsCaughtIn(function);

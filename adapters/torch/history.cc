@@ -30,7 +30,7 @@ uint32_t BitOf(const std::string& name) {
   return 0;
 }
 
-// The texts that were current when an entry was made.
+// The texts that were set when an entry was made.
 struct Texts {
   std::string compile_context;
   std::string user_metadata;

@@ -66,7 +66,8 @@ const char* Install() {
   the_adapter.store(adapter, std::memory_order_release);
   table->observe(&kObserver);
   caching::allocator.store(adapter);
-  // PyTorch has a second pointer to its allocator, where its own has priority 0.
+  // c10 has a second pointer to the allocator. PyTorch sets it with priority 0, so a higher
+  // priority replaces it.
   c10::SetAllocator(c10::DeviceType::CUDA, adapter, 255);
   return nullptr;
 }

@@ -32,7 +32,7 @@ void MemoryFraction::LimitPool(Device* device) {
   const double fraction = device->fraction;
   const auto bytes = static_cast<uint64_t>(fraction * static_cast<double>(stats.total_bytes));
   const uint64_t native = NativeReserved(*device);
-  // 0 would mean "no limit", so 1 byte stands for "no memory at all".
+  // A limit of 0 would mean that there is no limit, so 1 byte stands for no memory at all.
   const uint64_t rest = bytes > native ? bytes - native : 1;
   table_->set_limit(handle, fraction >= 1 ? 0 : rest);
 }

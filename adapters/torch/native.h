@@ -75,7 +75,7 @@ class Native {
   }
 
   // --- Private pools -----------------------------------------------------------------------------
-  // Releases without such a function make a pool when an allocation to it begins.
+  // A release without such a function makes a pool when the first allocation to it begins.
   template <typename Allocator = CUDAAllocator>
   void AddPoolUser(DeviceIndex device, MempoolId_t id,
                    std::shared_ptr<CUDAAllocator> allocator) const {
@@ -105,8 +105,9 @@ class Native {
     if constexpr (requires { own->setNoSplit(device, id); }) own->setNoSplit(device, id);
   }
 
-  // Returns the pool that the calling thread uses, or {0, 0} for none. In some releases only this
-  // function tells an allocator which pool is in use, and which allocator a pool has.
+  // Returns the pool that the calling thread uses, or {0, 0} for none. In some releases an
+  // allocator can learn only from this function which pool is in use, and which allocator a pool
+  // has.
   template <typename Context = c10::cuda::MemPoolContext>
   static MempoolId_t ActivePool() {
     if constexpr (requires { Context::getActiveMemPool()->id(); }) {

@@ -40,7 +40,8 @@ Work& ThisThread() {
   return work;
 }
 
-// The modules of the operators of the forward pass. New entries replace old ones.
+// Stores for operators of the forward pass the modules that they ran in. New entries replace old
+// ones.
 class Links {
  public:
   void Remember(uint64_t thread, int64_t sequence, Module* module) {
@@ -139,7 +140,8 @@ int Operators::Names(vramstow_framework_name (&names)[kMaxNames]) {
 
 }  // namespace vramstow::torch_adapter
 
-// Python's start-up hook calls these. The first assigns a module the number that the others take.
+// Functions that Python's start-up hook calls. The first one assigns a number to a module; the
+// others get that number.
 extern "C" {
 
 __attribute__((visibility("default"))) const void* vramstow_torch_name_module(const char* name) {

@@ -1,7 +1,7 @@
 // Operators tracks the operator, the backward function and the module that each thread is in.
 //
-// Idea: traces with stacks name them. PyTorch calls back when an operator or a function of the
-// backward pass begins and ends, and Python's start-up hook does the same for modules. An
+// Idea: a trace with stacks contains their names. PyTorch calls back when an operator or a function
+// of the backward pass begins and ends, and Python's start-up hook does the same for modules. An
 // allocation belongs to the innermost of each. A forward operator and its backward function have
 // the same sequence number, by which the backward pass finds the module of the forward pass.
 //

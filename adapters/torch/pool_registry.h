@@ -1,8 +1,8 @@
 // PoolRegistry assigns numbers to the private pools of one device (those of graphs and of MemPool).
 //
-// Idea: PyTorch names a private pool by a pair, and determines which streams allocate from it and
-// when. vramstow's pool names private pools by small numbers. A number is reused when its private
-// pool was released and has no block.
+// Idea: PyTorch names a private pool by a pair of numbers, and determines which streams allocate
+// from it and when. vramstow's pool names private pools by small numbers. A number is reused when
+// its private pool was released and has no block.
 //
 // Ownership: one for each device. Threads: any. Errors: exceptions in the words of PyTorch's
 // allocator. Units: blocks.
@@ -42,9 +42,9 @@ class PoolRegistry {
   // released.
   bool Release(MempoolId_t id, uint64_t* number);
 
-  // Hands the pool over to PyTorch's own allocator. Returns its number of users, who were counted
-  // here only. Returns 0 and changes nothing if the pool is unknown, has blocks, or was handed over
-  // already.
+  // Hands the pool over to PyTorch's own allocator. Returns the pool's number of users, which only
+  // this class has counted so far. Returns 0 and changes nothing if the pool is unknown, has
+  // blocks, or was handed over already.
   int HandToNative(MempoolId_t id, uint64_t* number);
 
   // Returns kCommon for an unknown pool.
@@ -54,7 +54,8 @@ class PoolRegistry {
   int UseCount(MempoolId_t id);
   void SetUseOnOutOfMemory(MempoolId_t id, bool use);
   std::vector<uint64_t> UsedOnOutOfMemory();
-  // True if PyTorch's own allocator serves a pool that may be used when memory is short.
+  // True if one of the pools that may be used when memory is short is served by PyTorch's own
+  // allocator.
   bool NativeOnOutOfMemory();
   std::vector<std::pair<MempoolId_t, uint64_t>> All();
 
@@ -78,7 +79,7 @@ class PoolRegistry {
   void ForgetEmpty() VRAMSTOW_REQUIRES(mutex_);
 
   std::atomic<int> captures_{0};
-  // A capture's filter is called while this lock is held; nothing else is.
+  // Only the filter of a capture is called while this lock is held.
   Mutex mutex_;
   std::map<MempoolId_t, Entry> entries_ VRAMSTOW_GUARDED_BY(mutex_);
   std::vector<Capture> underway_ VRAMSTOW_GUARDED_BY(mutex_);

@@ -55,8 +55,8 @@ void PrivatePools::SetUseOnOutOfMemory(Device* device, MempoolId_t id, bool use)
   if (device->pools.IsNative(id)) native_.SetUseOnOutOfMemory(device->index, id, use);
 }
 
-// Has no effect on private pools that vramstow's pool serves, because it splits blocks exactly and
-// wastes no rest.
+// The pool splits blocks exactly and wastes no rest, so this setting has no effect on private pools
+// that it serves.
 void PrivatePools::SetNoSplit(Device* device, MempoolId_t id) {
   if (device->pools.IsNative(id)) native_.SetNoSplit(device->index, id);
 }

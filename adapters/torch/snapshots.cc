@@ -7,7 +7,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// The stream number that the pool gives to memory of no stream.
+// The number that the pool gives as the stream of memory that belongs to no stream.
 constexpr uint64_t kNoStream = ~uint64_t{0};
 
 std::vector<vramstow_framework_block> AllBlocks(const vramstow_framework* table, int handle) {
@@ -48,7 +48,8 @@ bool Continues(const vramstow_framework_block& last, const vramstow_framework_bl
 
 void Snapshots::AddBlock(const vramstow_framework_block& block, SegmentInfo* segment) {
   segment->total_size += block.size;
-  // The pool merges free pieces later, but the snapshot shows them as one free block.
+  // Free pieces that lie side by side are shown as one free block, because the pool will merge
+  // them.
   if (block.state == VRAMSTOW_BLOCK_FREE && !segment->blocks.empty() &&
       !segment->blocks.back().active) {
     segment->blocks.back().size += block.size;

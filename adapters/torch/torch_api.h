@@ -1,6 +1,7 @@
 // Defines short names for the parts of PyTorch that this adapter uses.
 //
-// Idea: names that moved between releases are found through the members that have these types.
+// Idea: some types have different names in different releases. They are derived from the members
+// that have these types.
 //
 // Ownership, threads, errors: none of its own. Units: as PyTorch's.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_TORCH_API_H_

@@ -64,7 +64,8 @@ int OutcomeOf(const std::exception& error) {
   return IsAssertion(error.what()) ? kVramstowSimulatorAssertion : kVramstowSimulatorNotComputed;
 }
 
-// Copies a value with shadows in place of its tensors. Returns false if a tensor has no shadow.
+// Copies a value and replaces its tensors by shadows (host tensors over the device's bytes).
+// Returns false if a tensor has no shadow.
 bool ShadowValue(const c10::IValue& value, c10::IValue* shadow) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
@@ -120,8 +121,8 @@ int UseOf(const Plan& plan, size_t argument) {
                                 : kVramstowSimulatorReads;
 }
 
-// Copies a result, converting its shape: a GPU's kernels may store a result in another form than
-// the CPU's, or larger than necessary.
+// Copies a result and adapts its shape: a GPU's kernel may store a result in another form than the
+// CPU's, or in a larger tensor than necessary.
 void CopyInto(const at::Tensor& output, const at::Tensor& result) {
   if (output.sizes() == result.sizes()) {
     output.copy_(result);
@@ -139,7 +140,7 @@ void CopyInto(const at::Tensor& output, const at::Tensor& result) {
   }
 }
 
-// The task that runs when the work reaches it on its stream.
+// The task that the simulator runs when the stream reaches this call.
 struct Computation {
   const Plan& plan;
   Stack arguments;
@@ -273,7 +274,7 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
     LogOperator(plan, given, results, operations, card, footprint.ranges());
   }
   auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
-  // A call that will not be computed, or only writes zeros, needs no shadows.
+  // A call needs no shadows if it will not be computed, or if it only writes zeros.
   const bool computed = !footprint.OnlyZeroes() &&
                         FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
                         ShadowArguments(plan, given, random, &work->arguments);
@@ -337,7 +338,8 @@ struct EarlyComputation::Shared {
     if (!computed) return kVramstowSimulatorNotComputed;
     try {
       const QuietScope quiet;
-      // If the size was made up, the rows are not the computed ones, so they are zeroed first.
+      // If the values that determine the size were not computed, the rows are not correct either
+      // and are replaced by zeros.
       for (const auto& of_result : outputs) {
         for (const at::Tensor& output : of_result) {
           if (reads != Reads::kComputed && output.defined()) output.zero_();
@@ -355,7 +357,7 @@ std::unique_ptr<EarlyComputation> EarlyComputation::Begin(const Plan& plan, cons
   const QuietScope quiet;
   Stack shadows;
   if (!ShadowArguments(plan, given, {}, &shadows)) return nullptr;
-  // This uses the program's own tensor, because its shadow is a new tensor each time.
+  // The program's own tensor identifies the source, because each call makes a new shadow of it.
   std::optional<Source> source;
   if (plan.sizes_result && given[0].isTensor()) source.emplace(given[0].toTensor());
   return std::unique_ptr<EarlyComputation>(new EarlyComputation(

@@ -32,7 +32,8 @@ c10::DeviceIndex CardOf(const Plan& plan, const Stack& values);
 // Appends a task that computes the results of a call to the current stream of the GPU. `given` and
 // `results` are the operator's arguments and results. A call that is too large, or that the host
 // cannot compute, is not computed.
-// `is_inner` is true inside another operator, which is written to the work log instead.
+// `is_inner` is true if another operator made this call. Then only that operator is written to the
+// work log.
 void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
                        const RandomState& random, bool is_inner);
 
@@ -40,8 +41,9 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
 // computing it.
 void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner);
 
-// Computes an operator whose results have a size that depends on values. It is computed first, so
-// that the operator can read the size; the results are copied into their tensors afterwards.
+// Computes an operator whose results have a size that depends on values. The computation runs
+// before the operator, so that the operator can read the size. The results are copied into the
+// operator's tensors afterwards.
 class EarlyComputation {
  public:
   // Returns null if the host cannot represent the arguments.
@@ -50,8 +52,8 @@ class EarlyComputation {
   EarlyComputation(const EarlyComputation&) = delete;
   EarlyComputation& operator=(const EarlyComputation&) = delete;
 
-  // Copies the results. Until this call, this thread's small reads of device memory return the
-  // size.
+  // Copies the results. Before this call, if this thread reads a few bytes of device memory, it
+  // gets the size.
   void Finish(const Stack& results);
 
  private:
@@ -65,9 +67,9 @@ class EarlyComputation {
   Footprint reads_;
 };
 
-// While a ToldSize exists, this thread's small reads of device memory return one number. It serves
-// operators that read the size of their result when nothing is computed, because that memory could
-// contain any number.
+// While this object exists, a thread that reads a few bytes of device memory gets the same given
+// number each time. It is used if nothing is computed, for operators that read the size of their
+// result, because the memory could contain any number then.
 class ToldSize {
  public:
   explicit ToldSize(int64_t size);

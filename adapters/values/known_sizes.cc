@@ -59,8 +59,8 @@ int64_t KnownSizes::Tell(uint64_t place, Reads reads, const Source& source, int6
 }
 
 int64_t KnownSizes::MakeUp(uint64_t place, const Source& source, int64_t computed) const {
-  // Returns the computed size for a tensor with fewer than two dimensions: it is at most the number
-  // of elements, and no program multiplies it by another size.
+  // Returns the computed size if the tensor has fewer than two dimensions. This size is at most the
+  // number of elements, and no program multiplies it by another size.
   if (source.dimensions < 2 && computed >= 0) return computed;
   const auto known = largest_.find(place);
   if (known != largest_.end()) return std::min(known->second, source.elements);

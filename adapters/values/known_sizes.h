@@ -4,11 +4,11 @@
 // Idea: if such values were not computed, the operator works with values of an earlier time, and
 // its size has to be made up. A mask of several dimensions that was made from zeros may be true
 // everywhere, and a program may multiply two of its sizes: that would yield an out-of-memory error
-// that no GPU has. So the size is the largest exact one at the same point of the program. If there
-// was none, it is at most the longest dimension of the mask. A point of the program is identified
-// by the operators that its thread called last, because a training step calls the same ones again.
-// A program that reads a mask twice expects the same size, so the size is stored for the second
-// read.
+// that does not occur on a GPU. So the size is the largest exact one so far at the same point of
+// the program. If there was none, the size is at most the longest dimension of the mask. A point of
+// the program is identified by the operators that its thread called last, because a training step
+// calls the same ones again. A program that reads a mask twice expects the same size, so the size
+// is stored for the second read.
 //
 // Ownership: one table for the process. Threads: the simulator's lock guards the table; the point
 // of the program belongs to its thread. Errors: none. Units: rows of a result.
@@ -35,7 +35,7 @@ enum class Reads : uint8_t {
   kLost,  // zeros in place of values
 };
 
-// The tensor that such an operator reads.
+// The tensor that determines the size of an operator's result.
 struct Source {
   explicit Source(const at::Tensor& tensor);
 

@@ -146,7 +146,8 @@ std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op) {
     return nullptr;
   }
   auto plan = std::make_unique<Plan>(op);
-  // A rule returns results, but cannot write to an out= argument.
+  // A rule returns new results and cannot write to an out= argument, so it does not fit such an
+  // operator.
   const bool has_places = std::any_of(schema.arguments().begin(), schema.arguments().end(),
                                       [](const auto& argument) { return argument.is_out(); });
   if (!has_places) plan->rule = FindRule(schema.name());
@@ -185,7 +186,7 @@ uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& 
     return 4 * ElementsOf(arguments[0]) * (ElementsOf(arguments[2]) / kernels);
   }
   if (name.find("_attention") != std::string_view::npos) {
-    // Counts the scores, and their product with the values.
+    // Counts the operations of two products: the scores, and their product with the values.
     const size_t first = name.find("backward") == std::string_view::npos ? 0 : 1;
     if (arguments.size() < first + 2) return 0;
     const uint64_t factor = first == 0 ? 4 : 10;

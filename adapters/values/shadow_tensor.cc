@@ -17,8 +17,8 @@ int64_t ReachOf(const at::Tensor& tensor) {
 at::Tensor CopyOfHostTensor(const at::Tensor& tensor) {
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);
-  // A Python number must not determine the type of a result. So the copy of a tensor that was made
-  // from such a number is marked in the same way.
+  // A tensor that was made from a Python number must not determine the type of a result. So its
+  // copy is marked in the same way.
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     copy.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
@@ -54,8 +54,8 @@ at::Tensor ShadowOf(const at::Tensor& tensor) {
 void Footprint::Add(const at::Tensor& tensor, int use) {
   if (!IsOnDevice(tensor) || tensor.numel() == 0) return;
   bytes_ += tensor.nbytes();
-  // The gaps between the elements are not overwritten, so the tensor counts as written, not as
-  // filled.
+  // If there are gaps between the elements, these are not overwritten. So the memory of the tensor
+  // counts as written, but not as filled.
   if ((use & kVramstowSimulatorFills) != 0 && !tensor.is_non_overlapping_and_dense()) {
     use = kVramstowSimulatorWrites;
   }

@@ -58,8 +58,8 @@ const char* PrecisionOf(const Stack& given) {
   }
 }
 
-// True if a row of a matrix of 16-bit numbers does not begin at a multiple of 4 bytes. Copies to
-// tensor cores have at least that size, so without that alignment a library uses older kernels.
+// True if a row of a matrix of 16-bit numbers does not begin at a multiple of 4 bytes. Tensor cores
+// are fed by copies of at least 4 bytes, so a library uses older kernels for such a matrix.
 bool HasOddRows(const Stack& values) {
   bool odd = false;
   for (const c10::IValue& value : values) {
@@ -85,14 +85,14 @@ uint64_t ElementsOfTensor(const c10::IValue& value) {
 // Returns the number of tokens of an operator that gets one index or one label per token; else 0.
 uint64_t TokensOf(std::string_view name, const Stack& given) {
   if (name == "nll_loss_forward" && given.size() > 1) return ElementsOfTensor(given[1]);
-  // An embedding selects rows of its table.
+  // An embedding calls this operator to select rows of its table.
   if (name == "index_select" && given.size() > 2) return ElementsOfTensor(given[2]);
   return 0;
 }
 
 // Returns the operations of a recurrent network's layers: two for each token and weight, and four
-// in the backward pass. The limit gemm= does not count them, because cuDNN's layers consist of many
-// small products.
+// in the backward pass. The limit gemm= of the SPEC does not apply to them, because cuDNN's layers
+// consist of many small products.
 uint64_t OperationsOfRecurrent(std::string_view name, const Stack& given) {
   if (name.substr(0, kRecurrent.size()) != kRecurrent || given.size() < 2) return 0;
   if (!given[0].isTensor() || !given[1].isTensorList()) return 0;

@@ -12,8 +12,8 @@
 namespace vramstow::values {
 namespace {
 
-// The operators that are running in this thread, inner ones first, with the storages that each
-// changes in place.
+// A list of the operators that are running in this thread, the innermost first. Each entry has the
+// storages that its operator changes in place.
 struct Frame {
   Frame* outer = nullptr;
   std::vector<const void*> changed;  // storages
@@ -112,7 +112,8 @@ void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeyS
            t_innermost != nullptr);
 }
 
-// Calls the kernel when nothing is computed. A result whose size depends on values is empty.
+// Calls the kernel if nothing is computed. If the size of its result depends on values, the result
+// is empty.
 void Wrapper::CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                            Stack* stack) const {
   if (plan_->family != Family::kSizedByData) return kernel_.callBoxed(op, keys, stack);
@@ -135,8 +136,8 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   for (size_t i = 0; i < count; ++i) {
     if (!plan_->written[i]) continue;
     AddStorages(given[i], &written);
-    // Zeros are cheap only if the outer operator makes them; in older releases an inner operator
-    // fills the tensor.
+    // Only the outer operator can write zeros cheaply. In older releases an inner operator fills
+    // the tensor with them, so the tensor counts as changed by the outer one.
     if (!plan_->overwritten[i] || plan_->zeroing) AddStorages(given[i], &frame.changed);
   }
   const bool left_to_outer = std::any_of(written.begin(), written.end(), IsChangedOutside);
@@ -154,7 +155,8 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   if (left_to_outer) return;
   const Stack results(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (early != nullptr) return early->Finish(results);
-  // Written arguments are read after the call, because an out= argument may have been resized.
+  // The written arguments are examined after the call, because the kernel may have resized an out=
+  // argument.
   AppendComputation(*plan_, given, results, random, t_innermost != nullptr);
 }
 

@@ -1,9 +1,9 @@
-// Callers finds out whose code is between Python and a request for memory.
+// Callers finds out which libraries' code is on the stack between Python and a request for memory.
 //
-// Idea: a library in between may hold a lock for which another thread waits while it holds Python's
-// lock. PyTorch's own functions hold no such lock while they hold Python's. Only native frames up
-// to the innermost frame of the interpreter count, because code that calls Python has to expect
-// that Python's lock is released.
+// Idea: such a library may hold a lock for which another thread waits while that thread holds
+// Python's lock. PyTorch's own functions never hold such a lock while they hold Python's lock. Only
+// native frames up to the innermost frame of the interpreter count, because code that calls Python
+// has to expect that Python's lock is released.
 //
 // Ownership: none. Threads: each thread asks for itself. Errors: an unknown library counts as
 // another library. Units: none.
@@ -14,7 +14,8 @@ namespace vramstow::torch_census {
 
 class Callers {
  public:
-  // True if only PyTorch's own code is in between. `own` is an address in the library that asks.
+  // True if only PyTorch's own code is between Python and the request. `own` is an address in the
+  // library that calls this function.
   static bool AreFrameworkOnly(const void* own);
 };
 

@@ -27,14 +27,15 @@ constexpr uint64_t kWalkNs = kSecond * 3 / 2;
 constexpr uint64_t kTellNs = kSecond / 4;
 constexpr char kNoTime[] = "its time was over";
 constexpr char kLeftOut[] = "looks after earlier failures had used up the time for it";
-// The most holders that are reported. A cache of a model's keys and values has some thousands of
-// blocks. Each chain uses one of the trace's 65,536 texts.
+// The largest number of holders that are reported. A model's cache of keys and values alone has
+// some thousands of blocks. Each holder uses one of the trace's 65,536 texts.
 constexpr size_t kMaxTold = 8192;
 constexpr size_t kEnoughTold = 512;  // the remaining ones are small, or similar
 // The time for which a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr auto kLongPatience = std::chrono::milliseconds(3000);
-// The time for all censuses together: this much at once, plus a twentieth of the run time.
+// The limit of the time of all censuses together: this much from the start, plus a twentieth of the
+// run time.
 constexpr uint64_t kFreeNs = 5 * kSecond;
 constexpr uint64_t kPartOfTime = 20;
 
@@ -86,8 +87,8 @@ std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
   return all;
 }
 
-// Adds the findings of a walk. `known` contains the addresses of memory whose holder has been
-// reported.
+// Adds the memory that a walk has found to `findings`. `known` contains the addresses of memory
+// whose holder has been reported already.
 void TellFindings(const Walk& walk, const Addresses& known, const Deadline& deadline,
                   Findings* findings) {
   const std::vector<const Found*> largest = LargestOf(walk, known);
@@ -109,7 +110,7 @@ void TellFindings(const Walk& walk, const Addresses& known, const Deadline& dead
   }
 }
 
-// Reports all memory that the program reaches. Returns its addresses.
+// Reports all memory that the program can reach. Returns the addresses of that memory.
 Addresses TellReached(Walk* walk, const Deadline& deadline, Findings* findings) {
   walk->Run();
   if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
@@ -136,7 +137,7 @@ void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* fin
   }
 }
 
-// Reports values that neither a variable nor a cycle holds.
+// Reports the memory of values that are held neither by a variable nor by a cycle.
 void TellExpressions(const Garbage& garbage, const Addresses& reached, Walk* walk,
                      const Deadline& deadline, Findings* findings) {
   walk->RunExpressions(garbage.dead());
@@ -187,9 +188,10 @@ Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& h
   return findings;
 }
 
-// Takes a census while Python's lock is held. A thread whose request failed may hold the
-// allocator's lock, so it asks the allocator itself, before. In all other cases the allocator is
-// asked when Python's lock is held, because the program makes more tensors until then.
+// Takes a census while Python's lock is held. If a request has failed, its thread may hold the
+// allocator's lock, so this thread itself reads the allocator's figures, before the census. In all
+// other cases the figures are read when Python's lock is held, because the program may make more
+// tensors until then.
 bool LookWithLock(bool is_failure, Findings* findings) {
   const AllocatorBytes before = is_failure ? AskAllocator() : AllocatorBytes{};
   PyThreadState* failing = PyGILState_GetThisThreadState();

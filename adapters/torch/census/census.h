@@ -50,9 +50,9 @@ class Census {
   // Ends all censuses, because Python ends.
   void Stop();
 
-  // Writes a census into the trace. Returns a code of vramstow.h. For an out-of-memory error it is
-  // NOT_ACTIVE if censuses have taken too long in all, because a program may fail on purpose, and
-  // often. For all other reasons it waits longer for Python's lock.
+  // Writes a census into the trace. Returns a code of vramstow.h. For an out-of-memory error the
+  // code is NOT_ACTIVE if all censuses together have taken too long: a program may fail on purpose,
+  // and often. For all other reasons it waits longer for Python's lock.
   int Take(int reason, int device, Findings* findings);
 
  private:

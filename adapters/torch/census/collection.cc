@@ -20,7 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Threads pass Python's lock on every 5 ms, and other processes may use the processors, too.
+// Python passes its lock on to another thread every 5 ms, but other processes may use the
+// processors, too.
 constexpr milliseconds kPatienceForLock(500);
 constexpr milliseconds kLongest(5000);
 constexpr milliseconds kLongestAtEnd(2000);
@@ -52,8 +53,9 @@ bool HasPythonsLock() {
   return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
 }
 
-// Returns the bytes that were freed. Other threads may have reused freed memory before it was
-// counted; then it is the memory of the dead objects, but no more than all memory that was freed.
+// Returns the bytes that were freed. Other threads may have used freed memory again before this
+// count. Then the result is the memory of the dead objects, but no more than all memory that was
+// freed.
 uint64_t FreedSince(const AllocatorBytes& before, uint64_t dead_bytes) {
   const AllocatorBytes after = AskAllocator();
   const uint64_t less = before.live > after.live ? before.live - after.live : 0;
@@ -98,7 +100,8 @@ void Collection::Stop() {
   ended_.wait_for(lock, kLongestAtEnd, [this] { return !is_running_; });
 }
 
-// False for a finalizer that allocates, because it must not wait for the collection that runs it.
+// Returns false inside a finalizer that allocates, because it must not wait for the collection that
+// runs it.
 bool Collection::IsPossible() {
   if (Interpreter::is_ending() || process_ != getpid()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -130,8 +133,8 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
     asked = AskPython(kPatienceForLock, kLongest, [this, all] { Do(all); });
   } catch (const std::exception&) {  // no memory on the host
   }
-  // If the lock was not free in time, its holder may have run the program's own collection, so the
-  // memory freed meanwhile counts.
+  // If Python's lock was not free in time, the thread that held it may have run the program's own
+  // collection. So the memory that was freed meanwhile counts.
   Outcome outcome;
   if (asked != Asked::kDone) outcome.freed_bytes = FreedSince(before, 0);
   {
@@ -149,9 +152,9 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
   return outcome.freed_bytes;
 }
 
-// Waits for the collection that is running. Returns false if a new one is not needed: the running
-// one freed memory, or one that began meanwhile found none, so that another one would find none
-// either.
+// Waits for the collection that is running. Returns true if the caller has to run a new one. It
+// does not have to if the running one freed memory. It does not have to, either, if a collection
+// began after this call and freed nothing, because another one would free nothing.
 bool Collection::Begin(bool all, uint64_t* freed_bytes) {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t arrived = begun_;
@@ -228,9 +231,9 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   return outcome;
 }
 
-// Waits for a collection of the program's own: its garbage is in no list meanwhile, and Python
-// would not begin another one. Code that this collection runs may itself be the code that lacks
-// memory. Returns false if there is no such collection.
+// Waits for a collection that the program itself has begun: the garbage that it examines is in no
+// list meanwhile, and Python would not begin another collection. Code that this collection runs may
+// itself be the code that lacks memory. Returns false if there is no such collection.
 bool Collection::WaitForPythons() {
   if (!Generations::AreCollected()) return false;
   const uint64_t deadline_ns = NowNs() + kOtherNs;

@@ -2,11 +2,11 @@
 //
 // Idea: first the garbage is examined, as in a census (garbage.h): if dead cycles hold no device
 // memory, nothing is collected. Otherwise Python's own collector runs, with callbacks and
-// finalizers. A separate thread does this, and the thread that lacks memory waits: half a second
-// for Python's lock, five seconds for the collection. So it always goes on, whatever locks it holds
-// and whatever a finalizer waits for. If it holds Python's lock itself, it releases the lock
-// meanwhile; it does so only if PyTorch called the allocator, and no other library that may hold a
-// lock.
+// finalizers. A separate thread does this. The thread that lacks memory waits half a second for
+// Python's lock and five seconds for the collection. So it always continues, even if it holds a
+// lock for which a finalizer waits. If it holds Python's lock itself, it releases the lock
+// meanwhile. It does so only if PyTorch called the allocator, and not another library, which may
+// hold a lock.
 //
 // Examinations that find nothing, and vain waits for locks, may take five seconds in all, plus a
 // twentieth of the run time. A successful collection halves the time that was counted so far.

@@ -14,8 +14,8 @@ namespace vramstow::torch_census {
 
 class Collector {
  public:
-  // Finds its functions once, while no error of Python's is pending. Returns false if the program
-  // has replaced them.
+  // Finds the functions that it calls, once, while no error of Python's is pending. Returns false
+  // if the program has replaced them.
   static bool Look();
 
   static bool is_on();

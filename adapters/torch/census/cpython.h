@@ -26,7 +26,8 @@ struct Object {
 using Visitor = int (*)(Object* object, void* context);
 using Traverse = int (*)(Object* self, Visitor visitor, void* context);
 
-// A field of an object that Python code can name: a slot, or a member that a C type defines.
+// A field of an object that Python code can name: a slot of __slots__, or a member that a C type
+// defines.
 struct Field {
   const char* name;
   int type;
@@ -114,8 +115,8 @@ PyThreadState* PyThreadState_Next(PyThreadState* thread);
 __attribute__((weak)) int PyGC_Enable();
 __attribute__((weak)) int PyGC_Disable();
 __attribute__((weak)) int PyGC_IsEnabled();
-// Return the thread that holds the interpreter's lock; the first exists up to 3.12, the second
-// since.
+// Return the thread that holds the interpreter's lock. The first function exists up to CPython
+// 3.12, the second from 3.13 on.
 __attribute__((weak)) PyThreadState* _PyThreadState_UncheckedGet();
 __attribute__((weak)) PyThreadState* PyThreadState_GetUnchecked();
 PyThreadState* PyEval_SaveThread();

@@ -28,10 +28,10 @@ int Gather(Object* child, void* children) {
   return 0;
 }
 
-// True for a leaf of the graph, for example a parameter.
+// True for a leaf of the autograd graph, for example a parameter.
 bool IsLeaf(const Impl* impl) { return impl->requires_grad() && Graph::NodeOf(impl) == nullptr; }
 
-// Writes a ring as text, step by step, from a holder to the object that it holds.
+// Writes a cycle as text, step by step, from each holder to the object that it holds.
 class Steps {
  public:
   explicit Steps(Object* first) : text_(NameOf(first)) {}
@@ -124,8 +124,8 @@ Cycles::Cycles(const std::vector<Object*>& dead) : dead_(dead) {
   }
 }
 
-// Adds the memory of a tensor once. Memory that living objects also hold must not be added, because
-// it will not be freed: many graphs have saved a parameter, for example.
+// Adds the memory of a tensor once. If living objects also hold the memory, it must not be added,
+// because it will not be freed. A parameter, for example, is saved by many graphs.
 void Cycles::AddMemory(const Impl* impl, Held* held) {
   const Memory memory = Graph::MemoryOf(impl);
   if (memory.address == 0 || memory.bytes == 0 || !counted_.insert(memory.address).second) return;
@@ -165,8 +165,8 @@ void Cycles::AddContext(Object* context, Held* held) {
   AddAttributes(context, held);
 }
 
-// Adds the tensors in a context's attributes ("ctx.out = out"). The collector does not see that
-// they are dead as long as another node leads to this one.
+// Adds the tensors in the attributes of an autograd context ("ctx.out = out"). The collector does
+// not see that they are dead as long as another node of the graph leads to the context's node.
 void Cycles::AddAttributes(Object* context, Held* held) {
   constexpr size_t kMaxContainers = 64;
   std::vector<Object*> containers = {context};
@@ -285,8 +285,8 @@ void Cycles::FindNearest() {
   }
 }
 
-// Returns the object by which a ring is named: an instance of a class, preferably one of the
-// program's own.
+// Returns the object by which a cycle is named: an instance of a class, preferably of one of the
+// program's own classes.
 Cycles::Number Cycles::FaceOf(Number part) const {
   Number face = part_items_[part].back();
   int best = -1;
@@ -297,7 +297,7 @@ Cycles::Number Cycles::FaceOf(Number part) const {
     const bool is_plain = IsLink(object) || object->type == &PyFunction_Type ||
                           object->type == &PyMethod_Type || object->type == &PyFrame_Type;
     const int rank = is_plain ? 0 : is_class && !Graph::IsTensor(object->type) ? 2 : 1;
-    // The oldest of several equal ones is chosen.
+    // Of several objects of equal rank the oldest is chosen.
     if (rank > best || (rank == best && item < face)) face = item;
     best = std::max(best, rank);
   }

@@ -1,8 +1,8 @@
 // Garbage finds the objects that are reachable only from one another, without changing any.
 //
 // Idea: this is the method of Python's collector. For each object the references from other
-// examined objects are subtracted from its reference count. An object with references left is held
-// from outside, and so is everything that it leads to. The rest is dead.
+// examined objects are subtracted from its reference count. If references are left, the object is
+// held from outside, and so is every object that it refers to. The rest is dead.
 //
 // Ownership: its memory, which is mapped; borrowed pointers. Threads: the caller holds the
 // interpreter's lock all the time, with the collector off. Errors: is_complete() is false if there

@@ -18,8 +18,8 @@ bool Generations::AreCollected() {
   return *reinterpret_cast<const volatile int*>(state) == 1;
 }
 
-// Finds the generations. Everything is read through the kernel. A pointer to the first generation
-// lies behind the generations, which confirms the find.
+// Finds the generations. Everything is read through the kernel. After the generations Python stores
+// a pointer to the first one; if that pointer has the expected value, the generations were found.
 bool Generations::Look() {
   if (first_ != nullptr) return true;
   Object* newest = PyList_New(0);

@@ -1,9 +1,9 @@
 // Generations finds all objects that Python's collector tracks, in the collector's own lists.
 //
 // Idea: Python can list them (gc.get_objects), but that makes a list which holds them all, and runs
-// audit hooks. The collector's own lists are rings. A container that was just made is the last of
-// the first ring, so the ring's head follows it, and the other heads lie behind that one. This
-// holds for CPython 3.9 to 3.13, and is checked before it is used.
+// audit hooks. The collector's own lists are rings. A container that was just made is the last
+// member of the first ring, so its successor is the head of that ring; the heads of the other rings
+// follow in memory. This holds for CPython 3.9 to 3.13, and is checked before it is used.
 //
 // Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock. Errors: Look
 // returns false. Units: none.
@@ -23,11 +23,12 @@ class Generations {
   // Finds the lists once. Returns false if this Python stores them in another way.
   static bool Look();
 
-  // True if Python's collector is running: it has called code of the program and waits for it.
+  // True if Python's collector is running: it has called code of the program and waits for that
+  // code.
   static bool AreCollected();
 
-  // Calls visit(object) for each object of the first `count` generations, until it returns false.
-  // Returns false in that case.
+  // Calls visit(object) for each object of the first `count` generations, until visit returns
+  // false. Returns false in that case.
   template <typename Visit>
   static bool ForEach(int count, Visit visit) {
     for (int i = 0; i < count; ++i) {

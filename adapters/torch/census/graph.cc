@@ -20,7 +20,8 @@ namespace {
 using torch::autograd::AutogradMeta;
 using torch::autograd::SavedVariable;
 
-// Gives access to private members of PyTorch's classes, which an explicit instantiation may name.
+// Gives access to private members of PyTorch's classes. An explicit instantiation of a template may
+// name them.
 template <typename Tag, typename Tag::type member>
 struct Member {
   friend typename Tag::type Get(Tag) { return member; }
@@ -36,7 +37,7 @@ struct NodeMutex {
 };
 template struct Member<NodeMutex, &Node::mutex_>;
 
-// The position of a saved tensor in a class of nodes.
+// The offset of a saved tensor in a class of autograd nodes.
 struct SavedField {
   const std::type_info* type;
   size_t offset;
@@ -129,7 +130,8 @@ bool IsPlainImpl(const void* address) {
          type == &typeid(Impl);
 }
 
-// Holds a node's lock, unless it is held by the thread `working`, which does not run meanwhile.
+// Holds a node's lock. It does not lock if the thread `working` holds the lock, because that thread
+// does not run meanwhile.
 class NodeLock {
  public:
   NodeLock(Node* node, int working) : mutex_(node->*Get(NodeMutex())), owns_(mutex_.try_lock()) {
@@ -302,7 +304,7 @@ bool Graph::Expand(Node* node, int working, const Visit& visit) {
 
 // Finds the tensors that a context saved. The struct behind a context changes from release to
 // release, and its header needs Python's headers. So the code searches for the vector of saved
-// tensors: no other member points to several tensors in a row.
+// tensors. It is recognised by its contents: no other member points to several tensors in a row.
 void Graph::ExpandContext(Object* context, const std::function<void(Impl*)>& saved) {
   constexpr size_t kMaxSaved = 4096;
   const auto* base = reinterpret_cast<const char*>(context);

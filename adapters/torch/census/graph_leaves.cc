@@ -17,17 +17,18 @@ bool GraphLeaves::AreUntrained(const Node* node) {
   return found != known_.end() && found->second.has_parameters && !found->second.may_be_trained;
 }
 
-// Returns the leaves that the node itself stands for.
+// Returns the leaves for which the node itself accumulates a gradient.
 GraphLeaves::Leaves GraphLeaves::LeavesOf(const Node* node) const {
   const Impl* leaf = Graph::LeafOf(node);
   if (leaf == nullptr) return {};
   const bool is_of_model = walk_.models().Find(leaf, What::kImpl) != kNowhere;
-  // The program may need the gradient of a tensor that is no parameter, for example of a picture.
+  // A tensor that is no parameter, for example a picture, counts as trained: the program may need
+  // its gradient.
   return {is_of_model, !is_of_model || !trained_.IsUntrained(leaf)};
 }
 
-// Visits the graph in depth-first order. A node's answer is complete when all nodes that it leads
-// to have theirs.
+// Visits the graph in depth-first order. The result for a node is complete when the results for all
+// nodes that it leads to are.
 void GraphLeaves::Fill(const Node* first) {
   std::vector<std::pair<const Node*, size_t>> open = {{first, 0}};
   known_[first] = LeavesOf(first);

@@ -40,8 +40,8 @@ void Split(std::string_view chain, std::vector<std::string>* texts,
   }
 }
 
-// Returns "3", "0..11" or "*". After a point it returns no range, because that would look like
-// another step.
+// Returns one number ("3"), a range ("0..11") or "*". After a point it returns no range, because a
+// range would look like another step there.
 std::string RangeOf(const std::set<uint64_t>& numbers, bool is_part) {
   const uint64_t first = *numbers.begin();
   const uint64_t last = *numbers.rbegin();

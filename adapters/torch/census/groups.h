@@ -1,7 +1,8 @@
 // Groups merges holders whose chains differ only in numbers into one line each.
 //
-// Idea: for a user `hist[0].grad_fn` to `hist[11].grad_fn` are one holder. Numbers may differ in
-// brackets, or behind a point as one of a module's parts; all other digits are parts of names.
+// Idea: for a user `hist[0].grad_fn` to `hist[11].grad_fn` are one holder. Numbers may differ if
+// they are in brackets, or if they follow a point and name a part of a module. All other digits
+// belong to names and must be equal.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GROUPS_H_

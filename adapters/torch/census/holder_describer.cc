@@ -17,8 +17,8 @@ constexpr size_t kLongestKey = 60;
 constexpr size_t kLongestText = 400;
 constexpr std::string_view kFrameOfGenerator = " → its frame";
 
-// Returns the name of a type of Python's own library whose objects hold their arguments under no
-// name; else an empty text.
+// Returns a name for objects of Python's own library that hold values without naming them, for
+// example the cache of functools.lru_cache. Returns an empty text for all other objects.
 std::string_view KeeperOf(Object* holder) {
   const std::string_view type = holder->type->name;
   if (type == "functools._lru_cache_wrapper") return "functools.lru_cache";
@@ -33,8 +33,8 @@ int MeetDict(Object* child, void* dicts) {
   return 0;
 }
 
-// True if `held` is a key in the cache of a function, which stores each call's arguments as the key
-// of its result.
+// True if `held` is a key in the cache of a function. Such a cache stores the result of each call
+// under the call's arguments.
 bool IsKeyOfCache(Object* function, const Object* held) {
   std::vector<Object*> dicts;
   if (function->type->traverse != nullptr) function->type->traverse(function, &MeetDict, &dicts);
@@ -64,7 +64,7 @@ class HolderDescriber::Chain {
   }
 
  private:
-  // The role of a dict in the object that was described before it.
+  // The role of a dict in the object that holds it, which was described before.
   enum class Dict : uint8_t { kPlain, kAttributes, kParts, kModuleGlobals };
 
   std::string& text() { return description_.chain; }
@@ -212,7 +212,8 @@ class HolderDescriber::Chain {
     TellName(TextOf(key));
   }
 
-  // Describes such a holder. A cache without a size limit has a dict in between.
+  // Describes the step from an object that KeeperOf names to a value that it holds. In a cache
+  // without a size limit a dict is in between.
   void TellKeeper(size_t i, std::string_view keeper) {
     const size_t kept = Is(object(i + 1), kIsDict) && IsObject(i + 2) ? i + 2 : i + 1;
     const bool is_key = IsKeyOfCache(object(i), object(kept));
@@ -226,7 +227,7 @@ class HolderDescriber::Chain {
            PyDict_GetItemString(attributes, "training") == &_Py_FalseStruct;
   }
 
-  // Enters a module's own dict of parameters (1), buffers (2) or modules (3).
+  // Notes that the chain now enters a module's dict of parameters (1), buffers (2) or modules (3).
   void TellPart(uint32_t which) {
     dict_ = Dict::kParts;
     if (which == 1) description_.role = Role::kParameter;
@@ -243,7 +244,8 @@ class HolderDescriber::Chain {
       is_hook_ = true;
     }
     is_model_ = false;
-    // A table or a column of pandas holds its columns through blocks.
+    // A DataFrame or Series of pandas holds its columns through the attribute _mgr, whose name
+    // means nothing to the user.
     if (name == "_mgr") {
       is_table_ = true;
       name = "values";
@@ -326,7 +328,8 @@ class HolderDescriber::Chain {
       text() += ": a frame";
       return;
     }
-    // The frame of a generator was described with it. Since 3.11 there is no object for it.
+    // The frame of a generator was described together with the generator. From CPython 3.11 on
+    // there is no object for such a frame.
     if (text().ends_with(kFrameOfGenerator)) return;
     const Code code = frame.code();
     text() += ": frame " + NameOfFrame(frame);

@@ -14,8 +14,8 @@ namespace {
 // Include/cpython/frameobject.h, Include/internal/pycore_frame.h.
 struct Layout {
   int minor;
-  // Up to 3.10 a frame is an object. A code has its variables, its cells and the variables of outer
-  // functions in three tuples, and a name without its class.
+  // Up to CPython 3.10 a frame is an object. A code object there has its variables, its cells and
+  // the variables of outer functions in three tuples, and its name does not contain the class.
   bool has_frame_objects;
   bool has_cframe;  // the thread points to it, and it points to the frame
   size_t thread_frame, cframe_frame, thread_handled;
@@ -199,7 +199,7 @@ Object* Frame::variable(int number) const {
 
 int Frame::expression_places() const {
   constexpr int kMaxPlaces = 4096;
-  // This is co_stacksize of Include/cpython/code.h.
+  // This number is co_stacksize of Include/cpython/code.h.
   const size_t place = layout->minor <= 10 ? 32 : layout->code_count - 8;
   return std::clamp(At<int>(code().object(), place), 0, kMaxPlaces);
 }
@@ -264,7 +264,7 @@ bool Interpreter::is_ending() {
 
 bool IsUsersFile(std::string_view file) {
   if (file.empty()) return false;
-  // Code in a notebook, at the prompt or of python -c has such a name.
+  // Code in a notebook, at the prompt or of `python -c` has one of these file names.
   if (file.front() == '<')
     return file == "<string>" || file == "<stdin>" || file == "<input>" ||
            file.starts_with("<ipython-input");

@@ -59,7 +59,7 @@ class Frame {
 
 class Interpreter {
  public:
-  // Finds out which CPython this is. The first call decides. The caller runs Python.
+  // Finds out which release of CPython this is, at the first call. The caller runs Python.
   static void Look();
   static bool has_frames();
   // True if names of code objects come without a class; qualified_name.h completes them.

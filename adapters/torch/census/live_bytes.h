@@ -14,8 +14,8 @@
 
 namespace vramstow::torch_census {
 
-// The sums over all devices. Memory that is freed while other threads allocate does not show in
-// `live`.
+// Sums over all devices. `live` does not show memory that was freed if other threads allocated as
+// much meanwhile.
 struct AllocatorBytes {
   uint64_t live = 0;
   uint64_t requested = 0;  // the bytes that the program requested for `live`

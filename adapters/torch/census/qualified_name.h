@@ -1,8 +1,9 @@
 // Finds the names of functions with their classes: "Trainer.step".
 //
-// Idea: since CPython 3.11 a code object contains such a name. Before, only the function object
-// does. The function of a running method is found through its first argument, because a class of
-// that object contains the function. Functions that are no methods get their bare names there.
+// Idea: since CPython 3.11 a code object contains such a name. In older releases only the function
+// object does. The function of a running method is then found through the method's first argument,
+// because a class of that object contains the function. Other functions get their bare names in
+// older releases.
 //
 // Ownership: copies. Threads: the caller holds the interpreter's lock. Errors: the bare name.
 // Units: none.

@@ -73,8 +73,8 @@ class Seen {
 
  private:
   static constexpr size_t kFirstPlaces = size_t{1} << 16;
-  // An entry takes 16 bytes, and its two slots of the table take 4 bytes each (four slots directly
-  // after the table has grown).
+  // An entry takes 16 bytes. Its two slots of the table take 4 bytes each; directly after the table
+  // has grown, an entry has four slots.
   static constexpr size_t kMaxEntries = kMaxBytes / 24;
 
   size_t IndexOf(uint64_t key) const {

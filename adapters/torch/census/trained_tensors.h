@@ -1,8 +1,8 @@
 // TrainedTensors finds the tensors that the program's optimizers change.
 //
-// Idea: an optimizer has lists of tensors in its attribute param_groups. A tensor in none of them
-// is not trained, whatever its requires_grad says: in an evaluation, or in the teacher of a
-// student.
+// Idea: an optimizer has lists of tensors in its attribute param_groups. A tensor in none of these
+// lists is not trained, whatever its requires_grad says. Such tensors occur in an evaluation, or in
+// the teacher model when a student model is trained.
 //
 // Ownership: addresses only; nothing is dereferenced. Threads: the caller holds the interpreter's
 // lock. Errors: an optimizer that stores its groups in another way adds nothing. Units: none.

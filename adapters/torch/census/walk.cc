@@ -12,8 +12,8 @@ constexpr int kMaxDepth = 2000;
 constexpr uint64_t kStepsBetweenLooks = 256;
 constexpr uint32_t kMeetingsBetweenLooks = 4096;
 
-// True for a comprehension or a lambda. The list that a comprehension iterates over has a better
-// name outside of it.
+// True for the code of a comprehension or a lambda. A list over which a comprehension iterates has
+// a better name in the function around it.
 bool IsNameless(const Code& code) { return code.name().starts_with('<') && !code.is_module(); }
 
 bool IsUsersModule(Object* dict, Object* name) {
@@ -94,7 +94,7 @@ void Walk::MeetOne(Object* child) {
 
 bool Walk::MayLeadToModel(Object* child, ObjectKind kind) const {
   if (kind == ObjectKind::kTensor) return IsPartOfModel();
-  // At this point `all_` contains only modules.
+  // `all_` contains only the dicts of modules at this point; these are not followed.
   return child->type != &PyFunction_Type && all_.Find(child, What::kObject) == kNowhere;
 }
 
@@ -218,8 +218,8 @@ void Walk::AddHandled() {
 }
 
 // Adds lists that comprehensions fill, and values that are computed before the rest of a line. It
-// is unknown which stack slots are in use, and an unused slot may refer to a destroyed object. So a
-// value counts only if the collector tracks it and it is not dead.
+// is unknown which stack slots are in use, and an unused slot may refer to a destroyed object. So
+// only a value that the collector tracks and that is not dead counts.
 void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   if (!Interpreter::has_frames()) return;
   std::unordered_map<const void*, Frame> frames;
@@ -274,8 +274,8 @@ void Walk::ExpandModules(RootKind kind) {
   }
 }
 
-// Finds the models first, because a tensor in a model is named by the model, whatever other objects
-// hold it.
+// Finds the models first, because a tensor in a model is named by the model, no matter which other
+// objects hold it.
 void Walk::FindModels() {
   seen_ = &models_;
   AddThreads(Of::kProgram);

@@ -1,12 +1,13 @@
 // Walk searches from everything that a program can reach to the memory of its tensors, by the
 // shortest chains.
 //
-// Idea: a breadth-first search, in ranks. Chains from the variables of the program's own functions
-// are the easiest to read, so everything that they lead to is found first; then come the program's
-// globals, handled exceptions, and libraries. Classes and modules are not followed from their
-// objects, because everything leads to them. Objects report their references by tp_traverse, as
-// they do to the collector, so no code of the program runs. A tensor that is not found in this way
-// may be a value of an unfinished expression; a separate search finds these.
+// Idea: this is a breadth-first search in several stages. Chains from the variables of the
+// program's own functions are the easiest to read, so everything that they lead to is found first;
+// then come the program's globals, handled exceptions, and libraries. Classes and modules are not
+// followed from their objects, because everything leads to them. Objects report their references by
+// tp_traverse, as they do to the collector, so no code of the program runs. A tensor that is not
+// found in this way may be a value of an unfinished expression; a separate search finds such
+// tensors.
 //
 // Ownership: borrowed pointers, valid while the interpreter's lock is held. Threads: one. Errors:
 // if time or memory runs out, why_stopped() returns the reason. Units: bytes, nanoseconds.
@@ -54,8 +55,8 @@ struct Found {
 class Walk {
  public:
   // `failing` is a thread that does not run meanwhile, or null if there is none; `working` is its
-  // id. `held_bytes` is the memory of all tensors, as requested, or 0 if it is unknown; the search
-  // ends when this much was found.
+  // id. `held_bytes` is the memory of all tensors, as requested, or 0 if it is unknown. The search
+  // ends when it has found this much memory.
   Walk(PyThreadState* failing, int working, uint64_t held_bytes, const Deadline& deadline);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;

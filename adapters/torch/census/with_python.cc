@@ -23,8 +23,8 @@ bool Run(const std::function<void()>& run) {
   }
 }
 
-// The longest time that a new thread may take until it runs. While other processes use the
-// processors, this takes longer than most locks are held.
+// The longest time that may pass until a new thread runs. While other processes use the processors,
+// this can take longer than a thread usually holds a lock.
 constexpr std::chrono::milliseconds kLongestStart(2000);
 
 // Work that another thread does for a waiting thread.

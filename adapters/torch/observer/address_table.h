@@ -57,7 +57,8 @@ class AddressTable {
     size_t hole = IndexOf(address);
     if (places_[hole].address != address) return;
     --count_;
-    // An entry behind the hole moves into it, unless its home slot lies between them.
+    // Moves an entry behind the empty slot into it, unless the entry's home slot lies between the
+    // two.
     for (size_t next = Next(hole); places_[next].address != 0; next = Next(next)) {
       const size_t wanted = HashOf(places_[next].address);
       const size_t mask = capacity_ - 1;

@@ -1,9 +1,9 @@
 // Adoption adds the blocks that PyTorch's allocator had before the observer was installed.
 //
-// Idea: PyTorch also reports a snapshot to its trackers, at the moment when it has taken the
-// snapshot of a device and still holds that device's lock. So the order is exact: events that a
-// tracker gets for a device before that moment are contained in the snapshot, and later ones are
-// not. From that moment until the snapshot is adopted, trackers of that device wait for some
+// Idea: PyTorch also reports to its trackers when it has taken the snapshot of a device, while it
+// still holds that device's lock. So the order is exact: the snapshot contains the effect of every
+// event that a tracker got for the device before that moment, and of no later event. From that
+// moment until the blocks of the snapshot are adopted, trackers of that device wait for some
 // milliseconds.
 //
 // Ownership: values. Threads: one adopts, the others ask at each call. Errors: a device that cannot

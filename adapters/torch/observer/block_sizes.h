@@ -1,9 +1,10 @@
 // BlockSizes computes the size of each block that PyTorch's own allocator returns.
 //
 // Idea: PyTorch reports how many bytes a tensor requested, but not the size of its block. The block
-// is larger if PyTorch rounds the request up, or if it does not split off the rest of a free piece
-// because that rest is too small to be useful. This class tracks the pieces of every segment by
-// PyTorch's rules, so that the sizes add up to the result of torch.cuda.memory_allocated().
+// is larger in two cases: PyTorch rounds the request up, or it does not split off the rest of a
+// free piece because that rest is too small to be useful. This class tracks the pieces of every
+// segment by PyTorch's rules, so that the sizes add up to the result of
+// torch.cuda.memory_allocated().
 //
 // Pieces of a segment are linked to their neighbours, so a block and its rest cost one search of
 // the table each.
@@ -25,8 +26,8 @@ namespace vramstow::torch_observer {
 // power of two, if the user asked for that (roundup_power2_divisions).
 uint64_t RoundSize(uint64_t requested, uint64_t divisions);
 
-// Requests up to this size are rounded in the same way whatever PyTorch's settings are, so these
-// are not read.
+// Requests up to this size are rounded in the same way whatever PyTorch's settings are, so the
+// settings are not read for them.
 inline constexpr uint64_t kMaxRoundedAlike = 1024;
 // Blocks up to this size are split whatever max_split_size is, so that setting is not read either.
 inline constexpr uint64_t kMaxCutAlways = uint64_t{1} << 20;

@@ -43,8 +43,8 @@ namespace {
 namespace caching = c10::cuda::CUDACachingAllocator;
 using Entry = caching::TraceEntry;
 
-// Read PyTorch's settings for block sizes. The functions take the class as a template parameter, so
-// that they compile with a release without it.
+// Read PyTorch's settings for block sizes. The settings' class is a template parameter, so that
+// these functions also compile with a release that lacks the class.
 template <typename Newer, typename Older>
 uint64_t Divisions(uint64_t requested) {
   if constexpr (requires { Newer::roundup_power2_divisions(requested); }) {
@@ -73,7 +73,7 @@ using OlderConfig = caching::CUDAAllocatorConfig;
 class Observer {
  public:
   static constexpr int kMaxDevices = 64;
-  // Expandable segments are mapped in multiples of this.
+  // Expandable segments are mapped in multiples of this size.
   static constexpr uint64_t kMappedPart = uint64_t{2} << 20;
 
   // `attachment` is null if vramstow has been present since the process started.
@@ -159,7 +159,8 @@ void Observer::Reserve(int kind, const Entry& entry) {
   if (entry.action_ == Entry::SEGMENT_ALLOC || entry.action_ == Entry::SEGMENT_FREE) {
     return Reserve(kind, entry.device_, address, size, entry.stream_);
   }
-  // PyTorch may map a range in one call, and unmap it in several.
+  // PyTorch may map a range in one call and unmap it in several, so each part is reported
+  // separately.
   for (uint64_t done = 0; done < size; done += kMappedPart) {
     Reserve(kind, entry.device_, address + done, std::min(kMappedPart, size - done), entry.stream_);
   }
@@ -214,7 +215,7 @@ void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowe
   const int kind = torch_failure::FailureEnds::InsideFramework() ? VRAMSTOW_EVENT_DONE_WITHOUT
                                                                  : VRAMSTOW_EVENT_OUT_OF_MEMORY;
   Emit(kind, device, allowed, requested, requested, nullptr);
-  // PyTorch reports this without its lock, so it can be asked for its number of retries.
+  // PyTorch calls this function without its lock, so its number of retries can be read here.
   const auto index = static_cast<c10::DeviceIndex>(device);
   const auto retries = caching::get()->getDeviceStats(index).num_alloc_retries;
   trace_->reserve(static_cast<int>(device), 0, static_cast<uint64_t>(retries));
@@ -262,7 +263,8 @@ void Observer::AdoptSegment(const caching::SegmentInfo& segment, Device* device,
 }
 
 bool Observer::Adopt(caching::CUDAAllocator* allocator) {
-  // Even after an error no thread of the program may wait for a device that is never adopted.
+  // If an error ends the adoption, threads of the program may be waiting for a device that is never
+  // adopted. This object stops their wait.
   struct Release {
     Observer* observer;
     ~Release() {
