@@ -3,11 +3,11 @@
 namespace vramstow {
 namespace {
 
-// The rates are from NVIDIA's data sheet of each product; where a sheet lists only rates with
-// sparsity, these are half of them. For GeForce and RTX workstation cards they are from the
-// architecture's white paper (Ada, Blackwell, Ampere GA102), with accumulation in f32. The shares
-// of the A100 and the H100 are fitted to published trainings (docs/plan.md); those of other cards
-// follow their power limits and were not compared with measurements.
+// The rates come from NVIDIA's data sheet of each product. Where a sheet lists only rates with
+// sparsity, half of those rates are used. For GeForce and RTX workstation cards the rates come from
+// the architecture's white paper (Ada, Blackwell, Ampere GA102), with accumulation in f32. The
+// shares of the A100 and the H100 are fitted to published trainings (docs/plan.md). Those of other
+// cards are chosen by their power limits and were not compared with measurements.
 constexpr CardRates kRates[] = {
     // The columns: key, bf16, f16, tf32, f32, f64, memory, links, host, product share, attention
     // share.

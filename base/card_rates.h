@@ -20,7 +20,7 @@ struct CardRates {
   double memory;
   double links;  // to other GPUs of the machine; 0 if only over the bus
   double host;   // over the bus to the host
-  // The share of these rates that large products and fused attention reach in a training
+  // The shares of these rates that large products and fused attention reach in a training
   // (docs/plan.md lists the measurements).
   double product_share;
   double attention_share;

@@ -6,10 +6,10 @@
 //
 // An event that releases memory (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is recorded
 // *before* the driver is called, because another thread may get the same address before the call
-// returns. If the driver then refuses, a kRefused event follows that names the first one by its
-// sequence number. Every other event is recorded after the call, with its result; a failed call has
-// result != 0. So the order of sequence numbers is always a legal history: a free comes before the
-// reuse.
+// returns. If the driver then refuses, a kRefused event follows, which contains the sequence number
+// of the first event. Every other event is recorded after the call, with its result; a failed call
+// has result != 0. So the order of sequence numbers is always a possible history: a free comes
+// before the memory is used again.
 //
 // Ownership: none. Threads: plain values. Errors: none. Units: bytes; nanoseconds; addresses as
 // integers.
@@ -62,17 +62,16 @@ enum class EventKind : uint8_t {
   kCacheHook = 35,         // (*) hooks of the application ran
   kCacheFenceWait = 36,    // (*) an allocation waited for submitted work
   kCacheOutOfMemory = 37,  // an allocation of `size` bytes failed after all steps
-  // (*) A record of CUPTI (--cupti), reported later than it happened: work on the device
+  // (*) A record of CUPTI (--cupti), which arrives later than what it describes: work on the device
   // (DeviceWorkEvent), or memory that was allocated or freed (ActivityMemoryEvent). Only the latter
-  // has a memory kind. Both name the program's call that they belong to by CUPTI's number of that
-  // call.
+  // has a memory kind. Both contain CUPTI's number of the program's call to which they belong.
   kActivity = 38,
   kCorrelation = 39,  // (*) an event was recorded during this call of CUPTI's
   kOffload = 40,      // (*) live memory was evicted to the host
   kReturn = 41,       // (*) live memory was restored to the device
   // (*) Kernels were launched (--launches). The event either counts all launches of a kernel, or
-  // records one in every N launches of a thread. A launch that is not a kernel's has the name of
-  // its entry point.
+  // stands for one in every N launches of a thread. If a launch is not a kernel's, the event has
+  // the name of the driver's function.
   kLaunch = 42,
   kTouch = 43,       // (*) submitted work names the address
   kModelClock = 44,  // (*) the simulated GPU's virtual time and the bytes over its link
@@ -141,8 +140,8 @@ struct Event {
   Layer layer = Layer::kDriver;
 };
 
-// Return the names above in lower case with underscores ("host_pinned"), for reports and JSON, and
-// "unknown" for a number that this version does not know. The result is never null.
+// Return the enumerators' names in lower case with underscores ("host_pinned"), for reports and
+// JSON, and "unknown" for a number that this version does not know. The result is never null.
 const char* EventKindName(EventKind kind);
 const char* MemoryKindName(MemoryKind kind);
 const char* OffloadReasonName(OffloadReason reason);

@@ -1,10 +1,10 @@
-// Reads whether host memory can be mapped for a device, and where it must be created. The answer is
-// passed in an environment variable.
+// Reads whether host memory can be mapped for a device, and where it must be created. An
+// environment variable contains this answer.
 //
-// Idea: drivers have crashed when they were asked for such memory, and the user's job must not find
-// that out. So `vramstow run` tries it in a separate process and passes the result to the job. The
-// text has an entry for each device, separated by semicolons: "UUID=host" (the host as a whole),
-// "UUID=node:1" (this NUMA node), "UUID=no:REASON". "*" stands for every device.
+// Idea: some drivers have crashed when they were asked for such memory, and this must not happen in
+// the user's job. So `vramstow run` tries it in a separate process and passes the result to the
+// job. The text has an entry for each device, separated by semicolons: "UUID=host" (the host as a
+// whole), "UUID=node:1" (this NUMA node), "UUID=no:REASON". "*" stands for every device.
 //
 // Ownership: results point into the text. Threads: pure functions. Errors: kUnknown. Units: none.
 #ifndef VRAMSTOW_BASE_HOST_MAPPING_H_

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// This takes a few times as long as a cache hit of the pool holds its lock.
+// These spins take a few times as long as the pool holds its lock to allocate cached memory.
 constexpr int kSpins = 200;
 // A sleeping thread looks again after this time, because it may miss a wake-up (mutex.h).
 constexpr long kLongestSleepNs = 200'000;

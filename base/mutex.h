@@ -47,7 +47,8 @@ class VRAMSTOW_CAPABILITY("mutex") Mutex {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-// Wait releases the lock, and takes it again before it returns. It may return without a reason.
+// A condition variable for Mutex. Wait releases the lock, and locks it again before it returns. It
+// may return without a notification.
 class ConditionVariable {
  public:
   constexpr ConditionVariable() = default;

@@ -30,7 +30,7 @@ struct dl_find_object {
 };
 #endif
 
-// 0 means that atomic operations may not be left out although there is only one thread.
+// 0 means that more than one thread may exist, so atomic operations must not be omitted.
 [[gnu::weak, gnu::visibility("hidden")]] char __libc_single_threaded = 0;
 
 // The C library's own function, if it has one.
@@ -78,7 +78,7 @@ int __wrap__dl_find_object(void* address, struct dl_find_object* result) noexcep
 
 uint32_t arc4random() noexcept {
   uint32_t number = 0;
-  // Such a small number of bytes is returned at once or not at all.
+  // The kernel returns such a small number of bytes at once or not at all.
   if (getrandom(&number, sizeof number, 0) != sizeof number) abort();
   return number;
 }

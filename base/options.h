@@ -16,8 +16,8 @@
 
 namespace vramstow {
 
-// The variable in which `vramstow run` tells its children the run that they belong to; it is not in
-// the table. The value is stored in the trace, so that the run finds its files again.
+// The variable by which `vramstow run` gives its child processes the id of their run; it is not in
+// the table. The id is stored in the trace, so that the run can find its files.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
 
 enum class OptionType {

@@ -1,4 +1,4 @@
-// Tells from the path of a Python file, as code objects name it, who wrote the file.
+// Finds out who wrote a Python file, from its path as code objects contain it.
 //
 // Idea: a reader wants a source line of the user's own code, not one of Python's library, of an
 // installed package, of vramstow's start-up hook, or of code that a program generated. Paths
@@ -30,9 +30,9 @@ inline bool IsInstalledPython(std::string_view file) {
   return is_of_windows || file.starts_with("<frozen");
 }
 
-// True for a name of the form "sn/csnjb25pshk4…vqb.py". Inductor names a file after its contents,
-// and the file's folder after two letters of that name, inside the folder of
-// TORCHINDUCTOR_CACHE_DIR.
+// True for a name of the form "sn/csnjb25pshk4…vqb.py". Inductor derives a file's name from the
+// file's contents. Two letters of that name are the name of the file's folder, which lies in the
+// folder of TORCHINDUCTOR_CACHE_DIR.
 inline bool IsNamedByInductor(std::string_view file) {
   constexpr std::string_view kSuffix = ".py";
   constexpr size_t kLeast = 40;  // letters; 52 in PyTorch 2.15

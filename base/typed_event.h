@@ -2,10 +2,11 @@
 //
 // Idea: an Event has one set of fields for all kinds, because it is stored as it is. For most kinds
 // a field means what its comment says: `size` and `requested` are bytes, `object` is a handle,
-// `offset` is bytes into it. For the kinds below it does not. Each of them has a type here, whose
-// members are named after their contents, with the unit in the name. ToEvent() makes the event that
-// is stored; Of() reads one of that kind. No other code sets or reads the raw fields of these
-// kinds, except code that copies or prints all fields of all events alike.
+// `offset` is bytes into it. For the kinds below some fields have another meaning. Each of these
+// kinds has a type here, whose members are named after their contents, with the unit in the name.
+// ToEvent() makes the event that is stored; Of() reads an event of that kind. No other code sets or
+// reads the raw fields of these kinds, except code that copies or prints all fields of all events
+// alike.
 //
 // Fields that are not members have their defaults in a new Event; the code that makes the event may
 // set them afterwards (call, library, stack, thread).

@@ -119,7 +119,7 @@ ByteText FormatBytes(uint64_t bytes) {
   constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024.0;
   size_t unit = 0;
-  // 999.5 would be written with four digits, so switch to the next unit a little early.
+  // 999.5 would be rounded to four digits, so the next unit begins there and not at 1024.
   while (value >= 999.5 && unit + 1 < sizeof kNames / sizeof kNames[0]) {
     value /= 1024.0;
     ++unit;

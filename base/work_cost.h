@@ -1,9 +1,9 @@
 // WorkCost: estimates how long a GPU takes for one piece of work, by a roofline model.
 //
-// Idea: a GPU needs at least as long for an operator as its arithmetic takes at the GPU's rate, and
-// as its bytes take to be read from and written to memory. It reaches a share of both rates.
-// docs/plan.md has the measurements that the shares are fitted to. `vramstow plan` adds these times
-// up; the virtual clock of the simulated GPU (clock=model) advances by them.
+// Idea: a GPU needs at least as long for an operator as for its arithmetic at the GPU's rate, and
+// at least as long as for reading and writing its bytes. It reaches only a share of both rates.
+// docs/plan.md has the measurements to which the shares are fitted. `vramstow plan` adds these
+// times up; the virtual clock of the simulated GPU (clock=model) advances by them.
 //
 // Ownership: values. Threads: pure functions. Errors: none. Units: bytes, operations, seconds.
 #ifndef VRAMSTOW_BASE_WORK_COST_H_

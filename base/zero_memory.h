@@ -1,7 +1,7 @@
 // ZeroMemory: returns memory that is no longer needed to the kernel, although a late thread may
 // still read it.
 //
-// Idea: its whole pages read as zeros again, as they did at first, and use no memory until they are
+// Idea: the whole pages in it read as zeros again, as at first, and use no memory until they are
 // written again. Ownership: the caller's; private and anonymous memory. Threads: any. Errors: none;
 // if the kernel refuses, the memory keeps its contents. Units: bytes.
 #ifndef VRAMSTOW_BASE_ZERO_MEMORY_H_

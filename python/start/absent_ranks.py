@@ -66,7 +66,7 @@ def _store_class() -> type:
         def __init__(self) -> None:
             super().__init__()
             self._values: dict[str, bytes] = {}
-            # Keys, grouped by the key without its digits.
+            # Keys of the store, grouped by the key without its digits.
             self._alike: dict[str, list[str]] = {}
 
         def set(self, key: str, value: str | bytes) -> None:
@@ -172,8 +172,8 @@ class _StoreOfOthers:
 
 def _prepare_rendezvous(module: ModuleType) -> None:
     package = sys.modules["torch.distributed"]  # torch itself is still being imported
-    # A thread of NCCL's process group would ask the store once a second, even when Python has
-    # ended.
+    # Disables the monitor of NCCL's process group. Its thread would ask the store once a second,
+    # even after Python has ended.
     os.environ.setdefault("TORCH_NCCL_ENABLE_MONITORING", "0")
     module._create_c10d_store = lambda *_, **__: _the_store()
     for name in ("TCPStore", "FileStore"):
@@ -189,7 +189,8 @@ def _prepare_groups(module: ModuleType) -> None:
     if hasattr(module, "ProcessGroupGloo"):
         module.ProcessGroupGloo = _gloo_class(module)
         module._create_process_group_wrapper = lambda wrapped_pg, *_, **__: wrapped_pg
-    # Splitting a communicator would need answers of the absent ranks, so groups are made anew.
+    # A new group is usually split off from an existing communicator. This would need answers of the
+    # absent ranks, so each group gets a new communicator.
     if hasattr(module, "_get_split_source"):
         module._get_split_source = lambda *_, **__: None
     if hasattr(module, "split_group"):

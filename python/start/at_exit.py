@@ -65,7 +65,7 @@ def _tell_run(name: str) -> None:
     """Passes the name to `vramstow run` as well, because the trace's disk may be full."""
     path = os.environ.get("VRAMSTOW_RUN_END", "")
     try:
-        # In another container the path may belong to another process.
+        # If `vramstow run` is in another container, this path may belong to another process.
         if not os.readlink(path).startswith("/memfd:vramstow-run-end"):
             return
         with open(path, "ab", buffering=0) as run:

@@ -18,5 +18,5 @@ def prepare(module: ModuleType) -> None:
     """Changes one of MODULES just after its import, before XLA reads its flags."""
     if hasattr(module, "has_visible_nvidia_gpu"):
         module.has_visible_nvidia_gpu = lambda: True
-    # If an option occurs twice, XLA uses the later value, so the user's own value wins.
+    # If an option occurs twice, XLA uses the later value. So the user's options come last.
     os.environ["XLA_FLAGS"] = f"{_WITHOUT_TRIALS} {os.environ.get('XLA_FLAGS', '')}".rstrip()

@@ -66,7 +66,8 @@ def follow(adapter: ctypes.CDLL) -> None:
     )
     enter_module.argtypes = leave_module.argtypes = [ctypes.c_void_p]
     enter_module.restype = leave_module.restype = None
-    # The key is the module's identity, because a module that defines __eq__ may have no hash.
+    # The key is the module's identity (`id`), because a module whose class defines __eq__ may have
+    # no hash.
     known: dict[int, tuple[weakref.ref, int]] = {}
     models = _Models(is_grad_enabled)
     inside = _Inside()

@@ -50,7 +50,7 @@ class Observation:
 
     def __init__(self, files: Files) -> None:
         self._lock = threading.Lock()
-        # Requests run one after the other, because one may end what another needs.
+        # Requests run one after the other, because one request may end what another one needs.
         self.asked = threading.Lock()
         self._files = files
         self.path = ""  # the trace's path; "" if nothing is observed

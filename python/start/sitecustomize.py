@@ -33,9 +33,10 @@ _COLLECTION = "vramstow_collection_start"
 _CENSUS_STOP = "vramstow_census_stop"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
-# Offloading has to know which operators use which memory.
+# With offloading it must be known which memory operators use.
 _OFFLOADED = os.environ.get("VRAMSTOW_OFFLOAD", "off") not in ("", "off")
-# Options of a simulated GPU that disable all computed values, except that sizes are 0.
+# Options of a simulated GPU with which no values are computed; sizes that depend on values are then
+# 0.
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
 _NO = {"0", "no", "off", "false"}  # the same words as in base/options.cc
 _AUTO = "auto"
@@ -275,8 +276,8 @@ class _Census:
     """
 
     def __init__(self, folder: str) -> None:
-        # For each part: its entry function, what the user has to do without if it fails, and
-        # whether the user asked for it.
+        # For each part of the observer: the name of its entry function, the consequence for the
+        # user if it fails, and whether the user asked for this part.
         self._parts: list[tuple[str, str, bool]] = []
         if _wants_census():
             what = "an out-of-memory error will not tell who holds the memory"
@@ -483,7 +484,8 @@ class _Finder:
         self._name = name
         self._step = step
         self._before = before  # called with the module's folder before the module is loaded
-        # Threads in find_spec, because another finder may ask this one.
+        # The threads that are in find_spec now. Another finder may call this one again, which must
+        # then not search.
         self._asking: set[int] = set()
 
     def _find(self, name: str, path: object, target: object) -> object:

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable
 
 _LEAST_BYTES = 1 << 20
 _MOST_PIECES = 16
-# The least size, and the largest of a piece with several tensors.
+# The smallest size of a piece of memory, and the largest size of a piece that contains several
+# tensors.
 _PIECE_BYTES = (16 << 20, 256 << 20)
 
 # The list arguments of PyTorch's functional optimizers besides parameters and gradients: lists of
@@ -37,14 +38,14 @@ _LISTS = {
     "sgd": (("momentum_buffer_list",), ()),
 }
 _FORMS = ("_single_tensor_", "_multi_tensor_", "_fused_")
-# Arguments that are the same for all tensors.
+# Arguments that are not lists; their values are the same for all tensors.
 _SHARED = {
     *("grad_scale", "found_inf", "amsgrad", "has_complex", "beta1", "beta2", "lr", "weight_decay"),
     *("eps", "maximize", "capturable", "differentiable", "decoupled_weight_decay", "momentum"),
     *("dampening", "nesterov", "has_sparse_grad", "lr_decay", "alpha", "centered", "rho"),
     "momentum_decay",
 }
-# With these arguments set, a function may treat a tensor depending on the other tensors.
+# If one of these arguments is set, the update of a tensor may depend on other tensors.
 _LEFT_ALONE = ("differentiable", "has_sparse_grad", "has_complex")
 
 

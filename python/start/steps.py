@@ -21,7 +21,7 @@ class _Graphs:
     def __init__(self) -> None:
         self.replays = 0
         self._captured: dict[int, weakref.ref] = {}  # captured graphs by thread
-        # The key is the graph's identity, because a graph may not be hashable. The weak
+        # The key is the graph's identity (`id`), because a graph may have no hash. The weak
         # reference removes the entry when the graph is destroyed.
         self._steps: dict[int, tuple[weakref.ref, list[bytes]]] = {}
 
@@ -100,8 +100,8 @@ def follow() -> None:
     mark.restype = ctypes.c_int
     graphs = _Graphs()
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
-    # The key is the optimizer's identity, because an optimizer that defines __eq__ may have no
-    # hash.
+    # The key is the optimizer's identity (`id`), because an optimizer whose class defines __eq__
+    # may have no hash.
     known: dict[int, _Stepping] = {}
     made = 0
 

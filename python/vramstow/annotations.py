@@ -141,7 +141,7 @@ class Annotated:
             self._emit_once("parameters", name, buffer)
 
     def _before_step(self, _optimizer: object, _args: object, _kwargs: object) -> None:
-        # Programs often make new gradients in each step, so each step gets new notes.
+        # Programs often make new gradient tensors in each step, so each step adds notes for them.
         for name, parameter in self._model.named_parameters():
             if parameter.grad is not None:
                 _emit_category("gradients", name, parameter.grad)

@@ -33,7 +33,8 @@ def run(target: dict[str, Any]) -> None:
     """Calls the function that `target` names, or runs its script."""
     global is_running
     is_running = True
-    # The caller's order comes first, and entries that only this process has follow.
+    # The caller's entries come first, in the caller's order. Entries that only this process has
+    # follow.
     added = [entry for entry in sys.path if entry and entry not in target["path"]]
     sys.path[:] = [*target["path"], *added]
     if "script" in target:

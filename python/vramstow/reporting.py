@@ -15,7 +15,7 @@ _HEIGHT = 720  # the height of the page in a notebook, in pixels
 
 def _ask(*arguments: str) -> str:
     """Returns the program's output. If it fails, raises RuntimeError with its message."""
-    # The program is no part of the job, so vramstow must neither trace nor simulate it.
+    # The started program is not part of the job, so vramstow must neither trace nor simulate it.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [program.path(), *arguments],
