@@ -21,9 +21,9 @@
 
 namespace vramstow {
 
-// Appends a sealed chunk to the file. `bytes` is its encoded payload, which is `payload_bytes` long
-// when decoded. `header` is the chunk's header while it was written. Returns 0 or an errno; changes
-// nothing else.
+// Appends a sealed chunk to the file. `bytes` is its encoded payload; decoded, this has
+// `payload_bytes`. `header` is the header that the chunk had while it was being filled. Returns 0
+// or an errno; changes nothing else.
 int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encoding,
                 const uint8_t* bytes, uint32_t size, uint32_t payload_bytes);
 

@@ -68,7 +68,8 @@ inline uint64_t ReadCounterQuickly() { return ReadCounter(); }
 
 class TraceClock {
  public:
-  // Sets time 0 to now. If `may_use_counter` is false, the counter counts as not trusted.
+  // The present moment becomes time 0. If `may_use_counter` is false, the counter counts as not
+  // trusted.
   void Start(bool may_use_counter);
 
   // True if ticks order the events.

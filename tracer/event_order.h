@@ -20,7 +20,7 @@ namespace vramstow {
 
 class EventOrder {
  public:
-  // Sets time 0 to now. `last_number` is zero and outlives this object.
+  // The present moment becomes time 0. `last_number` is zero now and outlives this object.
   void Start(bool may_use_counter, std::atomic<uint64_t>* last_number) {
     clock_.Start(may_use_counter);
     by_ticks_ = clock_.counter_is_trusted();

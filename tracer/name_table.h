@@ -1,8 +1,8 @@
 // NameTable assigns small numbers to texts; equal texts get the same number.
 //
 // Idea: open addressing over texts that lie one after the other in a fixed arena; nothing is ever
-// removed. The object is made in memory that is zero from the start, of which only the pages in use
-// cost anything.
+// removed. The object lies in memory that is zero at first, of which only the pages in use cost
+// anything.
 //
 // Ownership: copies the texts. Threads: one at a time. Errors: see Intern. No heap.
 #ifndef VRAMSTOW_TRACER_NAME_TABLE_H_

@@ -67,8 +67,8 @@ struct RecorderConfig {
   uint32_t sample_ms = 0;
   // Called by the background thread each time it records the host's memory.
   void (*on_sample)() = nullptr;
-  // The size of the ring: when chunks of events fill it, the newest replace the oldest. It is at
-  // least kLeastRingBytes; 0 retains all chunks.
+  // The size of the ring, in which the newest chunks of events replace the oldest when it is full.
+  // It is at least kLeastRingBytes; 0 retains all chunks.
   uint64_t ring_bytes = 0;
   // Lets the file grow instead of losing older events that cannot become sums (because of too many
   // live blocks, a file that cannot be mapped, or more events than can be added up in time).
@@ -119,7 +119,7 @@ class Recorder {
   // if the free was not the last event of the calling thread, or if this kind of trace cannot
   // express it.
   bool CompleteFree(uint64_t sequence);
-  // Returns the stack that Record would give an event of this kind here and now, or 0 for none.
+  // Returns the stack that Record would now store in an event of this kind, or 0 for none.
   uint32_t CaptureStack(EventKind kind);
   // Like CaptureStack, for callers that hold locks of a framework: it never calls the dynamic
   // linker. Returns 0 if that is impossible (glibc before 2.35). Libraries and Python are those

@@ -75,8 +75,8 @@ class RecordingStatus {
   // gap event.
   uint64_t TakeGap();
 
-  // Stops recording after an error, for example on a full disk. A retry with each event would only
-  // make the job slower.
+  // Stops recording after an error, for example on a full disk. Otherwise each event would retry
+  // the write, which would only make the job slower.
   void Latch(int error, const EventOrder& order);
   // Ends recording: no event that begins later is recorded. Returns false in a forked child.
   bool Close();

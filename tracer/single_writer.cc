@@ -35,7 +35,7 @@ uint64_t SingleWriter::OrderedTicks(const ThreadBuffer* buffer) {
 void SingleWriter::Consider(ThreadBuffer* buffer, const TraceClock::Reading& now) {
   if (!kHasQuickCounter || now.ticks < buffer->alone_from) return;
   buffer->alone_from = now.ticks + TraceClock::TicksOf(kAloneNs, now);
-  // The same thread came twice in a row, so no other thread recorded in between.
+  // If the same thread gets here twice in a row, no other thread has recorded in between.
   const bool was_last = last_considered_.exchange(buffer, std::memory_order_relaxed) == buffer;
   const ThreadBuffer* none = nullptr;
   if (was_last && buffer_.compare_exchange_strong(none, buffer, std::memory_order_seq_cst) &&

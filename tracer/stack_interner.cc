@@ -104,9 +104,8 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   return stack;
 }
 
-// Writes a stack that is not in the trace yet. If a stack was unwound by the rules of a library
-// that was unloaded meanwhile, the result is nearly always such a new stack, so that case is
-// detected here.
+// Writes a stack that is not in the trace yet. A stack that was unwound by the rules of an unloaded
+// library is nearly always such a new stack, so that case is detected here.
 uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here,
                                   CaptureMode mode) {
   const void* const self = trace_->Self();

@@ -134,7 +134,7 @@ uint64_t TableWriter::InternAnnotation(std::string_view text) {
     const std::string_view parts[] = {AsText(bytes, WriteVarint(bytes, number)), text};
     if (Append(RecordType::kAnnotation, parts, 2)) {
       annotation_count_ = number;
-      // When this table is full, a text gets a new number each time.
+      // When this table is full, a text is not found again, so it gets a new number each time.
       annotations_->Add(hash, static_cast<uint32_t>(number));
     } else {
       number = 0;

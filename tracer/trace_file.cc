@@ -23,8 +23,8 @@ namespace {
 constexpr unsigned kMaxAttempts = 10000;  // names tried before giving up
 constexpr uint64_t kLeastPageBytes = 4096;
 
-// Smaller descriptors are left to the program: programs rely on small numbers, and close them in
-// loops.
+// Descriptors below this number are left to the program, because programs rely on small numbers,
+// and close them in loops.
 constexpr int kLowestDescriptor = 1000;
 
 // Writes `text` at `out`. Returns false if that would reach `end`.

@@ -109,7 +109,7 @@ class TraceFile {
   // Reads the header at a position before end(), and sets its offset in the file. *next is the
   // position of the next header. Returns false if there is no sealed chunk.
   bool ReadRing(uint64_t position, ChunkHeader* header, uint64_t* offset, uint64_t* next);
-  // Returns false if not all bytes could be read.
+  // Reads bytes of the file. Returns false if not all of them could be read.
   bool ReadAt(void* bytes, size_t size, uint64_t offset);
 
   // Writes the current contents of the trace into the file STEM-TAG.stow in the same folder. If

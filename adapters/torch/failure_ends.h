@@ -1,12 +1,12 @@
 // FailureEnds finds out where an out-of-memory error that PyTorch is about to throw will be caught.
 //
-// Idea: PyTorch requests memory that it can do without. To choose an algorithm of cuDNN, for
-// example, it requests a workspace, catches the error, and tries an algorithm that needs less. The
-// program never sees such an error. Before the error is thrown, each function up the stack is asked
-// whether it would catch it, as in the first phase of a throw. The first one that would catch it
-// decides: if it catches out-of-memory errors and not PyTorch's errors in general, the error is
-// handled there. Code that passes an error on to Python, or to another thread, catches all of
-// PyTorch's errors.
+// Idea: PyTorch sometimes requests memory that it can do without. To choose an algorithm of cuDNN,
+// for example, it requests a workspace, catches the error, and tries an algorithm that needs less.
+// The program never sees such an error. Before the error is thrown, each function up the stack is
+// asked whether it would catch it, as in the first phase of a throw. The first function that would
+// catch it decides: if it catches out-of-memory errors and not PyTorch's errors in general, the
+// error is handled there. Code that passes an error on to Python, or to another thread, catches all
+// of PyTorch's errors.
 //
 // Ownership: none. Threads: any; call it in the thread that throws, before it does. Errors: if the
 // stack cannot be read, the program is assumed to see the error. Units: none.

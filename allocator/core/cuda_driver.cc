@@ -539,8 +539,8 @@ DriverResult CudaDriver::RecordForeign(CUevent event, CUstream stream, CUcontext
   // The submitted work continues after its stream and event are destroyed.
   if (waiting != nullptr) functions_.StreamDestroy(waiting);
   if (there != nullptr) functions_.EventDestroy(there);
-  // The result must not say that the stream is gone: the caller would then use an event of this
-  // context, which does not cover the foreign stream's work.
+  // The result must not be one that means that the stream no longer exists. The caller would then
+  // use an event of this context, which does not cover the work of the foreign stream.
   return IsStreamGone(result) ? kDriverUnknown : result;
 }
 

@@ -24,7 +24,7 @@ void Fences::Close(bool alive) {
     in_flight_ -= timeline.in_flight;
     timeline.in_flight = 0;
     timeline.recorded = 0;
-    // No work of a destroyed context can still run.
+    // No work of a destroyed context is still running.
     timeline.completed.store(timeline.open.fetch_add(1), std::memory_order_release);
   }
   for (int i = 0; alive && i < kept_count_; ++i) driver_->event_destroy(driver_->self, kept_[i]);
@@ -212,7 +212,7 @@ DriverResult Fences::EnsureEverything() {
     if (everything.in_flight > 0) return kDriverNotReady;
   }
   TimelineOf(0);  // the default stream takes part even if it was never named
-  // Some streams have no timeline, so only waiting for all work covers them.
+  // Some streams have no timeline. Only waiting for all work of the context covers their work.
   if (overflowed_) return Synchronize();
   const uint32_t count = timelines();
   const uint32_t closed = everything.open.fetch_add(1, std::memory_order_seq_cst);

@@ -47,7 +47,8 @@ class Fences {
   uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
   // Like TimelineOf, but creates none; returns kMaxTimelines if the stream has none or has ended.
   uint32_t FindTimeline(uint64_t stream) const;
-  // Notes that some stream has no timeline, so that only waiting for all work covers its work.
+  // Notes that some stream has no timeline. From then on its work is covered only by waiting for
+  // all work.
   void NoteOverflow() VRAMSTOW_REQUIRES(kDeviceLock) { overflowed_ = true; }
 
   // --- Streams that end -------------------------------------------------------------------------

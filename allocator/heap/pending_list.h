@@ -56,8 +56,8 @@ class PendingList {
   uint64_t committed_bytes() const { return uses_.committed_bytes(); }
 
  private:
-  // Stands in Span::uses if every stream may have used the block. While such a block is pending,
-  // Span::id is the tick of Fences::kEverything that it waits for.
+  // The value of Span::uses if every stream may have used the block. While such a block is pending,
+  // Span::id is the tick of Fences::kEverything for which it waits.
   static constexpr uint32_t kByEveryStream = ~uint32_t{0};
 
   struct Use {

@@ -82,8 +82,8 @@ class SpanIndex {
   }
 
   // Returns the member of at least `size` with the lowest score(span), or 0. Examines at most
-  // `looks` members, smaller lists first, and opens no further list once a score of at most
-  // `enough` was found. It suits scores that grow with the size if all else is equal.
+  // `looks` members, smaller lists first. Once a score of at most `enough` was found, no further
+  // list is examined. It suits scores that grow with the size if all else is equal.
   template <typename Score>
   uint32_t FindBest(const SpanSlab& slab, uint64_t size, int looks, uint64_t enough,
                     Score score) const {

@@ -10,8 +10,8 @@ bool Holds(const Span& span, uint64_t place, uint64_t size) {
   return place - span.address <= span.size - size;
 }
 
-// True if a page of the address range has no chunk now. The pages of a heap's own regions change
-// only under the heap's lock.
+// True if a page of the address range has no chunk now. Another thread cannot change this
+// meanwhile: the pages of a heap's own regions change only under the heap's lock.
 bool HasMoved(const SpanTable& spans, AddressSpace* space, uint64_t place, uint64_t size) {
   const uint64_t end = place + size;
   for (uint64_t at = spans.PageDown(place); at < end; at += spans.page_bytes()) {

@@ -69,8 +69,8 @@ class PlacementPredictor {
   uint64_t count() const { return next_; }
   // The number of requests during which the predicted block is expected to live.
   uint64_t Life() const { return LifeOf(follows_); }
-  // Calls visit(size, address, from, to) for each request of an iteration; the predicted request
-  // has number 0, and each block lives during the requests [from, to).
+  // Calls visit(size, address, from, to) for each request of an iteration. Requests are counted
+  // from the predicted one, which has number 0. Each block lives during the requests [from, to).
   template <typename Visit>
   void VisitRound(Visit visit) const {
     if (follows_ == 0) return;

@@ -127,8 +127,9 @@ void Planner::Consider(const HeapPages& heap, bool repeating, uint32_t hole, uin
   if (below != 0 && above != 0) offer(span.address, span.size / page, below, above);
 }
 
-// Plans a block at exactly this address, which may need single pages in several positions. Returns
-// false if another block lies there, or if unfinished work still uses a mapping there.
+// Makes a plan for a block at exactly this address. The plan may need single pages in several
+// positions. Returns false if another block lies there, or if unfinished work still uses a mapping
+// there.
 bool Planner::PlanAt(const HeapPages& heap, uint64_t place, uint64_t size, Plan* plan) const {
   if (place == 0) return false;
   const SpanTable& spans = *heap.spans;

@@ -1,5 +1,5 @@
-// AllocationAttempt: the state of an allocation that missed the cache while it climbs the pressure
-// ladder.
+// AllocationAttempt: the state of an allocation that cached memory could not serve, while it climbs
+// the pressure ladder.
 //
 // Ownership: none. Threads: one; `heap` may be used under its lock. Errors: `result`. Units: bytes;
 // chunks; nanoseconds.

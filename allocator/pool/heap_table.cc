@@ -11,8 +11,8 @@ namespace {
 // bits for the heap, and a counter that lasts for years.
 constexpr uint64_t kIdMark = uint64_t{1} << 63;
 
-// The last heap is reserved for callers without a stream. It waits for all work, so it can serve
-// any stream for which no heap is left.
+// The last heap is reserved for callers without a stream. It waits for all work before it reuses
+// memory, so it can also serve a stream for which no heap is left.
 constexpr HeapKey kCommon{kUnknownStream, 0};
 
 }  // namespace

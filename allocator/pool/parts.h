@@ -69,8 +69,8 @@ struct PoolParts {
   // The clock by which deadlines are measured.
   uint64_t WaitClock() const { return vramstow::WaitClock(driver); }
   bool segments() const { return chunks.segments(); }
-  // Applies the user's limit and the framework's share. The share limits only memory that the
-  // framework holds, not memory of callers without a stream.
+  // Applies the user's limit and the framework's share. The share does not limit memory of callers
+  // without a stream, only memory that the framework holds.
   void ApplyLimits(bool for_framework) VRAMSTOW_REQUIRES(kDeviceLock);
   // Makes sure that events cover everything freed so far.
   void EnsureAllFences() VRAMSTOW_REQUIRES(kDeviceLock);

@@ -107,7 +107,7 @@ void PoolPages::MarkOffloaded() {
     heap->MarkOffloaded([&](const Span& span) {
       return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });
     });
-    // Free pages of a large chunk were evicted together with its live pages.
+    // Evicting a large chunk has also evicted its free pages.
     if (chunks.makes_large()) heap->DropHostPages();
   });
 }

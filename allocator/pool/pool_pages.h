@@ -56,14 +56,15 @@ class PoolPages {
   Fences& fences() const { return parts_->fences; }
   // Bytes of the live blocks of all heaps.
   uint64_t AllocatedBytes() const { return parts_->heaps.AllocatedBytes(); }
-  // Makes chunks until the store, which has `idle` of them now, has `count`, as far as the limit
-  // and the device allow it.
+  // Makes chunks until the store has `count` of them, as far as the limit and the device allow it.
+  // `idle` is the number of chunks that the store has now.
   void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Moves cached chunks to the store until it has `count` chunks that no work touches, or no more
-  // are cached.
+  // Moves cached chunks to the store until it has `count` chunks that no work touches. Stops
+  // earlier if no more chunks are cached.
   void TakeCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Moves cached chunks to the store until it has `count` chunks, or no more are cached. Submitted
-  // work may still use these chunks, so their next use must be ordered after that work.
+  // Moves cached chunks to the store until it has `count` chunks. Stops earlier if no more chunks
+  // are cached. Submitted work may still use these chunks, so their next use must be ordered after
+  // that work.
   void TakeFreed(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Like Pool::HoldChunks and Pool::ReleaseChunks.
   uint64_t Hold(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -96,7 +97,8 @@ class PoolPages {
   // are dropped, not reused. Blocks of graphs are not marked, because their pages are always
   // restored.
   void MarkOffloaded() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like MarkOffloaded, and also drops free paused pages, after a heap was released by its graphs.
+  // Like MarkOffloaded, and also drops free paused pages. Called after captured graphs have
+  // released a heap.
   void DropPaused() VRAMSTOW_REQUIRES(kDeviceLock);
   // Stops heaps with this tag from serving requests; with `graphs`, also heaps of graphs.
   void Pause(uint32_t tag, bool graphs) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -111,7 +111,7 @@ bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   parts_->epochs.Advance(parts_->Now());
   parts_->ApplyLimits(attempt->request.stream != kUnknownStream);
   if (!attempt->heap->Prepare()) {
-    // Blocks that become free and join their neighbours release their records.
+    // Blocks that become free now and join their neighbours make their records available.
     attempt->heap->Settle();
     attempt->no_records = !attempt->heap->Prepare();
     if (attempt->no_records) return false;

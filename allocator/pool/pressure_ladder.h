@@ -1,4 +1,4 @@
-// PressureLadder: serves allocations that missed the cache.
+// PressureLadder: serves allocations that cached memory could not serve.
 //
 // Idea: an attempt is made under the pool's locks (steps 1 to 4 of docs/pool.md). If it fails, the
 // pool reclaims memory without any lock, step by step down the table kReliefs, and tries again

@@ -173,7 +173,7 @@ void ComplainOfMetrics() {
       "pool's.");
 }
 
-// PyTorch releases its free cache and retries, so garbage that is collected now helps the retry.
+// PyTorch releases its free cache and retries. Garbage that is collected now helps that retry.
 // Another library does not retry, so a census records which objects held the memory.
 void OnNoMemory(int device, bool is_framework) {
   if (is_framework) {
@@ -254,8 +254,8 @@ void* Replace(unsigned hook, void* real, void* library, VramstowWay way, const v
   return routed.address;
 }
 
-// Other threads may still be inside the driver. This makes no call of the driver, which may be
-// shutting down, too.
+// Ends vramstow's work at exit. Other threads may still be inside the driver, which may be shutting
+// down, too. So nothing here calls the driver.
 void Finish() {
   const bool is_forked_child = process.is_forked_child();
   if (!process.Finish() || is_forked_child) return;

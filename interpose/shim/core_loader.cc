@@ -70,8 +70,8 @@ bool Contains(const char* text, const char* part) {
   return false;
 }
 
-// Adds the folder of Python's start-up hook to PYTHONPATH again, before Python reads the variable:
-// a job that sets PYTHONPATH for its children removes it.
+// Adds the folder of Python's start-up hook to PYTHONPATH again if a job has set PYTHONPATH for its
+// children and so removed the folder. It runs before Python reads the variable.
 __attribute__((constructor)) void KeepPythonHook() {
   // The variable was inherited from the process that started this one.
   const auto unset = reinterpret_cast<int (*)(const char*)>(LibcDefinition("unsetenv"));

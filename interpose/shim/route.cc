@@ -97,7 +97,7 @@ void* FindGlobally(unsigned hook, const char* version, const void* caller) {
     return real == nullptr ? nullptr : Replace(hook, real, kVramstowDlsymGlobal, caller);
   }
   const char* name = kHookSymbols[hook];
-  // This look-up comes first, because the last one decides what dlerror() returns.
+  // This call comes first, because the result of dlerror() must be that of the last look-up.
   const bool driver_is_loaded = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   if (void* real = FindSymbol(RTLD_NEXT, name)) {
     return Replace(hook, real, kVramstowDlsymGlobal, caller);

@@ -2,10 +2,10 @@
 // own.
 //
 // Idea: a process may contain several copies of such a library, and a library that was opened with
-// its own scope sees copies that the program does not see. Our exported stub precedes all of them,
-// so it has to find what the caller would have got without vramstow: the definition that follows
-// ours in the program's scope, else one among the caller's own libraries, else the library by its
-// name.
+// its own scope sees copies that the program does not see. Our exported stub comes before all of
+// them in search order, so it has to find the definition that the caller would have got without
+// vramstow. That is the next definition in the program's scope. If there is none, it is one among
+// the caller's own libraries; otherwise the library is found by its name.
 //
 // Ownership: none; only KeepLoaded keeps a library open. Threads: any; the dynamic linker's lock is
 // taken. Errors: a null address, and dlerror() is set. Units: addresses.

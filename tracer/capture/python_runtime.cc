@@ -128,7 +128,7 @@ uint32_t LineIn310(const uint8_t* table, uint64_t size, uint32_t first_line, uin
 }  // namespace
 
 // Hashes the addresses and names of a code object's parts. Another code object may reuse each of
-// these addresses, but if all of them and the names agree, the code is practically certain to be
+// these addresses. But if all addresses and names are equal, the code is practically certain to be
 // the same. Two products are computed in parallel, because this runs for each frame of each stack.
 inline uint64_t PythonRuntime::Fingerprint(const PythonLayout& layout, uintptr_t code) {
   const uintptr_t name = At<uintptr_t>(code, layout.code_qualified_name);
@@ -199,7 +199,8 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   return segment_count;
 }
 
-// Hashes the frames from `frame` on. Without shim frames (3.11) each frame belongs to a function.
+// Hashes the frames from `frame` on. CPython 3.11 has no shim frames, so each of its frames belongs
+// to a function.
 template <PythonRuntime::Of kOf, bool kHasShims>
 inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant

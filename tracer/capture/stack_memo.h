@@ -70,9 +70,9 @@ class StackMemo {
     uint16_t words[kMaxWords];  // distances from the stack pointer; the last is the largest
   };
   static_assert(sizeof(Entry) == 256);
-  // Stacks with the same key follow each other in the same order each time, because an operator
-  // that is called at one site calls other operators. So a search begins behind the entry that was
-  // found last.
+  // Stacks with the same key come in the same order each time, because an operator that is called
+  // at one site calls other operators. So a search begins at the entry after the one that was found
+  // last.
   struct alignas(64) Set {
     uint32_t keys[kWays];  // the upper half of each key; 0 if empty
     size_t next;

@@ -290,8 +290,8 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     size_t end = begin + 1;
     while (end < found_.size() && found_[end].header.number == found_[begin].header.number) ++end;
     size_t best = begin;
-    // The copies are ranked: sealed with a correct checksum is best, then open, then sealed but
-    // wrong.
+    // If there are several copies, the best is used: a sealed copy with a correct checksum, else an
+    // open one, else a sealed one whose checksum is wrong.
     uint64_t best_rank = 0;
     for (size_t i = begin; i < end && end - begin > 1; ++i) {
       const ChunkEntry& entry = found_[i];

@@ -48,9 +48,10 @@ class EventEncoder {
     uint64_t is_general;  // not 0 if the event needs Encode
     uint64_t stack;       // the stack that follows; 0 for none
   };
-  // Encodes the event in the short form. The form is possible if no record comes before the event,
-  // only a stack follows it, its shape has the first of its two numbers, and its amount the first
-  // or, if `kSecond`, the second.
+  // Encodes the event in the short form, which consists of the numbers of its shape and amount, its
+  // address and its time. The form is possible under three conditions. No record is needed before
+  // the event, and nothing but a stack follows it. The event's shape has the first of its two
+  // possible numbers. The event's amount has the first number or, if `kSecond` is true, the second.
   template <bool kSecond = false>
   Short ShortOf(const Event& event) const;
   // Writes the event with the next sequence. Returns null and changes nothing if the event does not

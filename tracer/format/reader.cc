@@ -403,9 +403,9 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
   return numbers - std::min(numbers, explained);
 }
 
-// Counts missing events by the numbers of each buffer's events: events between two chunks of a
-// buffer and, in a closed trace, events behind the last chunk. Chunks missing before the first one
-// were overwritten, if the file is a ring.
+// Counts missing events by the numbers of each buffer's events. Events may be missing between two
+// chunks of a buffer and, in a closed trace, after the last chunk. Chunks that are missing before
+// the first one were overwritten, if the file is a ring.
 uint64_t TraceReader::Impl::MissingInBuffers() {
   const bool is_ring = header_.ring_bytes != 0;
   if (report.closed && !is_ring) {

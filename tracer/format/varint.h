@@ -62,8 +62,8 @@ inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
   return in + bytes;
 }
 
-// Like the other ReadVarint, for bytes that end at `end`: reads no further, and returns null if the
-// number does not end before.
+// Like the other ReadVarint, for bytes that end at `end`. It reads no byte beyond `end`, and
+// returns null if the number does not end before it.
 inline const uint8_t* ReadVarint(const uint8_t* in, const uint8_t* end, uint64_t* value) {
   uint8_t bytes[kMaxVarintBytes] = {};
   const size_t available = static_cast<size_t>(end - in);

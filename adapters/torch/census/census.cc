@@ -67,8 +67,8 @@ std::string AboutOf(const HolderDescription& told, const Impl* impl, const Train
 
 using Addresses = std::unordered_set<uint64_t>;
 
-// Returns the largest tensors, and a sample of all others, because these may be many elements of
-// one list.
+// Returns the largest tensors and a sample of all others. The others may be many elements of one
+// list.
 std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
   constexpr size_t kLargest = kMaxTold / 4 * 3;
   constexpr size_t kOthers = kMaxTold - kLargest;

@@ -1,10 +1,11 @@
 // Census finds out which objects hold the memory of this process's tensors, and writes that into
 // the trace. A census is a reference scan.
 //
-// Idea: the scan visits everything that the program can reach, while the program does not run: two
-// seconds and 100 MiB at most. It takes Python's lock as PyTorch's own out-of-memory observers do,
-// but never waits for it without a limit: if the calling thread does not hold the lock, a separate
-// thread waits for it, and the caller goes on without a census if that takes too long.
+// Idea: the scan visits everything that the program can reach, while the program does not run. It
+// takes two seconds and 100 MiB at most. It locks Python's lock as PyTorch's own out-of-memory
+// observers do, but never waits for it without a limit. If the calling thread does not hold the
+// lock, a separate thread waits for it, and the caller continues without a census if that takes too
+// long.
 //
 // Ownership: static. Threads: any, without locks of PyTorch's allocator; one census at a time, and
 // other callers meanwhile get none. Errors: none reach the caller; Python's error state is

@@ -17,7 +17,7 @@
 namespace vramstow::torch_census {
 
 std::string NameOfFunction(Object* function);
-// The frame must have a code.
+// `frame` must have a code object.
 std::string NameOfFrame(const Frame& frame);
 
 }  // namespace vramstow::torch_census

@@ -244,8 +244,8 @@ void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   });
 }
 
-// Adds the dicts of all modules first. Every function leads to its module, and from there to all
-// others, so modules are expanded at separate ranks.
+// Adds the dicts of all modules first, so that they are expanded separately. Otherwise every
+// function would lead to its module, and from there to all others.
 void Walk::MarkModules() {
   Object* modules = PyImport_GetModuleDict();
   intptr_t place = 0;
@@ -282,7 +282,7 @@ void Walk::FindModels() {
   const auto count = static_cast<EntryIndex>(roots_.size());
   for (EntryIndex i = 0; i < count; ++i) {
     if (roots_[i].kind != RootKind::kGlobal) continue;
-    // The module's dict has the same root number in `all_`.
+    // The dict of this module has the same root number in `all_`.
     for (const EntryIndex place : module_dicts_) {
       if (all_[place].from == (i | Entry::kIsRoot)) {
         models_.Add(all_[place].as<Object>(), What::kObject, i | Entry::kIsRoot, 0);

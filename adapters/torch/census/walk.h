@@ -62,8 +62,8 @@ class Walk {
   Walk& operator=(const Walk&) = delete;
 
   void Run();
-  // Searches, instead of Run, from values that no variable holds yet. `dead` are objects that are
-  // no such values. Python's collector must not be running.
+  // Searches, instead of Run, from values that no variable holds yet. The objects in `dead` are not
+  // such values. Python's collector must not be running.
   void RunExpressions(const std::vector<Object*>& dead);
 
   const std::unordered_map<uint64_t, Found>& found() const { return found_; }

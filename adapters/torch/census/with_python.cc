@@ -53,8 +53,8 @@ class CrossThreadCall {
     changed_.notify_all();
   }
 
-  // Waits until the work has begun. `patience` is the time to wait for the holder of Python's lock.
-  // Returns false if the work did not begin in time; then it never will.
+  // Waits until the work has begun. `patience` is the time to wait until the holder of Python's
+  // lock releases it. Returns false if the work did not begin in time; then it never will.
   bool WaitForBegin(std::chrono::milliseconds patience) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kLongestStart, [this] { return state_ != State::kWaits; });
@@ -85,8 +85,8 @@ class CrossThreadCall {
   State state_ = State::kWaits;
 };
 
-// Runs in the other thread. While Python ends, it may end this thread when the thread asks for the
-// lock.
+// Runs in the other thread. If this thread asks for Python's lock while Python ends, Python may end
+// the thread.
 void* RunCall(void* argument) {
   auto* call = static_cast<std::shared_ptr<CrossThreadCall>*>(argument);
   (*call)->Arrive();

@@ -37,8 +37,8 @@ class BlockSizes {
   // Forgets all segments and pieces.
   void Clear();
   void AddSegment(uint64_t address, uint64_t size);
-  // Adds an existing piece; those of one segment come in order of address. For an expandable
-  // segment (`in_segment` is false) the caller passes live pieces only.
+  // Adds an existing piece. The caller passes the pieces of one segment in order of address. For an
+  // expandable segment (`in_segment` is false) it passes live pieces only.
   void Adopt(uint64_t address, uint64_t size, bool is_free, bool in_segment);
   void RemoveSegment(uint64_t address);
 

@@ -183,7 +183,7 @@ bool FindTorch(char (&folder)[PATH_MAX], std::atomic<bool>* done) {
 
 void LoadValues(const Options& options) {
   static constinit std::atomic<bool> done{false};
-  // With contents=discard all memory reads as zeros, so no values are needed.
+  // With contents=discard every read of memory returns zeros, so no values are needed.
   if (*options.simulate == '\0' || HasOption(options.simulate, "contents=discard") ||
       HasStartUpHook() || done.exchange(true)) {
     return;

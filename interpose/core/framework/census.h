@@ -15,8 +15,8 @@ namespace vramstow {
 // Returns null if nothing is traced here.
 const vramstow_table* CensusTable();
 
-// Takes a census into the trace, if a census taker is installed. Called when an observer reported a
-// failed request, or when the driver had no memory for a library other than the framework.
+// Takes a census into the trace, if a census taker is installed. Called in two cases: an observer
+// reported a failed request, or the driver had no memory for a library other than the framework.
 void TakeCensusAfterFailure(int device);
 // Takes a census because the program requests it or, if `told` is true, because a user of `vramstow
 // ctl` requests it. Writes one line of JSON, in which groups that do not fit are only counted.

@@ -1,8 +1,8 @@
 // Collects garbage that holds tensors before an allocation fails: the fourth table of
 // include/vramstow/framework.h.
 //
-// Idea: this is the last step of the pool under pressure. A collector for the program's language
-// serves it; without a collector it is never tried.
+// Idea: this is the last step of the pool when memory is short. A collector for the program's
+// language carries it out. If none is installed, this step is left out.
 //
 // Ownership: static storage; texts are copied. Threads: any, without locks of the pool. Errors:
 // nothing is collected. Units: bytes.
@@ -18,7 +18,7 @@ namespace vramstow {
 // Returns null if the user has disabled collections.
 const vramstow_table* CollectionTable();
 
-// Have the signatures of allocator/core/config.h; `context` is not used.
+// Have the signatures that allocator/core/config.h requires; `context` is not used.
 bool CanCollect(void* context);
 uint64_t CollectGarbage(void* context, int device, bool all);
 

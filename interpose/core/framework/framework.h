@@ -15,8 +15,8 @@ struct vramstow_table;
 
 namespace vramstow {
 
-// The parts of the core that the functions of the table use, because an adapter cannot pass them.
-// Defined in wiring.cc.
+// The parts of the core that the table's functions use. An adapter cannot pass them as arguments,
+// so they stand in a global object, which wiring.cc defines.
 struct FrameworkContext {
   Process& process;
   Trace& trace;

@@ -31,7 +31,7 @@ constexpr uint64_t BytesOfElement(CUarray_format format, unsigned int channels) 
   }
 }
 
-// A dimension of 0 means that the array does not have it.
+// A dimension of 0 means that the array does not have this dimension.
 template <typename Descriptor>
 constexpr uint64_t BytesOf2D(const Descriptor& array) {
   return uint64_t{array.Width} * std::max<uint64_t>(array.Height, 1) *

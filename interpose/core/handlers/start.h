@@ -36,9 +36,9 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
   return result;
 }
 
-// In a simulated run, a caller that asks for a private table of the driver is a CUDA runtime of
-// NVIDIA's, which does not work without it. Logs this once for each library, with a remedy if one
-// is known.
+// Called if a caller asks for a private table of the driver in a simulated run. Such a caller is a
+// CUDA runtime of NVIDIA's, which does not work without this table. Logs this once for each
+// library, with a remedy if one is known.
 void TellOfForeignRuntime(const Driver& driver, const void* caller);
 
 template <typename Call>

@@ -80,7 +80,7 @@ CUresult RecordPool(const Call& call, EventKind kind, CUresult result, uint64_t 
   return result;
 }
 
-// Stores the kind of a pool's memory. Memory that is not a device's may be read on the host.
+// Stores the kind of a pool's memory, and notes if the host may access that memory.
 template <typename Call>
 void NotePoolMemory(const Call& call, CUmemoryPool pool, MemoryKind kind) {
   NotePool(pool, kind);

@@ -142,7 +142,7 @@ CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfuncti
                   call.Forward(config, function, arguments, extra));
 }
 
-// --- Functions that return handles for launches, whose kind is stored
+// --- Functions that return handles of kernels; the kind of each handle is stored
 
 template <typename Call>
 CUresult LibraryGetKernel(const Call& call, CUkernel* kernel, CUlibrary library, const char* name) {
@@ -203,7 +203,8 @@ CUresult ModuleEnumerateFunctions(const Call& call, CUfunction* functions, unsig
                           call.context().driver.cuModuleGetFunctionCount(), HandleKind::kFunction);
 }
 
-// Handles the unloading of a module or library, whose functions end with it.
+// Handles the unloading of a module or library, after which the handles of its functions are
+// invalid.
 template <typename Call, typename Handle>
 CUresult Unload(const Call& call, Handle handle) {
   call.pools().FunctionsGone();

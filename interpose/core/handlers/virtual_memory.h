@@ -84,8 +84,8 @@ CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
   return result;
 }
 
-// Handles tiles of sparse arrays: the address in the event is the array's handle, and the size is
-// unknown.
+// Handles tiles of sparse arrays. In the event the array's handle stands in place of the address,
+// and the size is unknown.
 template <typename Call>
 CUresult MemMapArrayAsync(const Call& call, CUarrayMapInfo* list, unsigned int count,
                           CUstream stream) {
@@ -136,8 +136,8 @@ CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
   }
   for (size_t i = 0; descriptions != nullptr && i < count; ++i) {
     event.device = DeviceOf(descriptions[i].location);
-    // This includes memory that another process made, because imported memory does not reveal its
-    // location.
+    // Memory that another process made also counts as shared, because imported memory does not
+    // reveal its location.
     if (event.device == kNoDevice) call.pools().SharedMemoryMade();
     Record(call, event);
   }
@@ -161,7 +161,8 @@ CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_
 template <typename Call>
 CUresult MemRetainAllocationHandle(const Call& call, CUmemGenericAllocationHandle* handle,
                                    void* address) {
-  // Refuses, as for memory of cuMemAlloc, because no handle stands for this block alone.
+  // Refuses the call as the driver does for memory of cuMemAlloc. No handle stands for this block
+  // alone.
   if (call.pools().Owns(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(handle, address);
   return RecordHandle(call, EventKind::kRetain, result, Output(result, handle), ToNumber(address));

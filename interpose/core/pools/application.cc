@@ -185,8 +185,8 @@ int Application::GetMemory(int device, DeviceMemory* memory) const {
     uint64_t free = 0;
     uint64_t total = 0;
     if (pool->MemoryInfo(&free, &total) != 0) return;
-    // Each pool of a device could get all of the device's free memory, so the largest figure
-    // counts, not the sum.
+    // Each pool of a device could get all of the device's free memory. So the result is the largest
+    // of the pools' figures, not their sum.
     memory->has_pool = true;
     memory->device_bytes = total;
     memory->head_room = std::max(memory->head_room, free);

@@ -1,8 +1,8 @@
 // Captures records which streams are being captured, as far as the program's calls show it.
 //
 // Idea: a pool makes no fence while anything is captured, because a fence would end the capture. So
-// a capture is recorded before the driver begins it. It is removed when it has ended: by the call
-// that ends it, with its stream, or with its context.
+// a capture is recorded before the driver begins it. It is removed when the capture has ended, by a
+// call, with its stream, or with its context.
 //
 // Ownership: static storage. Threads: any. Errors: if more streams are captured than fit into the
 // list, the count does not reach 0 before all captures have ended. Pools make no fences meanwhile,

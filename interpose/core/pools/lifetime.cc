@@ -38,8 +38,8 @@ void Pools::Close(Slot* slot) {
   }
   slot->context.store(nullptr, std::memory_order_release);
   if (slot->users.load(std::memory_order_seq_cst) != 0) {
-    // A thread is still in the pool, perhaps for ever. The pool's memory is lost until the process
-    // ends.
+    // A thread is still in the pool, perhaps for ever. So the pool's memory is not released until
+    // the process ends.
     slot->state.store(State::kLost, std::memory_order_release);
     Log("a context was destroyed while another thread was allocating in it; its memory stays "
         "reserved until the process ends.");

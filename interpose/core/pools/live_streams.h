@@ -30,8 +30,8 @@ class LiveStreams {
   void Made(uint64_t stream, const void* context);
   // Called before the stream is destroyed. From now on it counts as ended.
   void Ends(uint64_t stream);
-  // Called after Ends if the driver did not destroy the stream. A stream that had ended before
-  // remains ended.
+  // Called after Ends if the driver did not destroy the stream. The stream counts as alive again,
+  // unless it had ended before that call of Ends.
   void Stays(uint64_t stream);
   // Called when a context has ended, and its streams with it.
   void ContextGone(const void* context);

@@ -27,7 +27,8 @@ int PutIfAddress(const void* place, uint64_t* address) {
 
 }  // namespace
 
-// Does not visit the pools, because every submission calls this, and mostly nothing is observed.
+// Every submission calls this function, and mostly no pool observes touches. So it does not visit
+// the pools.
 bool Offloading::Watch() {
   if (!offloaders_.wanted()) return false;
   const bool capturing = pools_.AnyCapture();

@@ -30,8 +30,8 @@ class Offloading {
   Offloading(const Offloading&) = delete;
   Offloading& operator=(const Offloading&) = delete;
 
-  // Asks a simulated driver to report which memory work touches, because the arguments of most of
-  // its kernels are unknown. Called when CUDA has been initialised. A real driver reports nothing.
+  // Asks a simulated driver to report which memory work uses, because the arguments of most of its
+  // kernels are unknown. Called when CUDA has been initialised. A real driver reports nothing.
   void WatchUses();
 
   // Moves quiet memory (memory that the program promised not to use for a while) to the host.
@@ -76,9 +76,9 @@ class Offloading {
   void Stop() { offloaders_.StopBringingBack(); }
 
  private:
-  // The user of a range. A graph or captured work may use the memory that it names at any time from
-  // now on. Later work may use the memory that is given to it now, or to a kernel whose arguments
-  // are unknown.
+  // The user of a range. kWork: the submitted work. kGraph: a graph or captured work, which may use
+  // the memory at any time from now on. kLaterWork: later work, which may use memory that is given
+  // to it now, or to a kernel whose arguments are unknown.
   enum class UsedBy : uint8_t { kWork, kGraph, kLaterWork };
 
   void TouchAll(const uint64_t* addresses, int count, UsedBy by);

@@ -114,7 +114,7 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
     RecordOverLimit(site, request, use.device());
     return PoolAnswer::kOutOfMemory;
   }
-  // Releases all cached memory to the driver, which then makes the last attempt to serve the
+  // Releases all cached memory to the driver. The driver then makes the last attempt to serve the
   // request.
   use->Trim({});
   return PoolAnswer::kAskDriver;

@@ -103,10 +103,10 @@ class PoolService {
   bool Owns(CUdeviceptr address) const;
   // Finds the block of an address. Returns true if the address belongs to a pool.
   bool Find(CUdeviceptr address, PooledBlock* block) const;
-  // Like Find, but also finds memory that is in no live block and that a framework still has
+  // Like Find, but also finds memory that is in no live block but that a framework still has
   // mapped. Programs make tensors in memory of freed tensors, for example for captured graphs. With
-  // the framework's own allocator the driver would know this memory, because the allocator caches
-  // whole segments of the driver.
+  // the framework's own allocator the driver knows this memory, because that allocator caches whole
+  // segments of the driver.
   bool FindMapped(CUdeviceptr address, PooledBlock* block) const;
   // Answers cuPointerGetAttribute about `address` in the block, if the pool's answer differs from
   // the driver's. Returns false if the driver's answer is right.
@@ -122,9 +122,9 @@ class PoolService {
   // address, for example an array.
   bool CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const;
 
-  // Called before a network adapter or a multicast object learns the physical memory behind
-  // addresses: from now on that memory is not moved. Returns false if part of it is on the host,
-  // where they must not find it. Returns true also for memory outside the pools.
+  // Called before a network adapter or a multicast object gets the physical memory behind
+  // addresses. From now on that memory is not moved. Returns false if part of it is on the host,
+  // where the adapter must not find it. Returns true also for memory outside the pools.
   bool HoldInPlace(CUdeviceptr address, uint64_t size) const;
   // Called afterwards, when the driver has revealed the physical memory: the chunks remain at these
   // addresses as long as the context exists, even if the block is freed. So no free has to be

@@ -98,7 +98,8 @@ uint64_t PoolTrace::Record(Event* event) {
   if (event->layer == Layer::kPool || event->memory == MemoryKind::kHostPinned) {
     return trace_.RecordFor(FunctionOf(*event), library, event);
   }
-  // The block was freed earlier, and only now its work has finished. No call causes this event.
+  // The block was freed by an earlier call, and its work has finished only now. No call of the
+  // program causes this event.
   if (call == nullptr || event->kind == EventKind::kFreeCompleted) {
     return trace_.RecordFor(kNoHook, library, event);
   }

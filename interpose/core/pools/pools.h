@@ -78,7 +78,7 @@ class Pools {
     uint64_t ReleaseHost() const {
       return offloader() == nullptr ? 0 : offloader()->ReleaseHost(0);
     }
-    // Like ReleaseHost, but only for host memory that was not used for the time of --decay.
+    // Like ReleaseHost, but releases only host memory that was unused for the time of --decay.
     void DecayHost() const {
       if (offloader() != nullptr) offloader()->DecayHost();
     }

@@ -113,7 +113,8 @@ int Residency::Offload(const char* region, uint64_t* bytes) const {
   });
 }
 
-// Logs in the job how much memory is lacking, even if the request came through the control socket.
+// Logs in the program's own output how much memory is lacking, even if the request came through the
+// control socket.
 int Residency::Resume(const char* region, uint64_t* bytes) const {
   uint64_t paused = 0;
   uint64_t lacking = 0;
@@ -171,8 +172,8 @@ int Residency::OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) 
 int Residency::MarkIdle(uint64_t watch_ns, uint64_t* mark) const {
   *mark = ~uint64_t{0};
   return AskAll([&](Offloader* offloader) {
-    // Returns the earliest mark of all pools, so that memory counted as idle is idle in each of
-    // them.
+    // Returns the earliest mark of all pools. Memory that was not touched since that mark is idle
+    // in each of them.
     const uint64_t made = offloader->Mark(watch_ns);
     if (made < *mark) *mark = made;
     return VRAMSTOW_OK;

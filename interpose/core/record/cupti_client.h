@@ -54,7 +54,7 @@ enum class CuptiStart {
 // Subscribes and enables the records. `listener` is copied; its context must live as long as the
 // process.
 CuptiStart StartCupti(const VramstowShim& shim, const CuptiListener& listener);
-// Has CUPTI deliver the records that it holds now.
+// Makes CUPTI deliver the records that it has now.
 void FlushCupti();
 // Like FlushCupti, and unsubscribes.
 void EndCupti();

@@ -20,8 +20,8 @@ namespace {
 
 std::atomic<int64_t> utc_offset{0};  // seconds
 
-// The target of /proc/self/exe, written at the first use. If two threads write it, they write the
-// same bytes.
+// The target of the link /proc/self/exe, stored at the first use. If two threads store it at once,
+// they write the same bytes.
 char program_path[512];
 
 const char* ProgramPath() {

@@ -85,8 +85,8 @@ Launches::Kernel* Launches::Add(uint64_t handle, const char* name) {
   return kernel;
 }
 
-// Returns the kernel with this name. Several handles may have one name, at the same time or one
-// after the other.
+// Returns the kernel with this name. One name may belong to several handles, at the same time or
+// one after the other.
 Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 1; i < count; ++i) {
@@ -115,8 +115,8 @@ void Launches::Keep(uint64_t handle, const Kernel* kernel) {
 void Launches::Emit() {
   if (mode_.load(std::memory_order_acquire) != Mode::kCounted) return;
   // Only one thread at a time writes counts, so that all launches before a mark are recorded before
-  // it. If a signal handler interrupted the thread here, it returns and leaves the counts to that
-  // thread.
+  // it. If this code runs in a signal handler that has interrupted the writing thread, it returns
+  // and leaves the counts to that thread.
   if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self())) return;
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {

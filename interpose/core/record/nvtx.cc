@@ -81,7 +81,7 @@ uint64_t Emit(MarkKind kind, const char* text, uint64_t number) {
       ->Mark(kind, text == nullptr ? "(no text)" : text, number);
 }
 
-// NVTX asks for the nesting depth of a thread's ranges, which vramstow does not count.
+// NVTX expects the nesting depth of a thread's ranges as a result, but vramstow does not count it.
 constexpr int kDepthIsNotKnown = 0;
 
 void Mark(const char* text) { Emit(MarkKind::kMoment, text, 0); }

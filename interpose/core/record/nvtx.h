@@ -1,9 +1,9 @@
-// Records the NVTX ranges and marks of programs, which they have for NVIDIA's tools, as
-// annotations.
+// Records the NVTX ranges and marks of programs as annotations. Programs contain them for NVIDIA's
+// tools.
 //
-// Idea: each library that uses NVTX (version 3 is compiled into it) opens the file that
+// Idea: each library that uses NVTX (version 3 of NVTX is compiled into it) opens the file that
 // NVTX_INJECTION64_PATH names at its first call, and lets that file put functions into a table.
-// `vramstow run` names this library there, unless another tool is named already.
+// `vramstow run` sets this variable to this library, unless it names another tool already.
 //
 // NVTX may have opened this library alone, without the shim: then nothing is attached, and nothing
 // is recorded.

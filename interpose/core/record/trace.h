@@ -75,7 +75,8 @@ class Trace {
   // Records that the memory of this free may be allocated again. Returns false if the caller has to
   // record a separate event.
   bool CompleteFree(uint64_t sequence) { return recorder_.CompleteFree(sequence); }
-  // Returns the number of that stack with the framework's names for the operations inside it.
+  // Returns the number of a stack that consists of `stack` and the framework's names for the
+  // operations inside it.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // Returns the number of the library that contains a return address; kUnknownName while there is
   // no trace.

@@ -1,8 +1,8 @@
 // Makes the name of a process's trace, "train-1125-2303-4711": the script, the day and time of its
 // start, and the process number.
 //
-// Idea: "python3.11" does not help a user to find the trace of a training, so the script or module
-// in Python's command line is used.
+// Idea: the program's name, "python3.11", does not help a user to find the trace of a training. So
+// the name is taken from the script or module in Python's command line.
 //
 // Ownership: the caller's buffers. Threads: any. Errors: if no script is found, the program's name
 // is used. No heap. Units: seconds.

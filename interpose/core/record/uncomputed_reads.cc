@@ -72,8 +72,8 @@ void UncomputedReads::TellOfSize(const char* by) const {
       Words(by), at, Remedy(by));
 }
 
-// Finds the innermost line of the user's own code; if there is none, a line of a library other than
-// PyTorch. Returns false if PyTorch prints a tensor.
+// Finds the innermost line of the user's own code. If there is none, finds a line of a library
+// other than PyTorch. Returns false if the read only serves to print a tensor.
 bool UncomputedReads::FindLine(First* first) const {
   if (python_.state() != PythonRuntime::State::kUsable) return true;
   StackFrame frames[kMaxFrames];

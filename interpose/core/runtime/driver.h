@@ -101,8 +101,8 @@ class Driver {
   // Returns true while a simulated driver reports the memory used by this thread's launches to the
   // watcher of WatchUses.
   bool HoldsKernels() const;
-  // Like WatchUncomputedReads and CountUncomputedReads, but for sizes that the program derives from
-  // values that were not computed.
+  // Like WatchUncomputedReads and CountUncomputedReads, but for sizes that follow from values that
+  // were not computed.
   void WatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUnknownSizes() const;
 

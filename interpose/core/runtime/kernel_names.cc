@@ -22,8 +22,8 @@ constexpr std::string_view kKnown[] = {
     "ncclDev",     "triton_poi_", "triton_red_",  // collectives; Inductor's kernels
     "triton_per_", "triton_tem_",
 };
-// Exceptions: a kernel whose name contains one of these parts does read addresses from memory or
-// write them.
+// Exceptions: a kernel whose name contains one of these parts does read addresses from memory, or
+// writes them there.
 constexpr std::string_view kNotThese[] = {
     "arange",  // PyTorch makes tables of addresses by it
     "rouped",  // groups of matrix products

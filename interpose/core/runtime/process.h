@@ -47,7 +47,7 @@ class Process {
   // Called when CUDA was initialised in this process; from then on a forked child is active.
   void Wake();
 
-  // Ends vramstow's part in the process. Returns false if it has ended already or never began.
+  // Ends vramstow's work in this process. Returns false if it has ended already or has never begun.
   bool Finish();
 
   bool is_forked_child() const { return state_.load(std::memory_order_relaxed) == State::kForked; }

@@ -178,7 +178,7 @@ const char* WhyNotMoved(int code, bool back) {
   }
 }
 
-// Reports the bytes that moved, even if not all of them did; if none did, the reason.
+// Adds the number of bytes that moved, even if not all of them did. If none moved, adds the reason.
 void AddMoved(int code, bool back, uint64_t bytes, Answer* answer) {
   if (code != VRAMSTOW_OK && bytes == 0) {
     answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code, back));

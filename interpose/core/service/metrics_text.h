@@ -31,8 +31,8 @@ class MetricsText {
 
  private:
   const Application& application_;
-  // The largest value so far of each device's counter of hits. A counter must never fall, although
-  // its parts are not read at the same moment.
+  // The largest value so far of each device's counter of requests that cached memory served. The
+  // counter is computed from figures that are not read at the same moment, but it must never fall.
   uint64_t hits_[Pools::kMaxDevices] = {};
 };
 
