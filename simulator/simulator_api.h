@@ -134,13 +134,14 @@ typedef void (*vramstowSimulatorUseWatcher)(const struct vramstowSimulatorRange*
                                             size_t count, void* user);
 void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user);
 
-// Returns 1 if there is such a watcher, else 0.
+// Returns 1 if vramstowSimulatorWatchUses has set a watcher, else 0.
 int vramstowSimulatorWatchesUses(void);
 
 // Calls the watcher, if there is one, for work of this thread that has no task.
 void vramstowSimulatorTellUses(const struct vramstowSimulatorRange* ranges, size_t count);
 
-// Returns whether a task of that size would be computed now. Needs no lock.
+// Returns whether a task that touches that many bytes, with that many operations, would be computed
+// now. Needs no lock.
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations);
 
 // Returns the difference between the pointer to a byte in this process and its device address.
@@ -152,7 +153,7 @@ int64_t vramstowSimulatorShadow(void);
 // and do nothing, because a task computes their results.
 void vramstowSimulatorHoldKernels(int change);
 
-// Returns whether that sum is above 0.
+// Returns whether the sum of vramstowSimulatorHoldKernels by this thread is above 0.
 int vramstowSimulatorHoldsKernels(void);
 
 // While the sum of the changes by this thread is above 0, the thread only measures time: kernels
@@ -168,13 +169,14 @@ void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t s
 // Needs no lock.
 uint64_t vramstowSimulatorCountUncomputedReads(void);
 
-// Calls `seen` at the first of these reads, with the name of the kernel that was not computed, in
-// the thread that reads and with the driver's lock held. If `seen` returns 0, the read does not
-// count, and `seen` is called again at the next one.
+// Calls `seen` at the first read that vramstowSimulatorCountUncomputedReads counts. `by` is the
+// name of the kernel that was not computed. The call is made in the thread that reads, with the
+// driver's lock held. If `seen` returns 0, the read does not count, and `seen` is called again at
+// the next one.
 void vramstowSimulatorWatchUncomputedReads(int (*seen)(const char* by, void* user), void* user);
 
-// The same functions for sizes that follow from uncomputed results. Such a size does not count as a
-// read.
+// These functions do the same for sizes that follow from uncomputed results. Such a size does not
+// count as a read.
 uint64_t vramstowSimulatorCountUnknownSizes(void);
 void vramstowSimulatorWatchUnknownSizes(int (*seen)(const char* by, void* user), void* user);
 

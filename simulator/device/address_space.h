@@ -46,10 +46,10 @@ class AddressSpace {
   uint64_t mapped_size() const { return size_ - devices_ * plain_size_; }
   int host_file() const { return devices_; }
 
-  // A file is named by its device's number, or by host_file().
+  // In the functions below `file` is the number of a device, or host_file().
 
-  // Returns the first of `bytes` file offsets that were never given out before. They become
-  // physical memory.
+  // Returns the first of `bytes` consecutive offsets in the file that were never returned before.
+  // They become physical memory.
   uint64_t NewOffsets(int file, uint64_t bytes);
 
   // Shows file bytes [offset, offset + bytes) at `address` of the mapped area.
@@ -70,8 +70,8 @@ class AddressSpace {
   // Number of times that pages were returned to the kernel.
   uint64_t punches() const { return punches_; }
 
-  // Finds the next run of written bytes in the open file at or after `offset`, to the run's end.
-  // Returns false if there is none.
+  // Finds the next run of written bytes in the open file at or after `offset`, and returns where it
+  // starts and ends. Returns false if there is none.
   static bool NextWritten(int descriptor, uint64_t offset, uint64_t* start, uint64_t* stop);
 
  private:

@@ -30,8 +30,8 @@ class CardModel {
 
   bool is_on() const { return rates_ != nullptr; }
 
-  // Returns the time of an operator or a collective if `link_bytes` of its operands lie on the
-  // host.
+  // Returns how long an operator or a collective takes if `link_bytes` bytes of its operands lie on
+  // the host.
   uint64_t WorkNs(const vramstowSimulatorWorkLine& line, uint64_t link_bytes) const;
   // Returns the time of a kernel of which only the name is known.
   uint64_t KernelNs() const;

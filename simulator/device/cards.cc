@@ -79,8 +79,9 @@ constexpr uint64_t kHopperContextBytes = 552402944;
 
 // Drivers differ by a few MiB in the memory size that they report; this table has one of the sizes
 // seen in public reports. Where no report was found, the size is derived from other reports about
-// the GPU (memory= sets another size). A context takes 1.97 times the local-memory stacks of all
-// its threads, which fits the GPUs whose contexts were measured.
+// the GPU (memory= sets another size). A context occupies 1.97 times the bytes of the local-memory
+// stacks of all threads that the GPU can run at once, which fits the GPUs whose contexts were
+// measured.
 constexpr Card kCards[] = {
     Of(kHopper, {.key = "h200",
                  .name = "NVIDIA H200",

@@ -154,8 +154,9 @@ std::vector<HostRun> Contents::RunsOf(uint64_t host, uint64_t size) const {
   return FindHostRuns(HostPointer(host), size);
 }
 
-// Marks are stored by address. They are not reliable for memory that may be mapped at another
-// address, or for memory of other processes.
+// True if the marks of bytes that were not computed are reliable at this address. Marks are stored
+// by address, so they are not reliable for memory that may be mapped at another address, or for
+// memory of other processes.
 bool Contents::KeepsMarks(uint64_t address) const {
   const Block* block = memory_->FindAround(address);
   if (block != nullptr) return block->kind != BlockKind::kImported;
@@ -181,9 +182,9 @@ void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address
   memset(to + (stop - to_address), 0, to_address + size - stop);
 }
 
-// The kernel searches for the end of a run page by page, even far behind `end`, so the run that it
-// found is cached. If the run has got holes since then, they are copied as the zeros that they read
-// as.
+// The kernel searches for the end of a run of written bytes page by page, even far behind `end`, so
+// the run that it found is cached. Holes that were made in the run since then read as zeros, and
+// are copied as zeros.
 bool Contents::NextWritten(int file, uint64_t offset, uint64_t end, uint64_t* start,
                            uint64_t* stop) {
   if (written_.file != file || written_.punches != space_->punches() || offset < written_.start ||
@@ -303,7 +304,8 @@ void Contents::Copy(uint64_t to, uint64_t from, uint64_t size) {
     if (from_device) return ZeroHost(HostPointer(to), size, OwnerOf(to, size));
   }
   if (to_device && !from_device && MayHaveHoles(from, size)) return CopyFromHost(to, from, size);
-  // An unwritten page of zeros keeps its mark, so the page is left unwritten.
+  // An unwritten host page keeps its mark (not computed). So zeros are not written to such a page,
+  // which reads as zeros anyway.
   if (!to_device && on_host_.Find(to, size) != nullptr && size < kSparseMin &&
       IsZero(space_->Shadow(from), size)) {
     return ZeroHost(HostPointer(to), size, HostOwner::kDriver);

@@ -57,9 +57,10 @@ class Contents {
   // True if the copy is a large one from the host for which there is no room. Copies may use only
   // half of the limit, so that results have room, too.
   bool LeavesOut(uint64_t to, uint64_t from, uint64_t size);
-  // Replaces such a copy: the memory at `to` reads as zeros and is marked as not computed.
+  // Replaces a copy for which LeavesOut is true: the memory at `to` reads as zeros and is marked as
+  // not computed.
   void LeaveOut(uint64_t to, uint64_t size);
-  // Counts bytes that wait in host memory until they are written to device memory, because they
+  // Counts bytes that wait in host memory until they are written to device memory, where they will
   // need room.
   void Stage(uint64_t bytes) { staged_ += bytes; }
   void Unstage(uint64_t bytes) { staged_ -= bytes; }

@@ -78,7 +78,8 @@ int OpenMemory(const Ticket& ticket);
 // Returns the slot of an event of another process, or null if it cannot be mapped.
 std::shared_ptr<ExportSlot> OpenSlot(const Ticket& ticket);
 
-// Returns when a process was started, in the kernel's ticks, or 0 if it does not run.
+// Returns the start time of a process in clock ticks since the boot, as the kernel counts it, or 0
+// if the process does not run.
 uint64_t ProcessStart(int64_t process);
 
 }  // namespace vramstow::simulator

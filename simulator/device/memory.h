@@ -85,7 +85,8 @@ class Memory {
   // addresses are allocated, and the caller charges their bytes. Returns 0 if too little is free.
   uint64_t TakePages(int device, uint64_t bytes, bool charge);
   void ReturnPages(int device, uint64_t address, uint64_t bytes, bool charged);
-  // Adds a block within such pages. Release ends the block; the pages stay allocated.
+  // Adds a block within pages that TakePages returned. Release ends the block; the pages stay
+  // allocated.
   Block* AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_t bytes,
                       const void* owner, void* pool);
   // Returns the device whose pool pages hold all of [address, address + size), or kHost.
@@ -98,8 +99,8 @@ class Memory {
   // for it.
   Block* AddImported(const Block& block);
 
-  // Ends the block and frees its device memory. The caller has unmapped imported memory before; the
-  // caller also frees host memory.
+  // Ends the block and frees its device memory. The caller must have unmapped an imported block
+  // before, and must free host memory itself.
   void Release(Block* block);
 
   Block* FindExact(uint64_t address);   // the block that begins at `address`, or null
@@ -128,7 +129,7 @@ class Memory {
 
   uint64_t TakeSmall(int device, uint64_t size);
   void ReleaseSmall(const Block& block);
-  // Returns the address of charged pages, or 0 if no memory or no address is left.
+  // Charges whole pages and returns their address. Returns 0 if no memory or no address is left.
   uint64_t TakeCharged(int device, uint64_t size);
 
   AddressSpace* space_;

@@ -65,7 +65,7 @@ struct FaultRule {
 enum class VmmCall : uint8_t { kCreate, kMap, kAccess, kUnmap, kRelease };
 inline constexpr int kVmmCalls = 5;
 
-// How long one such call blocks the program, in real time.
+// How long one call of a virtual-memory function blocks the program, in real time.
 struct VmmTime {
   uint64_t call_ns = 0;
   uint64_t gib_ns = 0;  // in addition, for each GiB
@@ -88,8 +88,9 @@ struct Spec {
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
       1ull << 20;  // a launch that touches fewer bytes is always computed; 0: never
-  // Launches that touch more bytes are computed as long as there is time for it, or until all of
-  // them together have touched allowance_bytes.
+  // A launch that touches more than emulation_bytes is computed while there is time for it if
+  // budget_is_time is true. Otherwise it is computed until all such launches together have touched
+  // allowance_bytes.
   bool budget_is_time = true;
   uint64_t allowance_bytes = 2ull << 30;
   uint64_t gemm_operations = 32ull * 1000000;  // multiplications and additions of a matrix product

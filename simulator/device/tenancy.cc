@@ -20,7 +20,8 @@ namespace {
 constexpr uint64_t kTenancyMagic = 0x31647261636d7276;  // "vrmcard1"
 constexpr unsigned kTenancySlots = 256;
 constexpr char kPrefix[] = "vramstow-cards-";
-// Offsets of the bytes that are locked: one for each slot, and one while the file is being made.
+// Offsets of the bytes that are locked: one for each slot, and one (the making byte) that a process
+// locks while it makes the file.
 constexpr off_t kSlotBytes = 1 << 20;
 constexpr off_t kMakingByte = kSlotBytes + kTenancySlots;
 
@@ -119,8 +120,8 @@ namespace {
 void RemoveIfStale(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return;
-  // No process can enter the file while this lock of the making byte is held. A process that enters
-  // later checks whether the file still has its name.
+  // While this process holds the lock of the making byte, no other process can claim a slot in the
+  // file. A process that claims one later checks whether the file still has its name.
   struct stat state;
   if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && fstat(file, &state) == 0 &&
       state.st_uid == geteuid() && state.st_nlink > 0 &&

@@ -59,7 +59,8 @@ class Tenancy {
  private:
   struct Table;
 
-  // With `create` the making byte is locked when this returns true.
+  // Opens the file, or makes it if `create` is true. In that case, if this returns true, the byte
+  // that only the process making the file may lock is locked.
   bool Open(bool create, std::string* error) VRAMSTOW_REQUIRES(mutex_);
   bool Prepare() VRAMSTOW_REQUIRES(mutex_);
   void Close() VRAMSTOW_REQUIRES(mutex_);

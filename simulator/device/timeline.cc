@@ -19,8 +19,8 @@ constexpr uint64_t kMaxDoublings = 9;
 // A shorter pause between two calls is attributed to the program's own work or to other load of the
 // machine.
 constexpr uint64_t kPauseNs = 1000000;
-// For work that was enqueued longer ago than this, a question advances the clock by all real time
-// that has passed.
+// If work was enqueued longer ago than this, a query of it advances the clock by all real time that
+// has passed since then.
 constexpr uint64_t kLongAgoNs = 20000000;
 // Largest number of pending operations in a queue with clock=model.
 constexpr size_t kFarAhead = 1024;
@@ -90,8 +90,8 @@ void Timeline::Expect(Queue* queue, Queue::Operation* operation) {
   RaiseDue(end);
 }
 
-// Shifts the expected ends of the queue's operations after its first operation ends at `end`,
-// earlier or later than expected.
+// Is called when the first operation of the queue has ended at `end`, which may be earlier or later
+// than expected. Shifts the expected ends of the operations behind it.
 void Timeline::Correct(Queue* queue, uint64_t end) {
   if (!modelled_) return;
   queue->delay_ns_ = static_cast<int64_t>(end - queue->operations_.front().expected_end);

@@ -76,7 +76,7 @@ struct Mark {
   bool Reached() const;
 };
 
-// Real time since the beginning that counts for the virtual clock.
+// The real time since the start of the run, as far as the virtual clock counts it.
 struct RealTime {
   uint64_t total_ns = 0;
   uint64_t paused_ns = 0;  // the part of total_ns in pauses between calls
@@ -148,7 +148,8 @@ class Timeline {
   bool Ask(const Mark& mark);
 
   // Lets one operation end (in adversarial order, one that `mark` needs). Returns false if no
-  // operation can end before the host thread finishes its work, or ever.
+  // operation can end, because none is left or because a function on the host thread must end
+  // first.
   bool StepTowards(const Mark& mark);
 
   // Lets the operation with the earliest end finish. Returns false if none is running.

@@ -3,8 +3,9 @@
 //
 // Rules (CUDA programming guide, "Prohibited and Unhandled Operations"; cuda.h): while a stream is
 // captured it cannot be queried or synchronized. Captures in global mode forbid potentially unsafe
-// calls in every thread, and captures in thread-local mode forbid them in this thread, unless this
-// thread is relaxed. A forbidden call invalidates the capture.
+// calls in every thread, and captures in thread-local mode forbid them in the thread that began the
+// capture. A thread in relaxed mode may make such calls anyway. A forbidden call invalidates the
+// capture.
 //
 // Ownership: the recorded graph belongs to the capture until the capture ends. Threads: the caller
 // holds the driver's lock. Errors: returns a CUresult; an invalid capture stays invalid until it is

@@ -46,9 +46,9 @@ class ComputingBudget {
   static bool IsLarge(const Spec& spec, const Effort& effort) {
     return effort.bytes > spec.emulation_bytes || effort.operations > spec.gemm_operations;
   }
-  // Returns false if such a large call is certainly refused.
+  // Returns false if Allows would certainly refuse a large call of this cost. Needs no lock.
   bool IsOpen(const Spec& spec, const Effort& effort) const;
-  // Returns whether such a large call may be computed.
+  // Returns whether a large call of this cost may be computed.
   bool Allows(const Spec& spec, const Effort& effort) const;
   // Charges the budget with a call that was computed in `took_ns`.
   void Spend(const Effort& effort, uint64_t took_ns);

@@ -8,7 +8,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// How long the application may make no call before the clock advances without it.
+// If the application makes no call for this time, the worker threads advance the clock.
 constexpr std::chrono::nanoseconds kSilence = std::chrono::microseconds(200);
 // A host function that runs this long may be waiting for one of another stream (two ranks of a
 // collective in one process do). After this time host functions of other streams run in parallel.

@@ -83,7 +83,7 @@ struct Launch {
 
 // Returns which images the devices can run; all devices are alike.
 ImageTarget TargetOf(const Machine& machine);
-// Return null for a handle of the other kind.
+// Each function returns null for a handle of the other kind.
 Function* FindFunctionHandle(CUfunction handle);
 Function* FindKernelHandle(CUkernel handle);
 // Accepts handles of both kinds, as launches do.

@@ -86,8 +86,9 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
   return false;
 }
 
-// Takes memory from a pending free that is large enough, of this stream or of another one. The rest
-// of that free stays pending.
+// Claims memory of a pending free: a block that was freed, and whose stream may not have reached
+// the free yet. The block must be large enough, and freed in this queue unless `queue` is null. The
+// rest of the block stays pending.
 uint64_t TakePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
   for (auto pending = pool->pending.begin(); pending != pool->pending.end(); ++pending) {
     if (pending->size < size) continue;

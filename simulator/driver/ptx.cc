@@ -45,8 +45,8 @@ uint32_t ParseThreads(Tokens* tokens) {
 // Bytes of the shared variables of the whole text, by name.
 using SharedVariables = std::map<std::string_view, uint64_t>;
 
-// Adds up the static shared and local memory that a body declares, and the shared variables that it
-// names.
+// Adds up the static shared and local memory that a body declares, and the size of the shared
+// variables that are named in the body.
 void ParseBody(Tokens* tokens, const SharedVariables& shared, KernelImage* kernel) {
   std::set<std::string_view> named;
   for (int depth = 1; depth > 0 && !tokens->ended();) {

@@ -17,8 +17,9 @@ inline constexpr int kPriorityGreatest = -5;
 // null if there is none. Creates no stream.
 Stream* FindExistingStream(State* state, Context* context, CUstream handle);
 
-// Appends work to a stream that is not capturing. Obeys the implicit order of the legacy stream,
-// which waits for all blocking streams of its context, and they wait for it.
+// Appends work to a stream that is not capturing. Obeys the implicit order of the legacy stream:
+// its work waits for all blocking streams of its context, and their work waits for the legacy
+// stream.
 Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work);
 
 // Records an event in a stream that is not capturing.

@@ -16,7 +16,8 @@
 
 namespace vramstow::simulator {
 
-// A function that replaces the bytes that small copies of a thread read from device memory.
+// A function that is registered by a thread. It replaces the bytes that small copies of the thread
+// read from device memory.
 struct ReadPatch {
   void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer used
   void* user = nullptr;
@@ -29,8 +30,8 @@ constexpr uint64_t kSmallRead = 8;
 
 // Factor by which random values take longer than a copy.
 constexpr uint64_t kRandomEffort = 16;
-// The size of a result decides all later sizes. Calls of up to this many bytes may use the time for
-// sizes even if other results were left out.
+// All later sizes follow from the size of a result. So calls of up to this many bytes may use the
+// time that is reserved for sizes, even if other results were left out.
 constexpr uint64_t kSizedBytes = 64ull << 20;
 
 Effort EffortOf(const vramstowSimulatorTask& task) {
@@ -41,9 +42,9 @@ Effort EffortOf(const vramstowSimulatorTask& task) {
           .is_random = is_random};
 }
 
-// Returns free heap memory to the system from time to time. Results are made in the heap, which
-// retains free memory between live blocks: a training step with 423 million parameters retained a
-// GiB.
+// Returns free heap memory to the system from time to time. Results are made in the heap, where
+// free memory between live blocks is not returned by itself: a training step with 423 million
+// parameters left a GiB of it.
 void TrimHeap(uint64_t bytes) {
   constexpr uint64_t kOften = 128ull << 20;
   static uint64_t since = 0;  // under the driver's lock
@@ -236,7 +237,7 @@ class Task : public Work {
 
   // Marks the output as derived from a result that kernel `by` did not compute, or removes the
   // marks if `by` is null. With `is_old` the inputs had old values at least. Memory that is changed
-  // in place has its old values unless they were lost before.
+  // in place keeps its old values, unless it was marked as lost (read as zeros) before.
   void MarkWrites(const char* by, bool is_old) {
     UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     if (by == nullptr && uncomputed.empty()) return;
@@ -281,7 +282,7 @@ class PatchWork : public Work {
   uint64_t bytes_;
 };
 
-// Sets *taken if another owner is responsible for dropping the task.
+// Sets *taken if another owner is now responsible for destroying the task.
 CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& given,
                     bool* taken) {
   const ThreadState& thread = CurrentThread();

@@ -21,7 +21,8 @@ namespace vramstow::simulator {
 // that such copies read.
 bool PatchesRead(const CopyBox& box);
 
-// Appends the replacement of bytes to such a copy, which was just enqueued.
+// Appends the replacement of bytes to the copy `box`, for which PatchesRead is true and which was
+// just enqueued.
 void PatchRead(Call& call, Stream* stream, const CopyBox& box);
 
 }  // namespace vramstow::simulator

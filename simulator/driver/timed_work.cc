@@ -12,8 +12,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Follows the kernels of an operator, which take no time of their own, and takes the time of the
-// whole operator.
+// Comes after the kernels of an operator, which take no time of their own, and takes the time of
+// the whole operator.
 class TimedWork : public Work {
  public:
   TimedWork(uint64_t duration_ns, int engine, uint64_t link_bytes, LinkTraffic* traffic)

@@ -10,8 +10,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Sizes of the window around an address that are tried, the largest first. 512 bytes are the unit
-// in which small blocks share a page.
+// The sizes of the window around an address that are tried in this order. Small blocks share a page
+// in units of 512 bytes.
 constexpr uint64_t kWindows[] = {1ull << 20, 64ull << 10, 4ull << 10, kSmallUnit};
 constexpr size_t kWrittenMax = 1u << 16;
 

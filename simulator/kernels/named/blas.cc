@@ -209,7 +209,7 @@ Outcome FindVector(KernelMemory* memory, uint64_t address, uint64_t type, int64_
   return Outcome::kDone;
 }
 
-// Reads the words n, x, type, increment, …
+// Reads the argument words n, x, type and increment, and those that follow them.
 Outcome FindFirst(const KernelLaunch& launch, KernelMemory* memory, size_t word, bool write,
                   Vector* x) {
   const int64_t count = Signed(launch, 0);

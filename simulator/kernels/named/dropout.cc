@@ -1,8 +1,8 @@
-// Dropout.
+// Emulates PyTorch's dropout kernels.
 //
 // Source: fused_dropout_kernel and fused_dropout_kernel_vec in ATen/native/cuda/Dropout.cu of
-// PyTorch 2.15. Which elements are dropped follows from the generator's seed and offset; an element
-// draws the number that belongs to its place.
+// PyTorch 2.15. Which elements are dropped follows from the generator's seed and offset: the index
+// of an element decides which random number belongs to it.
 #include "simulator/kernels/named/generator.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/philox.h"
@@ -11,7 +11,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// (in, out, mask, elements, the probability that an element is kept, the generator's state)
+// The kernel's arguments are the input, the output, the mask, the number of elements, the
+// probability that an element is not dropped, and the state of the generator.
 class DropoutEmulation : public Emulation {
  public:
   DropoutEmulation(Element element, Element kept)
@@ -67,8 +68,9 @@ class DropoutEmulation : public Emulation {
 
 }  // namespace
 
-// fused_dropout_kernel<element, kept in, index, dimensions, dimensions, mask> and
-// fused_dropout_kernel_vec<element, kept in, index, dimensions, vector, mask>
+// The template arguments of fused_dropout_kernel are the element type, the type of the probability,
+// the index type, two numbers of dimensions, and the mask's type. Those of fused_dropout_kernel_vec
+// are the same, but with a vector width in place of the second number of dimensions.
 EmulationPointer MakeDropout(const TemplateName& kernel) {
   if ((kernel.head != "fused_dropout_kernel" && kernel.head != "fused_dropout_kernel_vec") ||
       kernel.arguments.size() != 6 || kernel.arguments[2] != "unsigned int" ||

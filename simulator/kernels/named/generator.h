@@ -1,7 +1,8 @@
-// The state of PyTorch's generator of random numbers, as kernels get it.
+// Reads the state of PyTorch's generator of random numbers, as kernels get it.
 //
 // Source: PhiloxCudaState in ATen/cuda of PyTorch 2.15. Ownership: values. Threads: no state.
-// Errors: false: a captured state does not lie in memory of the device. Units: bytes.
+// Errors: returns false if the state is in a graph and its addresses are not memory of the device.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_GENERATOR_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_GENERATOR_H_
 
@@ -11,8 +12,9 @@
 
 namespace vramstow::simulator {
 
-// The argument is {seed, offset, offset within a graph, captured}: in a graph, seed and offset are
-// addresses.
+// The argument holds a seed, an offset, an offset within a graph, and a flag. If the flag is set,
+// the kernel was captured into a graph, and the seed and the first offset are addresses of the
+// values.
 inline bool ReadGenerator(const KernelLaunch& launch, KernelMemory* memory, size_t argument,
                           uint64_t* seed, uint64_t* offset) {
   *seed = launch.Get<uint64_t>(argument, 0);

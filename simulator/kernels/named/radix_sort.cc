@@ -1,7 +1,9 @@
-// The radix sort of CUB (CUDA 13), by which PyTorch puts numbers in a random order (randperm).
+// Emulates the radix sort of CUB (CUDA 13), by which PyTorch puts numbers in a random order
+// (randperm).
 //
-// Source: CUB's kernels as PyTorch 2.15 launches them. Passes over single digits are done one by
-// one: each is a stable sort by its digit. Kernels that only prepare counts for others do nothing.
+// Source: CUB's kernels as PyTorch 2.15 launches them. CUB sorts by one digit after the other; each
+// kernel for a digit is emulated as a stable sort by that digit. Kernels that only prepare counts
+// for others do nothing.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -12,8 +14,9 @@
 namespace vramstow::simulator {
 namespace {
 
-// One pass of CUB's radix sort, or all of them: (…, keys out, keys in, values out, values in,
-// elements, first bit, bits, …)
+// Emulates the kernel that sorts by one digit, or the kernel that sorts by all digits at once. Its
+// last arguments are the output and input of the keys, the output and input of the values, the
+// number of elements, the first bit of the digit, and its number of bits.
 class RadixEmulation : public Emulation {
  public:
   struct Form {
@@ -59,7 +62,7 @@ class RadixEmulation : public Emulation {
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return digits[a] < digits[b]; });
-    // In and out may be the same memory.
+    // The input and the output may be the same memory.
     std::vector<char> sorted(total * (width + form_.value));
     for (uint64_t i = 0; i < total; ++i) {
       memcpy(&sorted[i * width], from + order[i] * width, width);
@@ -79,7 +82,7 @@ class RadixEmulation : public Emulation {
     return arguments;
   }
 
-  // The key as a whole number without a sign whose order is the key's.
+  // Converts a key to an unsigned integer, so that integers have the same order as the keys.
   uint64_t Twiddled(const char* at, size_t width) const {
     uint64_t bits = 0;
     memcpy(&bits, at, width);
@@ -90,7 +93,7 @@ class RadixEmulation : public Emulation {
   Form form_;
 };
 
-// Prepares what the passes here do not need.
+// Stands for the kernels that compute counts, which this emulation does not need.
 class CountEmulation : public Emulation {
  public:
   CountEmulation() : Emulation({}) {}
@@ -101,7 +104,8 @@ class CountEmulation : public Emulation {
 
 }  // namespace
 
-// DeviceRadixSortOnesweepKernel<policy, order, key, value, …>, DeviceRadixSortSingleTileKernel
+// The first template arguments of DeviceRadixSortOnesweepKernel and DeviceRadixSortSingleTileKernel
+// are the policy, the order, the key type and the value type.
 EmulationPointer MakeRadixSort(const TemplateName& kernel) {
   if (kernel.head.ends_with("::DeviceRadixSortHistogramKernel") ||
       kernel.head.ends_with("::DeviceRadixSortExclusiveSumKernel")) {
@@ -124,7 +128,7 @@ EmulationPointer MakeRadixSort(const TemplateName& kernel) {
   }
   const bool is_known =
       form.key == Element::kInt32 || form.key == Element::kInt64 || form.key == Element::kUint32;
-  // Numbers in a random order are sorted upwards by whole keys.
+  // Only ascending sorts are emulated, because PyTorch uses them to put numbers in a random order.
   if (!is_known || kernel.arguments[1].ends_with(")1")) return nullptr;
   return std::make_unique<RadixEmulation>(form);
 }

@@ -1,8 +1,10 @@
-// Random fills: uniform, normal, Bernoulli, exponential, whole numbers.
+// Emulates the kernels that fill a tensor with random numbers: uniform, normal, Bernoulli,
+// exponential, and whole numbers.
 //
-// Source: ATen/native/cuda/DistributionTemplates.h of PyTorch 2.15, for the order in which the
-// threads of the grid draw numbers and for what the transforming lambdas hold. The same seed and
-// offset give the same numbers; they are near to a card's, not bit for bit the same.
+// Source: ATen/native/cuda/DistributionTemplates.h of PyTorch 2.15, which shows the order in which
+// the threads of the grid draw numbers, and the members of the lambdas that transform the numbers.
+// The same seed and offset give the same numbers in each run. They are close to the numbers of a
+// GPU, but not equal in every bit.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -28,14 +30,14 @@ struct Distribution {
   bool strided = false;              // the lambda holds an offset calculator
 };
 
-// The four words of one draw as numbers; double uses two words for each.
+// Converts number `i` of one draw, which has four words, to a fraction; a double uses two words.
 double Fraction(const std::array<uint32_t, 4>& words, int i, bool wide) {
   if (!wide) return words[i] * 0x1p-32 + 0x1p-33;
   const uint64_t both = words[2 * i] ^ static_cast<uint64_t>(words[2 * i + 1]) << 21;
   return static_cast<double>(both) * 0x1p-53 + 0x1p-54;
 }
 
-// Box and Muller's transform of two uniform numbers into two normal ones.
+// Computes the Box-Muller transform of two uniform numbers into two normal ones.
 double Normal(const std::array<uint32_t, 4>& words, int i, bool wide) {
   const double u = Fraction(words, i & ~1, wide);
   const double v = Fraction(words, i | 1, wide) * 2 * std::numbers::pi;
@@ -80,7 +82,7 @@ class DistributionEmulation : public Emulation {
     return Outcome::kDone;
   }
 
-  // Measured beside a copy, bytes for bytes.
+  // The time for a byte relative to the time for copying it, as measured.
   uint64_t Effort() const override {
     return distribution_.shaping == Shaping::kNormal ||
                    distribution_.shaping == Shaping::kExponential
@@ -91,14 +93,15 @@ class DistributionEmulation : public Emulation {
  private:
   static constexpr size_t kStridedAddress = 408;  // behind the offset calculator of one operand
 
-  // The probability of Bernoulli is always a double.
+  // The probability of a Bernoulli distribution is always a double.
   static size_t MemberBytes(const Distribution& distribution) {
     const bool wide =
         distribution.shaping == Shaping::kRange || distribution.shaping == Shaping::kBernoulli;
     return wide ? 8 : BytesOf(distribution.number);
   }
 
-  // Where the members of the transform lie within the lambda, and how many bytes they take.
+  // Members returns the offset of the transform's members within the lambda, and MembersBytes their
+  // size.
   static size_t Members(const Distribution& distribution) {
     const size_t before = distribution.strided ? kStridedAddress + 8 : 12;
     const size_t unit = MemberBytes(distribution);
@@ -132,7 +135,8 @@ class DistributionEmulation : public Emulation {
     const bool wide = distribution_.number == Element::kDouble;
     switch (distribution_.shaping) {
       case Shaping::kUniform: {
-        // {range, from, to}; what is drawn is above 0 and up to 1, what is wanted excludes `to`.
+        // The members are the range, its begin and its end. The drawn fraction is above 0 and at
+        // most 1, but the result must not be the end, so the end is replaced by the begin.
         const double value = Fraction(words, i, wide) * Member(launch, 0) + Member(launch, 1);
         const bool is_end =
             wide ? value == Member(launch, 2)
@@ -169,7 +173,7 @@ class DistributionEmulation : public Emulation {
       case Element::kBfloat16:
         return static_cast<int64_t>(bits % ((1ull << 8) + 1));
       default: {
-        // Up to the largest number of the type, that one included.
+        // The result is at most the largest number of the type, which is possible, too.
         const bool is_signed = distribution_.element != Element::kUint8;
         const size_t width = 8 * BytesOf(distribution_.element) - (is_signed ? 1 : 0);
         return static_cast<int64_t>(bits & ((1ull << width) - 1));
@@ -188,7 +192,8 @@ class DistributionEmulation : public Emulation {
     }
   }
 
-  // Thread `index % threads` draws `drawn` numbers at once for elements `threads` apart.
+  // Fills the tensor. A thread draws `drawn` numbers at once; they belong to elements whose indexes
+  // differ by the number of threads. The thread of an element is its index modulo that number.
   void Fill(const KernelLaunch& launch, uint64_t seed, uint64_t offset, const Shape& shape,
             const Operand& tensor, char* base) const {
     const uint64_t threads =
@@ -210,7 +215,7 @@ class DistributionEmulation : public Emulation {
     });
   }
 
-  // The same for elements in a row, with each draw made once.
+  // Does the same as Fill for a tensor of one dimension, and makes each draw only once.
   void FillRow(const KernelLaunch& launch, uint64_t seed, uint64_t first_draw, uint64_t threads,
                uint64_t count, int64_t stride, char* base) const {
     const auto drawn = static_cast<uint64_t>(distribution_.drawn);
@@ -254,10 +259,11 @@ bool SetShaping(std::string_view function, Distribution* distribution) {
 
 }  // namespace
 
-// distribution_elementwise_grid_stride_kernel<number, drawn, draw, transform>, where transform is
-// the lambda {lambda(int, number)#K} in distribution_nullary_kernel<element, number, …, function>:
-// #1 holds an address and a stride, #2 an offset calculator and an address, before the function's
-// own lambda.
+// The template arguments of distribution_elementwise_grid_stride_kernel are the type of the drawn
+// number, the numbers per draw, the function that draws, and the transform. The transform is a
+// lambda of distribution_nullary_kernel. Its first lambda (#1) holds an address and a stride, and
+// its second one (#2) an offset calculator and an address; the lambda of the distribution follows
+// these members.
 EmulationPointer MakeDistribution(const TemplateName& kernel) {
   if (kernel.head != "distribution_elementwise_grid_stride_kernel" ||
       kernel.arguments.size() != 4) {

@@ -1,8 +1,8 @@
-// PyTorch's TensorInfo with 32-bit indices, as kernels take it: an address, sizes and strides in
-// elements, dimension 0 slowest.
+// Reads PyTorch's TensorInfo with 32-bit indices, as kernels take it: an address, sizes, and
+// strides in elements. Dimension 0 varies slowest.
 //
 // Source: ATen/cuda/detail/TensorInfo.cuh of PyTorch 2.15. Ownership: a value. Threads: no state.
-// Errors: false. Units: elements.
+// Errors: returns false. Units: elements.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_TENSOR_INFO_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_TENSOR_INFO_H_
 
@@ -30,7 +30,8 @@ struct Strided {
     }
     return offset;
   }
-  // Elements from the first to behind the last; 0 if there are none.
+  // Returns the number of elements from the first one to the last one in memory; 0 for an empty
+  // tensor.
   uint64_t Reach() const {
     uint64_t reach = 1;
     for (size_t i = 0; i < dimensions; ++i) {
@@ -43,7 +44,7 @@ struct Strided {
 
 inline constexpr size_t kTensorInfoBytes = 216;  // address, 25 sizes, 25 strides, dimensions
 
-// False: no such struct, or a tensor without elements.
+// Returns false if the argument is not a TensorInfo, or if the tensor has no elements.
 inline bool ReadTensorInfo(const KernelLaunch& launch, size_t argument, Strided* tensor) {
   tensor->address = launch.Get<uint64_t>(argument, 0);
   const auto dimensions = launch.Get<int32_t>(argument, 8 + size_t{8} * kDimensionsMax);

@@ -22,7 +22,7 @@ namespace vramstow::simulator::ptx {
 class Thread;
 struct Instruction;
 
-// Executes an instruction. Returns false if the thread stops for now (Thread::state).
+// Executes an instruction. Returns false if the thread stops here for now; Thread::state says why.
 using Handler = bool (*)(const Instruction&, Thread&);
 
 inline constexpr unsigned kWarpThreads = 32;

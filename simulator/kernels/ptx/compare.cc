@@ -98,7 +98,7 @@ bool SetPredicate(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Writes all ones for a true result, or 1.0 with `flag`.
+// Writes the result of a comparison: all bits set for true, or 1.0 with `flag`, and 0 for false.
 template <typename T>
 bool SetValue(const Instruction& i, Thread& thread) {
   const bool holds = Joined(i.target, HoldsHere<T>(i, thread), thread.Get<bool>(i.in[2]));
@@ -169,7 +169,7 @@ bool TakeComparison(Selection* s, Comparison* comparison) {
   return comparison->unordered || s->Take("num");
 }
 
-// Parses the operands after the result: two that are compared, and perhaps one predicate.
+// Parses the operands after the result: the two that are compared, and an optional predicate.
 bool TakeCompared(Selection* s, Type type, const Comparison& comparison) {
   s->instruction.target = comparison.Encode();
   const size_t count = comparison.join == Join::kNone ? 3 : 4;
@@ -207,7 +207,7 @@ bool SelectSetValue(Selection* s) {
          TakeCompared(s, type, comparison) && s->Use(PickCompared<ValueFamily>(type));
 }
 
-// Selects one of two operands by its bits, whatever their type.
+// Selects one of two operands and copies its bits, whatever its type.
 bool Choose(const Instruction& i, Thread& thread) {
   thread.Set<uint64_t>(i.out, thread.Get<uint64_t>(i.in[thread.Get<bool>(i.in[2]) ? 0 : 1]));
   return true;

@@ -67,8 +67,8 @@ class BlockRun {
     }
   }
 
-  // Executes the exchanges of a warp whose lanes have all arrived and releases these lanes. Returns
-  // false if there was none.
+  // Executes the exchanges (instructions that lanes of a warp execute together) for which all lanes
+  // have arrived, and releases these lanes. Returns false if there was no such exchange.
   bool Exchange(unsigned first) {
     const unsigned end = std::min(first + kWarpThreads, count_);
     bool released = false;
@@ -116,8 +116,8 @@ class BlockRun {
     return thread.state() == Thread::State::kWaiting && thread.waiting_at().exchange == nullptr;
   }
 
-  // Releases the threads at barriers where enough threads have arrived: as many as the instruction
-  // says, or all that still run. Returns false if there was none.
+  // Releases the threads at barriers where enough threads have arrived: the number in the
+  // instruction, or all threads that still run. Returns false if no barrier was released.
   bool ReleaseBarriers() {
     uint32_t running = 0;
     uint32_t arrived[kBarriers] = {};

@@ -47,7 +47,8 @@ template <typename T>
 struct Subtract {
   static T Of(T a, T b) { return static_cast<T>(W(a) - W(b)); }
 };
-// Exists only for signed 32-bit integers.
+// Adds, and clamps the sum to the range of the type. PTX has this form (.sat) only for signed
+// 32-bit integers.
 template <typename T>
 struct AddSaturated {
   static T Of(T a, T b) {

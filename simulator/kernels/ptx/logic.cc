@@ -123,8 +123,8 @@ bool InsertField(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Selects four of eight bytes, each by four bits; the highest of the four bits replaces the byte by
-// its sign.
+// Selects four of eight bytes, each by a number of four bits. If the highest of these bits is set,
+// the result has eight copies of the byte's sign bit instead of the byte.
 bool Permute(const Instruction& i, Thread& thread) {
   const uint64_t both = thread.Get<uint32_t>(i.in[0]) | uint64_t{thread.Get<uint32_t>(i.in[1])}
                                                             << 32;

@@ -31,7 +31,7 @@ void DoLoadMatrix(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
   for (unsigned lane = 0; lane < kWarpThreads; ++lane) {
     Thread* thread = lanes[lane];
-    // A lane whose address was invalid has failed before.
+    // A lane that had an invalid address has already failed.
     if (thread == nullptr || thread->state() == Thread::State::kFailed) continue;
     const Operand* results = &thread->routine().vectors[i.vector];
     const unsigned row = lane / 4;

@@ -13,7 +13,7 @@ namespace {
 
 void Meet(const Instruction& /*i*/, Thread* const (&/*lanes*/)[kWarpThreads]) {}
 
-// The operands are the result, the barrier, perhaps the number of threads, and the predicate.
+// The operands are the result, the barrier, optionally the number of threads, and the predicate.
 bool SelectBarrierReduction(Selection* s) {
   BarrierResult result = BarrierResult::kNone;
   if (s->Take("popc")) result = BarrierResult::kCount;
@@ -239,8 +239,8 @@ bool SelectReduce(Selection* s) {
   return TakeMasked(s, 1, type) && s->UseExchange(exchange);
 }
 
-// Returns the lanes that reach this instruction together: those that arrive before every thread of
-// the warp has to wait.
+// Returns the lanes that reach this instruction together. A lane belongs to them if it arrives
+// before all threads of the warp have to wait.
 void DoActiveMask(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   uint32_t here = 0;
   for (unsigned lane = 0; lane < kWarpThreads; ++lane) {

@@ -18,7 +18,8 @@ CUresult LogMissing(std::atomic<bool>* said, const char* name) {
 DriverTable* Make(DefaultStream stream) {
   const DriverAccess& access = DriverAccess::Get();
   auto* table = new DriverTable;
-// Defines one function per missing entry, made from a lambda, so that it can print its own name.
+// Defines one function for each missing function of the driver. It is made from a lambda, so that
+// it can print its own name.
 #define STUB(name)                           \
   if (table->name == nullptr) {              \
     table->name = [](auto...) -> CUresult {  \

@@ -237,7 +237,7 @@ cudaError_t ResetDevice(int device) {
   }
   if (devices[device].retained) {
     devices[device].retained = false;
-    // The reset does not release our reference, but may have destroyed the context.
+    // The reset does not release the reference of this library, but may have destroyed the context.
     result = driver.DevicePrimaryCtxRelease(handle);
     result = result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : result;
   }

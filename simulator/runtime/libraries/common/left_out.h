@@ -1,4 +1,5 @@
-// Tells the simulated driver which memory a stand-in's work would write, but does not.
+// Reports to the simulated driver which memory the work of a stand-in should write, because the
+// stand-in does not write it.
 //
 // Idea: a stand-in models order, memory and time, and computes nothing. PyTorch's operators may be
 // computed by an adapter instead (adapters/values). Other results read as zeros and are marked as

@@ -15,7 +15,8 @@ struct LibraryVersion {
 };
 
 #if defined(VRAMSTOW_CUDA_12)
-// The 12 family, for older wheels: what those of PyTorch 2.9 for CUDA 12.8 bring.
+// The releases of the libraries for CUDA 12, which older wheels use: those that the wheels of
+// PyTorch 2.9 for CUDA 12.8 install.
 inline constexpr LibraryVersion kCublasVersion = {12, 8, 4};
 inline constexpr LibraryVersion kCufftVersion = {11, 3, 3};
 inline constexpr LibraryVersion kCusolverVersion = {11, 7, 3};

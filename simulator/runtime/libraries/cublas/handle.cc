@@ -46,7 +46,8 @@ size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration) 
 
 namespace {
 
-// Frees all memory, and returns the first error after all was tried.
+// Frees all memory of the handle. A failure does not stop it; the first error is returned at the
+// end.
 CUresult FreeMemory(const cublasContext& context) {
   CUresult result = CUDA_SUCCESS;
   for (const CUdeviceptr address :

@@ -143,7 +143,7 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* streamId) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Since release 9 the major number has a factor of its own.
+// Since release 9 the major number is multiplied by 10000, and before by 1000.
 size_t cudnnGetVersion(void) {
   return kCudnnVersion.major * (kCudnnVersion.major < 9 ? 1000 : 10000) +
          kCudnnVersion.minor * 100 + kCudnnVersion.patch;

@@ -1,8 +1,8 @@
-// The numbers of cuDNN 8's status codes, for the stand-in of that release.
+// Defines the numbers of cuDNN 8's status codes, for the stand-in of that release.
 //
-// Idea: of all enumerators that both releases have, only the status codes have other numbers. The
-// sources are compiled once more, with these names replaced. Codes that cuDNN 9 divides further are
-// one code in cuDNN 8.
+// Idea: of the enumerators that cuDNN 8 and cuDNN 9 share, only the status codes have different
+// numbers. The sources are compiled a second time with these names replaced. Where cuDNN 9 has
+// several codes for one code of cuDNN 8, all of them get that code.
 //
 // Ownership, threads, errors, units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_RELEASE_8_H_

@@ -1,5 +1,6 @@
-// Recurrent networks as cuDNN 8 has them beside the functions of rnn.cc: a tensor's descriptor for
-// each step, the layer's input in place of stored sizes. PyTorch up to 2.3 calls these.
+// Implements the functions for recurrent networks that only cuDNN 8 has; those that both releases
+// have are in rnn.cc. They take a tensor descriptor for each step, and get the size of the input
+// from the call instead of the RNN descriptor. PyTorch up to 2.3 calls these functions.
 #include "simulator/runtime/libraries/cudnn/handle.h"
 #include "simulator/runtime/libraries/cudnn/rnn_layout.h"
 
@@ -8,7 +9,8 @@ namespace {
 
 using Steps = const cudnnTensorDescriptor_t*;
 
-// The network with the input that a call is given; without layers: it does not fit.
+// Returns the network with the input size of this call. The result has no layers if the network and
+// the input do not fit together.
 cudnnRNNStruct WithInput(const cudnnRNNStruct* rnn, const cudnnTensorStruct* input) {
   if (rnn == nullptr || rnn->layers <= 0 || input == nullptr || input->count < 2) return {};
   cudnnRNNStruct complete = *rnn;
@@ -19,7 +21,8 @@ cudnnRNNStruct WithInput(const cudnnRNNStruct* rnn, const cudnnTensorStruct* inp
 
 const cudnnTensorStruct* FirstOf(Steps steps) { return steps == nullptr ? nullptr : steps[0]; }
 
-// How much space a pass takes; 0 steps: nothing.
+// The bytes of work space and reserve space that a forward or backward pass needs; 0 if there are
+// no steps.
 struct Spaces {
   size_t work = 0;
   size_t reserve = 0;
@@ -30,7 +33,8 @@ Spaces SpacesOf(const cudnnRNNStruct& rnn, int steps, const cudnnTensorStruct& i
   return {layout.WorkspaceBytes(steps, batch), layout.ReserveBytes(steps, batch)};
 }
 
-// Describes a parameter: 1 × rows × columns, and its address; no address if there is none of it.
+// Sets `filter` to the shape of a parameter, 1 × rows × columns, and *address to its address. The
+// address is null if the network does not have the parameter.
 cudnnStatus_t AnswerAddress(const cudnnRNNStruct& rnn, const RnnParameter& parameter,
                             const void* weights, cudnnFilterDescriptor_t filter, void** address) {
   if (filter == nullptr || address == nullptr) return CUDNN_STATUS_BAD_PARAM;
@@ -49,7 +53,8 @@ bool HasParameter(const cudnnRNNStruct& rnn, int pseudo_layer, int id) {
   return pseudo_layer >= 0 && pseudo_layer < layout.pseudo_layers() && id >= 0 && id < ids;
 }
 
-// One pass: what the four functions check alike, and its kernel.
+// The arguments of a forward or backward pass. Run does the checks that the four functions share
+// and launches the kernel.
 struct Pass {
   const char* kernel;
   cudnnHandle_t handle;
@@ -78,7 +83,7 @@ cudnnStatus_t Run(const Pass& pass, std::initializer_list<uint64_t> words) {
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-// The headers of cuDNN 9 do not declare these.
+// The headers of cuDNN 9 do not declare the functions below.
 #pragma GCC visibility push(default)
 extern "C" {
 

@@ -1,5 +1,6 @@
-// The part of cuFFT's C interface that is defined here: names, constants and layouts as in NVIDIA's
-// cufft.h and cufftXt.h, restated so that the build needs no further headers.
+// Declares the part of cuFFT's C interface that the stand-in implements. Names, constants and
+// layouts are those of NVIDIA's cufft.h and cufftXt.h; they are restated here, so that the build
+// needs no further headers.
 //
 // Ownership: a plan belongs to the library until it is destroyed. Threads: any. Errors:
 // cufftResult. Units: elements.

@@ -25,7 +25,8 @@ size_t Geometry::OutputBytes(bool in_place) const {
     side.distance = row;
     for (int d = 0; d < last; ++d) side.distance *= size[d];
   }
-  // A complex side of a real transform has the first half of the last dimension.
+  // In a transform between real and complex values, the complex side has only the first half of the
+  // last dimension.
   int64_t offset = 0;
   for (int d = 0; d < dimensions; ++d) {
     const int64_t index = d == last && InIsReal() ? size[d] / 2 : size[d] - 1;

@@ -1,7 +1,7 @@
-// The shapes of cuFFT's transforms, and how their values lie in memory.
+// Describes the shapes of cuFFT's transforms, and how their values lie in memory.
 //
 // Ownership: values. Threads: pure functions. Errors: none; the caller has checked sizes. Units:
-// elements, unless said otherwise.
+// elements, unless documented otherwise.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_GEOMETRY_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_GEOMETRY_H_
 
@@ -12,8 +12,9 @@ namespace vramstow::simulator {
 
 inline constexpr int kMaxDimensions = 3;
 
-// How values of one side lie in memory; the distance between neighbours of the last dimension is
-// `stride`, the rows have `embed` elements (embed[0] is not used), batches are `distance` apart.
+// The layout of the input or the output. `stride` is the distance between neighbours in the last
+// dimension, `embed` the number of elements in each dimension (embed[0] is not used), and
+// `distance` the distance between batches.
 struct Side {
   int64_t embed[kMaxDimensions] = {};
   int64_t stride = 1;
@@ -32,12 +33,12 @@ struct Geometry {
   int64_t Elements() const { return size[0] * size[1] * size[2]; }
   bool InIsReal() const;
   bool OutIsReal() const;
-  // Bytes from the first element of the output's first batch to the end of its last one;
-  // `in_place`: the input is the same memory.
+  // Returns the bytes from the first element of the output's first batch to the end of its last
+  // batch. `in_place` is true if the input is the same memory.
   size_t OutputBytes(bool in_place) const;
 };
 
-// Whether a transform can have elements of that cudaDataType_t.
+// True if cuFFT can transform elements of this cudaDataType_t.
 bool IsTransformed(int type);
 
 }  // namespace vramstow::simulator

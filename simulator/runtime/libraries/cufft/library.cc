@@ -1,4 +1,4 @@
-// cuFFT's functions.
+// Implements the functions of cuFFT.
 #include <library_types.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool TypesOf(cufftType type, Request* request) {
   return false;
 }
 
-// The arguments of cufftMakePlanMany as 64-bit ones.
+// The arguments of cufftMakePlanMany, converted to 64 bits.
 struct Many {
   long long size[kMaxDimensions] = {};
   long long in_embed[kMaxDimensions] = {};
@@ -52,7 +52,7 @@ cufftResult Widen(int rank, const Index* n, const Index* inembed, Index istride,
   request.dimensions = rank;
   request.size = many->size;
   request.batch = batch;
-  // Both layouts or none.
+  // The layouts are used only if both are given.
   if (inembed != nullptr && onembed != nullptr) {
     std::copy_n(inembed, rank, many->in_embed);
     std::copy_n(onembed, rank, many->out_embed);
@@ -107,7 +107,7 @@ cufftResult SizeDense(int rank, int nx, int ny, int nz, cufftType type, int batc
   return result == CUFFT_SUCCESS ? SizeOf(request, bytes) : result;
 }
 
-// For transforms of one direction only.
+// The direction of transforms that have only one.
 constexpr int kOnlyDirection = -1;
 
 }  // namespace
@@ -260,7 +260,7 @@ VRAMSTOW_CUFFT cufftResult cufftSetAutoAllocation(cufftHandle plan, int autoAllo
       &autoAllocate);
 }
 
-// Nothing is kept in a work area, whoever brings it.
+// Nothing is stored in a work area, so the area of the application is ignored.
 VRAMSTOW_CUFFT cufftResult cufftSetWorkArea(cufftHandle plan, void* /*workArea*/) {
   return WithPlan(
       plan, [](Plan*, void*) { return CUFFT_SUCCESS; }, nullptr);

@@ -32,7 +32,7 @@ void FreeArea(Plan* plan) {
   plan->own_area = 0;
 }
 
-// The layout of dense data, or what was asked for.
+// Returns the requested layout, or the layout of dense data if none was requested.
 Side SideOf(const Geometry& geometry, const long long* embed, long long stride, long long distance,
             int type, bool half) {
   Side side;

@@ -1,9 +1,9 @@
-// The plans behind cuFFT's handles, and the work of executing one.
+// Defines the plans behind cuFFT's handles, and executes them.
 //
-// Modelled: a plan's work area is as large as its data set in complex values, rounded to 512 bytes
-// (the documentation: "the size of the work area depends on the transform"). It is allocated with
-// the plan unless the application brings its own. What a transform gives is left out
-// (common/left_out.h).
+// Modelled: a plan's work area is as large as its data set in complex values, rounded up to 512
+// bytes (the documentation says "the size of the work area depends on the transform"). It is
+// allocated with the plan unless the application provides one. The results of transforms are not
+// computed (common/left_out.h).
 //
 // Ownership: a table of plans that lives as long as the process. Threads: any, as with cuFFT.
 // Errors: cufftResult. Units: bytes.
@@ -28,11 +28,12 @@ struct Plan {
 
 cufftResult CreatePlan(cufftHandle* handle);
 cufftResult DestroyPlan(cufftHandle handle);
-// Calls action(plan) with the table locked; CUFFT_INVALID_PLAN if there is none.
+// Calls action(plan) while the table is locked. Returns CUFFT_INVALID_PLAN if there is no such
+// plan.
 cufftResult WithPlan(cufftHandle handle, cufftResult (*action)(Plan* plan, void* argument),
                      void* argument);
 
-// Sizes and layouts as in cufftXtMakePlanMany; null layouts mean dense data.
+// The sizes and layouts that cufftXtMakePlanMany takes. A null layout means dense data.
 struct Request {
   int dimensions = 1;
   const long long* size = nullptr;

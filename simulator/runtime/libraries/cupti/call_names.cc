@@ -34,8 +34,9 @@ struct Plain {
   bool per_thread = false;
 };
 
-// Converts a name with suffixes to the documented name: cuMemcpyHtoD_v2_ptds becomes cuMemcpyHtoD,
-// per thread; __cudaLaunchKernel becomes cudaLaunchKernel, which the program called.
+// Converts a name with suffixes to the documented name, and says whether it is the per-thread form:
+// cuMemcpyHtoD_v2_ptds becomes cuMemcpyHtoD (per thread), and __cudaLaunchKernel becomes
+// cudaLaunchKernel, which the program called.
 Plain PlainName(std::string_view name, bool per_thread) {
   while (name.starts_with('_')) name.remove_prefix(1);
   Plain plain = {.name = "", .per_thread = per_thread};

@@ -1,8 +1,8 @@
-// cuRAND: pseudo-random generators on the device, whose numbers are left out (common/left_out.h).
-// Quasi-random ones and those on the host are refused.
+// Implements cuRAND's pseudo-random generators on the device; their numbers are not computed
+// (common/left_out.h). Quasi-random generators and generators on the host are refused.
 //
-// Names and constants are as in NVIDIA's curand.h, restated so that the build needs no further
-// headers. cuRAND has no status "not supported": what is refused returns
+// Names and constants are those of NVIDIA's curand.h, restated so that the build needs no further
+// headers. cuRAND has no status "not supported", so refused calls return
 // CURAND_STATUS_INTERNAL_ERROR.
 #include <cuda.h>
 #include <library_types.h>
@@ -60,7 +60,8 @@ int Create(void** generator, int type) {
   return kSuccess;
 }
 
-// The kernel's words: bytes of a number, output, count, seed, first.
+// The argument words of the kernel are the bytes of a number, the output's address, the count, the
+// seed, and the index of the first number.
 int Produce(void* handle, size_t number_bytes, void* output, size_t count) {
   Generator* generator = Checked(handle);
   if (generator == nullptr) return kNotInitialized;
@@ -77,7 +78,7 @@ int Produce(void* handle, size_t number_bytes, void* output, size_t count) {
   return kSuccess;
 }
 
-// Normal numbers come in pairs: cuRAND takes an even count only.
+// Normal numbers are made in pairs, so cuRAND accepts only an even count.
 template <typename T>
 int ProduceNormal(void* handle, T* output, size_t count) {
   if (count % 2 != 0) return kLengthNotMultiple;
@@ -142,7 +143,7 @@ VRAMSTOW_CURAND int curandSetGeneratorOffset(void* generator, unsigned long long
   return kSuccess;
 }
 
-// There is one order only.
+// The stand-in has only one ordering, so the setting is ignored.
 VRAMSTOW_CURAND int curandSetGeneratorOrdering(void* generator, int /*order*/) {
   return Checked(generator) == nullptr ? kNotInitialized : kSuccess;
 }

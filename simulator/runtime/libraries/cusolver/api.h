@@ -1,6 +1,7 @@
-// The part of cuSOLVER's C interface that is defined here: names, constants and signatures as in
-// NVIDIA's cusolver_common.h and cusolverDn.h, restated so that the build needs no further headers.
-// Matrices are untyped here: a function's letter says the type.
+// Declares the part of cuSOLVER's C interface that the stand-in implements. Names, constants and
+// signatures are those of NVIDIA's cusolver_common.h and cusolverDn.h; they are restated here, so
+// that the build needs no further headers. Matrices are untyped pointers here; the letter in a
+// function's name says the element type.
 //
 // Ownership: a handle belongs to the library until it is destroyed. Threads: one handle is used by
 // one thread at a time. Errors: cusolverStatus_t. Units: elements.

@@ -1,4 +1,5 @@
-// cuSOLVER's eigenvalues: of symmetric and Hermitian matrices, one or many, and of general ones.
+// Implements cuSOLVER's functions for eigenvalues: of one or many symmetric or Hermitian matrices,
+// and of a general matrix.
 #include <library_types.h>
 
 #include "simulator/runtime/libraries/cusolver/handle.h"
@@ -7,7 +8,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// `count` matrices of n by n, one behind the other, become their eigenvectors.
+// Replaces `count` matrices of n × n, which lie one after the other, by their eigenvectors.
 cusolverStatus_t Syevd(cusolverDnHandle_t handle, int type, int jobz, int uplo, int64_t n, void* a,
                        int64_t lda, void* values, int* info, int64_t count = 1) {
   const bool pointers = info != nullptr && (n == 0 || (a != nullptr && values != nullptr));
@@ -25,7 +26,8 @@ cusolverStatus_t Syevd(cusolverDnHandle_t handle, int type, int jobz, int uplo, 
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-// `evd` and `evj`: the names for this type, syevd and syevj, or heevd and heevj.
+// `evd` and `evj` are the names of the functions for this type: syevd and syevj, or heevd and
+// heevj.
 #define VRAMSTOW_EIGEN(letter, type, evd, evj)                                                  \
   VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDn##letter##evd##_bufferSize(                      \
       cusolverDnHandle_t handle, int /*jobz*/, int /*uplo*/, int n, const void* /*A*/, int lda, \
@@ -108,7 +110,7 @@ VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnXgeev_bufferSize(
                         workspaceInBytesOnHost);
 }
 
-// Eigenvalues are complex: `dataTypeW` says how large each is.
+// The eigenvalues are complex numbers of the type `dataTypeW`.
 VRAMSTOW_CUSOLVER cusolverStatus_t
 cusolverDnXgeev(cusolverDnHandle_t handle, cusolverDnParams_t /*params*/, int jobvl, int jobvr,
                 int64_t n, cudaDataType dataTypeA, void* A, int64_t lda, cudaDataType dataTypeW,

@@ -1,5 +1,5 @@
-// cuSOLVER's Cholesky, LU and LDL functions. Results of batches, whose addresses lie on the device,
-// stay as they were.
+// Implements cuSOLVER's Cholesky, LU and LDL functions. The results of batched functions do not
+// change, because their addresses lie on the device.
 #include <library_types.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ cusolverStatus_t Sytrf(cusolverDnHandle_t handle, int type, int uplo, int n, voi
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-// The functions that exist once for each type.
+// Defines the functions that exist once for each type.
 #define VRAMSTOW_SOLVERS(letter, type)                                                          \
   VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDn##letter##potrf_bufferSize(                      \
       cusolverDnHandle_t handle, int /*uplo*/, int n, void* /*A*/, int lda, int* Lwork) {       \

@@ -1,4 +1,5 @@
-// The state behind a cusolverDnHandle_t, and the launch of what a call computes.
+// Defines the state behind a cusolverDnHandle_t, and launches the kernels that stand for
+// computations.
 //
 // Ownership: cusolverDnCreate allocates, cusolverDnDestroy frees. Threads: one handle is used by
 // one thread at a time, as with cuSOLVER. Errors: cusolverStatus_t.
@@ -21,7 +22,7 @@ namespace vramstow::simulator {
 
 bool IsHandle(const cusolverDnContext* handle);
 
-// Queues kernel `name` with these argument words, and leaves out its results.
+// Queues kernel `name` with these argument words, and marks its results as not computed.
 cusolverStatus_t LaunchSolver(const cusolverDnContext* handle, const char* name,
                               std::initializer_list<uint64_t> words,
                               std::initializer_list<Result> results);

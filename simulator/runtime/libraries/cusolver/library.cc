@@ -1,4 +1,4 @@
-// cuSOLVER's version, handles and parameter objects.
+// Implements cuSOLVER's version, handles and parameter objects.
 #include <library_types.h>
 
 #include <new>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x72657665'6c6f7363;
 
-// Parameter objects are handles without contents here: nothing is computed that they would tune.
+// A parameter object has no contents, because nothing is computed that the parameters would tune.
 struct Parameters {
   uint64_t magic = kMagic;
 };

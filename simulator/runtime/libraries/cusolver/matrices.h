@@ -1,10 +1,10 @@
-// Matrices as cuSOLVER takes them: what is checked of each call, and where its results lie.
+// Checks the matrices that are passed to cuSOLVER, and describes where the results of a call lie.
 //
-// Idea: each function checks its arguments and queues a kernel. What that would give is left out
-// (common/left_out.h). Modelled: workspaces as large as the matrix, in elements for the functions
-// with a letter, in bytes for the generic ones.
+// Idea: each function checks its arguments and queues a kernel. Its results are not computed
+// (common/left_out.h). Modelled: workspaces are as large as the matrix. Functions with a type
+// letter count them in elements, and the generic functions in bytes.
 //
-// Ownership: none. Threads: pure functions. Errors: cusolverStatus_t. Units: elements, and bytes
+// Ownership: none. Threads: pure functions. Errors: cusolverStatus_t. Units: elements, or bytes
 // where a name says so.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_MATRICES_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_MATRICES_H_
@@ -32,12 +32,14 @@ inline Result MatrixAt(const void* address, int type, int64_t rows, int64_t colu
 inline Result InfoAt(const int* info, int count = 1) {
   return {info, static_cast<size_t>(count) * sizeof *info};
 }
-// Real numbers of that precision, as singular values are; nothing for null.
+// Describes `count` real numbers (such as singular values) of the same precision as `type`. The
+// result has no bytes if the address is null.
 inline Result RealsAt(const void* address, int type, int64_t count) {
   const size_t bytes = type == CUDA_R_32F || type == CUDA_C_32F ? 4 : 8;
   return {address, address == nullptr ? 0 : static_cast<size_t>(count) * bytes};
 }
-// `count` matrices, `stride` elements apart; nothing for null.
+// Describes `count` matrices whose beginnings are `stride` elements apart. The result has no bytes
+// if the address is null.
 inline Result MatricesAt(const void* address, int type, int64_t rows, int64_t columns,
                          int64_t leading, int64_t stride, int64_t count) {
   if (address == nullptr || rows == 0 || columns == 0 || count == 0) return {address, 0};
@@ -45,7 +47,8 @@ inline Result MatricesAt(const void* address, int type, int64_t rows, int64_t co
   return {address, static_cast<size_t>((count - 1) * stride) * BytesOfElement(type) + last.bytes};
 }
 
-// The order of a square matrix, or rows and columns, with the distance between columns.
+// True if a matrix can have these numbers of rows and columns, with `leading` elements from one
+// column to the next.
 inline bool IsShape(int64_t rows, int64_t columns, int64_t leading) {
   return rows >= 0 && columns >= 0 && leading >= (rows > 1 ? rows : 1);
 }
@@ -61,7 +64,7 @@ inline cusolverStatus_t Workspace(cusolverDnHandle_t handle, int rows, int colum
   return CUSOLVER_STATUS_SUCCESS;
 }
 
-// The same for many matrices.
+// Like Workspace, for `count` matrices of the same shape.
 inline cusolverStatus_t Workspaces(cusolverDnHandle_t handle, int rows, int columns, int leading,
                                    int count, int* elements) {
   const cusolverStatus_t status = Workspace(handle, rows, columns, leading, elements);
@@ -83,7 +86,8 @@ inline cusolverStatus_t WorkspaceBytes(cusolverDnHandle_t handle, int64_t rows, 
   return CUSOLVER_STATUS_SUCCESS;
 }
 
-// Whether the call may go on; an empty one is done.
+// Returns a success if the handle and the type are valid and the caller's own checks (`shapes` and
+// `pointers`) were successful.
 inline cusolverStatus_t Check(cusolverDnHandle_t handle, int type, bool shapes, bool pointers) {
   if (!IsHandle(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
   return shapes && pointers && IsSolved(type) ? CUSOLVER_STATUS_SUCCESS

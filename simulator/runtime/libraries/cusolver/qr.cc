@@ -1,4 +1,4 @@
-// cuSOLVER's QR factorisation, and what is done with its reflectors.
+// Implements cuSOLVER's QR factorisation, and the functions that use its reflectors.
 #include <library_types.h>
 
 #include <algorithm>
@@ -46,7 +46,8 @@ cusolverStatus_t Ormqr(cusolverDnHandle_t handle, int type, int side, int m, int
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-// `org` and `orm`: the names for this type, orgqr and ormqr, or ungqr and unmqr.
+// `org` and `orm` are the names of the functions for this type: orgqr and ormqr, or ungqr and
+// unmqr.
 #define VRAMSTOW_QR(letter, type, org, orm)                                                       \
   VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDn##letter##geqrf_bufferSize(                        \
       cusolverDnHandle_t handle, int m, int n, void* /*A*/, int lda, int* lwork) {                \

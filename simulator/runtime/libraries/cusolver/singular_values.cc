@@ -1,4 +1,5 @@
-// cuSOLVER's singular value decompositions: by QR, by Jacobi's method, of one matrix and of many.
+// Implements cuSOLVER's singular value decompositions: by QR or by Jacobi's method, of one matrix
+// or of many.
 #include <library_types.h>
 
 #include <algorithm>
@@ -9,7 +10,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The results of `count` decompositions. Strides are in elements; null: none of these is wanted.
+// The results of `count` decompositions. Strides are in elements; a null pointer means that these
+// results are not requested.
 struct Singular {
   int64_t m;
   int64_t n;
@@ -47,7 +49,8 @@ cusolverStatus_t Gesvd(cusolverDnHandle_t handle, int type, const void* a, int64
        InfoAt(info, static_cast<int>(results.count))});
 }
 
-// How many vectors of a side of `all` a letter asks for: 'A' all, 'S' as many as values, 'N' none.
+// Returns how many singular vectors a job letter requests: 'A' requests all, 'S' as many as there
+// are singular values, and 'N' none.
 int64_t VectorsOf(signed char job, int64_t all, int64_t values) {
   return job == 'A' ? all : job == 'S' ? values : 0;
 }

@@ -1,4 +1,4 @@
-// What describes sparse and dense matrices to cuSPARSE's generic functions.
+// Implements the descriptors of sparse and dense matrices for cuSPARSE's generic functions.
 #include <new>
 
 #include "simulator/runtime/libraries/common/element_bytes.h"
@@ -7,7 +7,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// `each` elements, `batches` times with `stride` between two beginnings.
+// Describes `batches` arrays of `each` elements, whose beginnings are `stride` elements apart.
 Result BatchesAt(const void* address, int type, int64_t each, int64_t batches, int64_t stride) {
   if (each <= 0 || batches <= 0) return {address, 0};
   return {address, static_cast<size_t>((batches - 1) * stride + each) * BytesOfElement(type)};
@@ -73,7 +73,8 @@ VRAMSTOW_CUSPARSE int cusparseSpMatGetSize(const void* spMatDescr, int64_t* rows
   return kSuccess;
 }
 
-// Which triangle is meant, and whether its diagonal is 1.
+// The attributes say which triangle of the matrix is used and whether its diagonal is 1. They have
+// no effect here.
 VRAMSTOW_CUSPARSE int cusparseSpMatSetAttribute(void* spMatDescr, int /*attribute*/,
                                                 const void* data, size_t /*dataSize*/) {
   return spMatDescr == nullptr || data == nullptr ? kInvalidValue : kSuccess;

@@ -1,12 +1,13 @@
-// The state behind cuSPARSE's handle and descriptors, and the launch of what a call computes.
+// Defines the state behind cuSPARSE's handle and descriptors, and launches the kernels that stand
+// for computations.
 //
-// Idea: names and constants are as in NVIDIA's cusparse.h, restated so that the build needs no
-// further headers. Arguments are checked and a kernel is queued; what it would give is left out
-// (common/left_out.h). Modelled: buffers have an index of 4 bytes for each row of the sparse
-// matrix.
+// Idea: names and constants are those of NVIDIA's cusparse.h, restated so that the build needs no
+// further headers. A function checks its arguments and queues a kernel. Its results are not
+// computed (common/left_out.h). Modelled: buffers have an index of 4 bytes for each row of the
+// sparse matrix.
 //
 // Ownership: cusparseCreate… allocates, cusparseDestroy… frees. Threads: one handle is used by one
-// thread at a time, as with cuSPARSE. Errors: Status. Units: elements, and bytes where a name says
+// thread at a time, as with cuSPARSE. Errors: Status. Units: elements, or bytes where a name says
 // so.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSPARSE_HANDLE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSPARSE_HANDLE_H_
@@ -40,10 +41,10 @@ struct cusparseContext {  // NOLINT(readability-identifier-naming): the header's
   int pointer_mode = 0;
 };
 
-// Null: it is no handle.
+// Returns null if the pointer is not a handle.
 cusparseContext* Checked(void* handle);
 
-// Queues kernel `name` with these argument words, and leaves out its results.
+// Queues kernel `name` with these argument words, and marks its results as not computed.
 int LaunchSparse(const cusparseContext& handle, const char* name,
                  std::initializer_list<uint64_t> words, std::initializer_list<Result> results);
 

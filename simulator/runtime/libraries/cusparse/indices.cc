@@ -1,4 +1,5 @@
-// cuSPARSE's work on indices: what begins each row, sorting, and the permutation that sorts.
+// Implements cuSPARSE's functions on indices: the beginnings of rows, sorting, and the permutation
+// that sorts.
 #include <cstdint>
 
 #include "simulator/runtime/libraries/cusparse/handle.h"
@@ -19,7 +20,7 @@ int TellSortBuffer(void* handle, int entries, size_t* bytes) {
   return kSuccess;
 }
 
-// `rows`: null where they are not sorted, too.
+// Queues a kernel that changes these three arrays; an array that is null does not change.
 int Sort(void* handle, const char* name, int entries, int* rows, int* columns, int* places) {
   const cusparseContext* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;

@@ -1,4 +1,4 @@
-// cuSPARSE: handles, versions and the names of statuses.
+// Implements cuSPARSE's handles, versions and names of statuses.
 #include <cuda.h>
 #include <library_types.h>
 

@@ -1,5 +1,6 @@
-// cuSPARSE's generic products and triangular solutions whose results have a known size. A product
-// of two sparse matrices has as many entries as its values say: it is refused.
+// Implements cuSPARSE's generic products and triangular solvers if their results have a known size.
+// The product of two sparse matrices is refused, because its number of entries depends on the
+// values.
 #include <new>
 
 #include "simulator/runtime/libraries/cusparse/handle.h"
@@ -19,7 +20,7 @@ int Ready(void* handle, const void* sparse) {
   return sparse == nullptr ? kInvalidValue : kSuccess;
 }
 
-// A sparse matrix and a dense one give `result`, a DenseMatrix or a DenseVector.
+// Multiplies a sparse matrix and a dense one. `result` is a DenseMatrix or a DenseVector.
 template <typename Dense>
 int Compute(void* handle, const char* name, const void* sparse, const void* dense,
             const void* result) {
@@ -103,7 +104,7 @@ VRAMSTOW_CUSPARSE int cusparseSDDMM_preprocess(void* handle, int /*opA*/, int /*
                                                void* /*externalBuffer*/) {
   return Ready(handle, matC);
 }
-// Two dense matrices give the entries of a sparse one.
+// Computes the entries of a sparse matrix from the product of two dense ones.
 VRAMSTOW_CUSPARSE int cusparseSDDMM(void* handle, int /*opA*/, int /*opB*/, const void* /*alpha*/,
                                     const void* matA, const void* matB, const void* /*beta*/,
                                     void* matC, int /*computeType*/, int /*alg*/,

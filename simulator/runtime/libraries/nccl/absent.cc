@@ -75,7 +75,7 @@ void Compute(const CollectiveRound& round, const uint8_t* in, const uint8_t* sca
     default:
       break;
   }
-  // If the operation is in place, the part that is read already is where it belongs.
+  // If the operation is in place, the input part is already at its position in the output.
   for (int part = 0; part < round.parts.out; ++part) {
     uint8_t* to = out + static_cast<size_t>(part) * bytes;
     if (to != from) memmove(to, from, bytes);

@@ -183,7 +183,8 @@ bool Drain(ncclComm* comm, int milliseconds) {
       usleep(1000);
       continue;
     }
-    // The event is reached, or the driver has shut down; then its work does not run any more.
+    // Either the event is reached, or the driver has shut down; after a shutdown queued work does
+    // not run any more.
     return comm->pending.load() == 0;
   }
   return false;

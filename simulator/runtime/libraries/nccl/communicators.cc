@@ -108,8 +108,8 @@ ncclResult_t End(ncclComm_t comm, int milliseconds) {
   return ncclSuccess;
 }
 
-// Waits until the communicator is no longer being connected, and returns false after kAbortMs. An
-// abort ends the connecting soon.
+// Waits until the attempt to connect the communicator has ended. Returns false if it has not ended
+// after kAbortMs. An abort ends the attempt soon.
 bool AwaitConnection(const ncclComm* comm) {
   for (int waited = 0; comm->result == ncclInProgress && waited < kAbortMs; ++waited) {
     const timespec pause = {0, 1000000};

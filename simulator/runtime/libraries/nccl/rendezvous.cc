@@ -61,7 +61,8 @@ bool IsOurUser(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-// Waits until `socket` is readable. Returns false at the deadline, or when the meeting is given up.
+// Waits until `socket` is readable. Returns false at the deadline, or if the attempt to connect the
+// ranks is aborted.
 bool WaitReadable(int socket, const Rendezvous& meeting, Clock::time_point deadline) {
   while (Clock::now() < deadline && !meeting.given_up()) {
     pollfd entry = {socket, POLLIN, 0};

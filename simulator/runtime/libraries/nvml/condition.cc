@@ -9,7 +9,8 @@ namespace {
 constexpr int kTemperature = 34;
 constexpr int kShutdownTemperature = 95;
 
-// Returns milliwatts: the boards' published limits by generation. An idle GPU uses a tenth of that.
+// Returns the published power limit of the GPU's generation in milliwatts. An idle GPU uses a tenth
+// of it.
 unsigned PowerLimit(const DeviceReport& report) {
   if (report.major >= 9) {
     return 700000;
