@@ -173,7 +173,7 @@ bool ReadTraceSize(const char* variable, const char* text, const char** value, O
   return false;
 }
 
-// Removes and returns the text before the first comma; the comma stays.
+// Removes and returns the text before the first comma. The comma remains in *text.
 std::string_view NextPart(std::string_view* text) {
   const std::string_view part = text->substr(0, text->find(','));
   text->remove_prefix(part.size());

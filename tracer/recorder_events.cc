@@ -1,4 +1,4 @@
-// Implements the path of an event: the fast path first, then all other cases.
+// Implements the functions that record an event: the fast path first, then all other cases.
 #include "tracer/capture/find_object.h"
 #include "tracer/recorder.h"
 #include "tracer/recorder_state.h"

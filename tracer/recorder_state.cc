@@ -22,8 +22,8 @@ namespace {
 uint64_t RandomNumber() {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // Early at boot there are no random numbers. This number only has to differ from those of other
-  // traces on the same disk.
+  // Early at boot the kernel may have no random numbers yet. This number only has to differ from
+  // those of other traces on the same disk.
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_nsec) * 0x9E3779B97F4A7C15u ^

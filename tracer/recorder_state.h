@@ -69,7 +69,7 @@ class RecorderState {
   static void OnSample(void* self);
   void Seal(bool all_quiet) VRAMSTOW_REQUIRES(threads_.mutex(), tables_.mutex());
 
-  // The path of an event; these functions are in recorder_events.cc.
+  // Functions that record an event; they are implemented in recorder_events.cc.
   ThreadBuffer* StaticBuffer() const;
   template <uint64_t (RecorderState::*kOther)(const Event&)>
   uint64_t RecordFast(const Event& event);

@@ -44,7 +44,7 @@ class RecordingStatus {
   // Maps the page, and sets the condition to kRecording. Returns false if there is no memory.
   bool Make();
   void Unmake();
-  // Sets the header in which losses are counted. It may move while the file is being made.
+  // Sets the header in which losses are counted. The header may move while the file is being made.
   void SetHeader(FileHeader* header) { header_ = header; }
   void SetMode(RecordMode mode) { mode_.store(mode, std::memory_order_relaxed); }
   // True if threads need their own barriers, because the kernel offers none.

@@ -103,8 +103,9 @@ class BlockCopier {
   BlockCopier(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block, Slot* slots)
       : from_(from), to_(to), end_(end), block_(block), slots_(slots) {}
 
-  // Copies slots and chunks alike, up to the present end of the file: a chunk that left its slot
-  // before the slot was read lies behind the earlier end. Returns 0 or an errno.
+  // Copies slots and chunks alike, up to the present end of the file. The file may grow meanwhile:
+  // a chunk that was appended before its slot was copied lies behind the earlier end. Returns 0 or
+  // an errno.
   int CopyAll() {
     for (uint64_t offset = 0; offset < end(); offset += kSlotBytes) {
       ChunkHeader header = {};

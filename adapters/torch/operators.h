@@ -24,7 +24,7 @@ class Operators {
   static void Follow();
 
   // Stores the names of the operations that the calling thread is in, the innermost first. Returns
-  // their number. The texts are valid until the thread goes on.
+  // their number. The texts are valid until an operation of this thread begins or ends.
   static int Names(vramstow_framework_name (&names)[kMaxNames]);
 };
 

@@ -1,8 +1,8 @@
 // PrivatePools implements PyTorch's functions for private pools, of graphs and of MemPool.
 //
-// Idea: PoolRegistry counts the users of a private pool; this class tells the pool below to retain
-// its memory, and hands pools that use an allocator of the application over to PyTorch's own
-// allocator.
+// Idea: PoolRegistry counts the users of a private pool. This class has vramstow's pool retain the
+// memory of that private pool. If a private pool uses an allocator of the application, this class
+// hands it over to PyTorch's own allocator.
 //
 // Ownership: stores pointers that live as long as the process. Threads: any. Errors: PyTorch's
 // exceptions. Units: users.

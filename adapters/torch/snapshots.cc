@@ -7,7 +7,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// The number that the pool gives as the stream of memory that belongs to no stream.
+// The stream number that the pool uses for memory that belongs to no stream.
 constexpr uint64_t kNoStream = ~uint64_t{0};
 
 std::vector<vramstow_framework_block> AllBlocks(const vramstow_framework* table, int handle) {

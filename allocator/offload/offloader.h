@@ -117,7 +117,7 @@ class Offloader {
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
   // Evicts up to `most_bytes` not touched since Mark returned `before`, the longest idle first.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
-  // Observes touches from now on, for at least `watch_ns`. Returns the value for OffloadIdle.
+  // Observes touches from now on, for at least `watch_ns`. Returns `before` for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
   // Removes the device memory of a tag's blocks; nothing may touch them until Resume. Blocks that
   // are allocated under the tag later are not affected. If `keep` is false, the contents are

@@ -15,7 +15,8 @@ uint64_t GapAt(uint64_t gaps, int ago) { return gaps >> (16 * ago) & 0xFFFF; }
 
 uint64_t AgeOf(const PageUse& use) { return use.now > use.touched ? use.now - use.touched : 0; }
 
-// True if two intervals are about equal: iterations do not take exactly the same number of ticks.
+// True if two intervals are about equal. Iterations do not always have exactly the same number of
+// submissions.
 bool AreAlike(uint64_t a, uint64_t b) {
   const uint64_t larger = std::max(a, b);
   return larger - std::min(a, b) <= larger / 8 + 1;

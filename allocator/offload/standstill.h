@@ -19,7 +19,8 @@
 namespace vramstow {
 
 struct StandstillLimits {
-  // How long the gate may wait for submissions in progress, and after that for the submitted work.
+  // The longest wait of the gate for submissions in progress, and the longest wait after that for
+  // the submitted work.
   uint64_t gate_wait_ns = 1'000'000'000;
   uint64_t work_wait_ns = 5'000'000'000;
 };

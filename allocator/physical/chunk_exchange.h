@@ -116,7 +116,7 @@ class ChunkExchange {
   void EndPause(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Maps a page in use again after an Exchange could not map it or give it access.
   DriverResult Restore(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Map or unmap a chunk at any reserved address and record the event, without a change to which
+  // Map or unmap a chunk at any reserved address and record the event. This does not change which
   // chunk is in use at which page.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->MapHandle(address, chunk);
@@ -133,8 +133,8 @@ class ChunkExchange {
       VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->GiveAccess(address, bytes, host);
   }
-  // Returns the address of its own at which copies access a chunk of host memory, wherever else it
-  // is mapped, or 0 if it has none.
+  // Returns the own address of a chunk of host memory, at which copies access it wherever else it
+  // is mapped. Returns 0 if the chunk has no such address.
   uint64_t OwnAddress(uint32_t chunk) const {
     const uint64_t own = (*table_)[chunk].own;
     return (own & kNoAccess) != 0 ? 0 : own;

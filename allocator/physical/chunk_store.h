@@ -40,8 +40,8 @@ class ChunkStore {
     large_pages_ = bytes / space_->page_bytes();
     large_part_ = part;
   }
-  // Releases the idle chunks, which are all chunks once the heaps are gone. `alive` is false if the
-  // context was destroyed, and all memory with it.
+  // Releases all chunks. They are all idle, because the heaps were destroyed before. `alive` is
+  // false if the context was destroyed, and all memory with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Makes idle chunks for `count` pages; *made becomes the number of pages before an error.

@@ -159,7 +159,7 @@ class ChunkTable {
   uint64_t discarded_pages() const { return discarded_; }
 
   // --- Mappings ----------------------------------------------------------------------------------
-  // Map or unmap a chunk at any reserved address and record the event, without a change to which
+  // Map or unmap a chunk at any reserved address and record the event. This does not change which
   // chunk is in use at which page.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -204,8 +204,9 @@ void ChunkBacking::TakeAllOfOthers(Gathering* gathering) {
   if (stripped != 0) Grow(gathering);
 }
 
-// Waits a moment for memory of this stream that is free except for work about to finish. This
-// avoids that the pool grows for good. Other threads can allocate cached memory meanwhile.
+// Waits a moment for memory of this stream that was freed, if only work that is about to finish
+// still uses it. So the pool need not grow for good. Other threads can allocate cached memory
+// meanwhile.
 bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();
   if (!MayWait(*parts_, since)) return false;

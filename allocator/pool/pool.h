@@ -111,8 +111,8 @@ class Pool {
   void SetLimit(uint64_t bytes);
   uint64_t chunk_bytes() const { return parts_.config.chunk_bytes; }
   uint64_t limit() const { return parts_.limit_bytes; }
-  // Sets a lower limit that a framework has chosen, for blocks with a stream; 0 removes it.
-  // MemoryInfo does not take it into account.
+  // Sets a smaller limit, which a framework has chosen, for blocks that have a stream; 0 removes
+  // it. MemoryInfo does not take it into account.
   void SetShare(uint64_t bytes);
   uint64_t device_bytes() const { return parts_.device.total_bytes; }
   // True if the pool consists of the plain driver's memory because virtual memory is not available.

@@ -35,7 +35,8 @@ struct CallerObject;
 // because after each change every stack has to be walked once.
 class FrameTrust {
  public:
-  // `gone` is CodeWatch's count.
+  // True if Python frames may be identified by their instruction addresses now. `gone` is the
+  // result of CodeWatch::count().
   bool TrustsPlaces(uint64_t gone) {
     if (gone != gone_) [[unlikely]]
       Distrust(gone);

@@ -48,7 +48,7 @@ inline bool StackMemo::IsAt(size_t place, const Key& key, const StackBounds& bou
 
 uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
   const size_t set = SetOf(key.hash);
-  // Usually the successor of the last stack is also the present stack.
+  // Usually the stack that followed the last one earlier also follows it now.
   size_t place = EntryAt(last_).successor;
   if (place / kWays != set || !IsAt(place, key, bounds)) [[unlikely]] {
     const size_t first = sets_[set].next;

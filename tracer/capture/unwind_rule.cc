@@ -423,8 +423,9 @@ const void* FindEntryFor(uintptr_t address, CaptureMode mode, dwarf_eh_bases* ba
   return find == nullptr ? nullptr : find(place, bases);
 }
 
-// Layout of the word: kind 4 bits, cfa_offset / 8 24, frame_offset / 8 18, return_offset / 8 18. On
-// arm64 both registers are saved at the lower end of the frame, however large it is.
+// Layout of the word: 4 bits for the kind, 24 bits for cfa_offset / 8, 18 bits for frame_offset /
+// 8, and 18 bits for return_offset / 8. On arm64 both registers are saved at the lower end of the
+// frame, however large it is.
 bool Fits(int64_t value, unsigned bits) {
   return value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1);
 }

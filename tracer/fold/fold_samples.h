@@ -53,8 +53,8 @@ class FoldSamples {
         });
   }
 
-  // Returns a level that no more than `most` sites have ever reached: the smallest power of two of
-  // that kind.
+  // Returns the smallest power of two that at most `most` sites have reached as their highest
+  // level.
   uint32_t LevelOfMost(size_t most) const {
     uint32_t level = 1;
     while (level < uint32_t{1} << 31 && CountOf(level) > most) level *= 2;

@@ -62,7 +62,8 @@ DecodeResult EventDecoder::Next(Event* event) {
   return result;
 }
 
-// Returns the completion of the last free, one tick after it.
+// Stores in *event the kFreeCompleted that belongs to the last kFree. Its time is one tick after
+// that of the kFree.
 DecodeResult EventDecoder::TakeCompleted(Event* event) {
   completes_ = false;
   *event = last_free_;

@@ -1,7 +1,7 @@
 // Collector switches Python's garbage collector off and on.
 //
-// Idea: since CPython 3.10 its C API has functions for this. Before, the functions of the module gc
-// are called. These are Python's own, so no code of the program runs.
+// Idea: since CPython 3.10 its C API has functions for this. In older releases the functions of the
+// module gc are called. These are Python's own, so no code of the program runs.
 //
 // Ownership: retains the functions for good. Threads: the caller holds the interpreter's lock.
 // Errors: an unsupported collector is never switched off. Units: none.

@@ -1,8 +1,8 @@
 // Deadline limits the time that a task may take.
 //
-// Idea: work is limited by the processor time of its thread. By the wall clock a census would find
-// less when other processes use the processors. But another thread waits for the census, so the
-// wall clock has a limit as well, which is longer.
+// Idea: work is limited by the processor time of its thread. With a limit by the wall clock, a
+// census would find less when other processes use the processors. But another thread waits for the
+// census, so there is a second, longer limit by the wall clock.
 //
 // Ownership: none. Threads: only the thread that made it asks it. Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_DEADLINE_H_

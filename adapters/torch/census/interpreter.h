@@ -16,7 +16,8 @@
 
 namespace vramstow::torch_census {
 
-// Returns a text of Python's, or an empty text if the object is none.
+// Returns the characters of a text object of Python. Returns an empty text if the object is no
+// text.
 std::string_view TextOf(Object* text);
 
 // The code object of a function.

@@ -218,8 +218,8 @@ void Walk::AddHandled() {
 }
 
 // Adds lists that comprehensions fill, and values that are computed before the rest of a line. It
-// is unknown which stack slots are in use, and an unused slot may refer to a destroyed object. So
-// only a value that the collector tracks and that is not dead counts.
+// is unknown which stack slots are in use, and an unused slot may refer to a destroyed object. So a
+// value counts only under two conditions: the collector tracks it, and it is not dead.
 void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   if (!Interpreter::has_frames()) return;
   std::unordered_map<const void*, Frame> frames;

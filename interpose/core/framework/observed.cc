@@ -36,8 +36,9 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
 }
 
 // The last event of each device, if it was a free. For most blocks no event comes between the free
-// and its completion, after which the memory may be allocated again. Such a completion needs no
-// event of its own. Each device has one user of this entry at a time, as in ObservedMemory.
+// and its completion, after which the memory may be allocated again. Such a completion is not
+// recorded as a separate event. Each device has one user of this entry at a time, as in
+// ObservedMemory.
 struct LastFree {
   uint64_t sequence;  // its sequence in the trace; 0 if the last event was no free
   uint64_t address;

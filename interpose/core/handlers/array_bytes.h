@@ -1,8 +1,8 @@
 // Computes the bytes of an array from its description.
 //
-// Ownership: none. Threads: pure functions. Errors: 0 for an unknown format; nothing is guessed.
-// Units: bytes. Source: the formats and the meaning of Depth in the CUDA driver API's description
-// of CUDA_ARRAY3D_DESCRIPTOR.
+// Ownership: none. Threads: pure functions. Errors: 0 for an unknown format. Units: bytes. Source:
+// the formats and the meaning of Depth in the CUDA driver API's description of
+// CUDA_ARRAY3D_DESCRIPTOR.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAY_BYTES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAY_BYTES_H_
 

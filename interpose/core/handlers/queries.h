@@ -81,9 +81,9 @@ CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute a
   return call.Forward(data, attribute, AskedAddress(attribute, address));
 }
 
-// Asks the driver only for attributes that the pool cannot answer, one by one, because it may
-// refuse the others. For an attribute that the memory does not have, the driver returns null and no
-// error.
+// Asks the driver only for attributes that the pool cannot answer. It asks for one attribute at a
+// time, because the driver may refuse some of them. For an attribute that the memory does not have,
+// the driver returns null and no error.
 template <typename Call>
 CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_attribute* attributes,
                               void** data, CUdeviceptr address) {

@@ -1,6 +1,6 @@
-// Tells whether memory of the host can be mapped for a device. The process that started the program
-// has tested this (base/host_mapping.h). It is not tested in this process, because some drivers
-// have crashed in that test.
+// Finds out whether memory of the host can be mapped for a device. The process that started the
+// program has tested this (base/host_mapping.h). It is not tested in this process, because some
+// drivers have crashed in that test.
 //
 // Ownership: the reason lies in the environment. Threads: any. Errors: HostPlace::kUnknown. Units:
 // device numbers.

@@ -43,8 +43,8 @@ class Offloaders {
   // Opens the offloader for a pool whose reclaim callback it is.
   void Open(Offloader* offloader, Pool* pool);
 
-  // Called when the process ends: nothing is restored any more, and threads that wait for a restore
-  // give up soon.
+  // Called when the process ends. Nothing is restored from now on, and threads that wait for a
+  // restore soon stop waiting.
   void StopBringingBack();
 
   // True if memory that a captured graph may use is paused. The caller holds a GateTicket.

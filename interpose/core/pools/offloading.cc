@@ -111,8 +111,8 @@ void Offloading::WatchUses() {
   if (offloaders_.wanted()) driver_.WatchUses(OnUses, this);
 }
 
-// Touches the middle of each range. A range belongs to one block, and its middle lies on a page
-// that the block does not share with another block, if there is such a page.
+// Touches the address in the middle of each range. A range belongs to one block. Its middle lies on
+// a page that the block does not share with other blocks, if the block has such a page.
 void Offloading::OnUses(const Driver::UsedRange* ranges, size_t count, void* self) {
   auto* const offloading = static_cast<Offloading*>(self);
   if (!offloading->Watches()) return;

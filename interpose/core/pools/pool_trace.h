@@ -36,7 +36,7 @@ class ScopedCallContext {
   // names of the running operations.
   ScopedCallContext(Trace& trace, uint16_t library, EventKind kind, const StackName* names,
                     size_t count);
-  // For work that vramstow does without a call of the program.
+  // For work that vramstow does without being called by the program.
   ScopedCallContext();
   ~ScopedCallContext() { thread_->pool_call = before_; }
   ScopedCallContext(const ScopedCallContext&) = delete;

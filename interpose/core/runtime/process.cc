@@ -84,8 +84,8 @@ bool Process::Start() {
     }
     if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread's copy is used
   }
-  // A child that was forked while these values were stored waits in vain, and vramstow stays
-  // inactive in it.
+  // If a child was forked while another thread stored these values, the child waits in vain, and
+  // vramstow is inactive in it.
   constexpr int kMaxYields = 100000;
   for (int i = 0; i < kMaxYields && state_.load(std::memory_order_acquire) == State::kStarting;
        ++i) {

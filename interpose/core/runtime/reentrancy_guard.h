@@ -1,5 +1,5 @@
-// ReentrancyGuard marks this thread's calls of the driver as vramstow's own while it exists; the
-// wrappers pass such calls on unchanged.
+// ReentrancyGuard marks this thread's calls of the driver as vramstow's own. While it exists, the
+// wrappers pass such calls on to the driver unchanged.
 //
 // Ownership: an object on the stack. Threads: each thread has its own. Errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_

@@ -190,8 +190,8 @@ void AddMoved(int code, bool back, uint64_t bytes, Answer* answer) {
   answer->Add("}\n");
 }
 
-// Reads a region's name, which is the rest of the line, so that it may contain spaces. Returns null
-// if there is none.
+// Reads a region's name. It is the rest of the line, so it may contain spaces. Returns null if
+// there is none.
 const char* ReadRegion(std::string_view arguments, char* name, size_t size) {
   while (!arguments.empty() && arguments.front() == ' ') arguments.remove_prefix(1);
   if (arguments.empty() || arguments.size() >= size) return nullptr;

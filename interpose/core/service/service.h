@@ -41,8 +41,9 @@ class Service {
   // Called when the process ends. Waits briefly until the thread has left the driver and the
   // sockets; the thread does not use them again.
   void Stop();
-  // Like Stop, in a process that goes on: the thread has ended and its descriptors are closed when
-  // this returns, and Start makes a new one. Must not be called by several threads at once.
+  // Like Stop, for a process that continues. When this returns, the thread has ended and its
+  // descriptors are closed; Start then makes a new thread. Must not be called by several threads at
+  // once.
   void End();
   // Called in a forked child, async-signal-safe.
   void Abandon();
