@@ -154,8 +154,8 @@ class Recorder {
   // Writes the current contents of the trace into another file in the same folder; see
   // TraceFile::WriteCopy. Returns 0 or an errno; EBADF if the recorder is closed.
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
-  // Has WriteCopy("oom", true, …) done when older events are about to become sums. A trace that
-  // stays short contains these events itself and needs no copy.
+  // Makes the recorder call WriteCopy("oom", true, …) when older events are about to become sums. A
+  // trace that stays short contains these events itself and needs no copy.
   void CopyBeforeSums();
 
   // Seals all chunks and cuts the file to its length. Other threads may still be recording; their

@@ -32,8 +32,9 @@ void ThreadRegistry::OnThreadExit(void* buffer) {
   ended->owner->OnThreadExit(ended);
 }
 
-// Has the buffer returned when the thread ends. (For a key of its own glibc allocates memory from
-// the heap if the process uses more than 32 keys, once per thread.)
+// Has the buffer returned when the thread ends. If the watch fails, the recorder uses a key of its
+// own. For such a key glibc allocates memory from the heap, once per thread, if the process uses
+// more than 32 keys.
 bool ThreadRegistry::WatchThreadExit(ThreadBuffer* buffer) const {
   if (watch_ != nullptr && watch_(OnThreadExit, buffer) != 0) return true;
   pthread_once(&g_exit_key_once,

@@ -23,7 +23,7 @@ using Rule = void (*)(const OperatorCall& call);
 // Finds the rule of an operator; `name` contains the namespace. Returns null if there is none.
 Rule FindRule(std::string_view name);
 
-// Find the rules of one family.
+// Find the rule of an operator of one family. Return null if there is none.
 Rule FindAttentionRule(std::string_view name);
 Rule FindNormRule(std::string_view name);
 Rule FindRecurrentRule(std::string_view name);

@@ -584,8 +584,8 @@ DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
   for (uint32_t number = 0; number < others_.count; ++number) {
     CUcontext context = OtherAt(number);
     if (context == nullptr) continue;
-    // Before CUDA 12.5 the driver can only be asked to wait, without a time limit, so it is not
-    // asked.
+    // Before CUDA 12.5 a question about this work would wait without a time limit, so the driver is
+    // not asked.
     if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
     const DriverResult result = FinishContext(context, deadline_ns);
     // A context may have been destroyed without a hooked call. Its work has then finished, too.

@@ -38,10 +38,11 @@ struct alignas(64) Span {
   uint32_t next;       // neighbour above, 0 at the region's end
   uint32_t list_previous;
   uint32_t list_next;
-  uint32_t tick;   // free span: the heap's stream may touch it until this tick completes
-  uint32_t uses;   // live or pending block: the first recorded use by another stream
-  uint32_t epoch;  // of a free span: when it was freed, in the pool's epochs; of a large live block
-                   // its name among the heap's requests
+  uint32_t tick;  // free span: the heap's stream may touch it until this tick completes
+  uint32_t uses;  // live or pending block: the first recorded use by another stream
+  // For a free span, the pool's epoch in which it was freed. For a large live block, the block's
+  // name among the heap's requests (PlacementPredictor).
+  uint32_t epoch;
   SpanState state;
   uint8_t zone;
   Layer layer;

@@ -27,9 +27,9 @@ class CopyWindow {
   // Releases the addresses. `alive` is true if the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Makes chunks of one kind accessible to copies: a chunk without an address of its own is mapped
-  // in the window, at the position of its number. Whatever the result, call Empty to remove the
-  // mappings.
+  // Makes chunks of one kind accessible to copies. A chunk without an address of its own is mapped
+  // in the window, at the position of its index in `fresh`. Whatever the result is, call Empty to
+  // remove the mappings.
   DriverResult Map(const uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns the address at which copies access a chunk after Map.
   uint64_t AddressOf(uint32_t number, uint32_t chunk) const {

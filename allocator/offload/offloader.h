@@ -91,7 +91,7 @@ class Offloader {
   // Opens the offloader for an open pool, whose configuration may name this object already. Returns
   // false if the device cannot map host memory; memory can then be paused, but not offloaded.
   bool Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config);
-  // Closes the offloader before the pool, which releases the memory on the host.
+  // Called before the pool is closed; the pool then releases the memory that is on the host.
   void Close(bool alive);
 
   // PoolConfig::relief: evicts at least `bytes` if possible. The caller holds no lock of the pool.

@@ -164,7 +164,7 @@ uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* out
   return moved;
 }
 
-// Other memory is evicted if needed; held memory never leaves.
+// Evicts other memory if the device lacks memory for the held one. Held memory is never evicted.
 OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
   const auto list = [this, address, size] {
     kDeviceLock.AssertHeld();

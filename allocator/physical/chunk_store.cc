@@ -213,8 +213,8 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
   for (uint64_t i = 0; i < count; ++i) {
     const uint32_t number = space_->NumberOf(address + i * size);
     const Page& page = (*space_)[number];
-    // A page with a chunk in use is stuck in the hole since an earlier failure; it can be used as
-    // it is.
+    // An earlier failure may have left a chunk in use at a page of the hole. Such a page can be
+    // used as it is.
     if (page.chunk != 0 || page.mapped == 0) continue;
     const ChunkTable::Chunk& chunk = table_[page.mapped];
     if (chunk.place == 0 && chunk.kind == ChunkMemory::kDevice &&

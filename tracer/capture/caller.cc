@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxForeignFrames = 6;
 constexpr int kMaxFrames = 16;
 
-// The dynamic linker's answer about an address.
+// The mapping of a library that the dynamic linker finds for an address.
 struct Mapping {
   const link_map* object;
   uintptr_t start;

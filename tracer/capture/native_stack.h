@@ -67,8 +67,8 @@ struct FramePlace {
   uintptr_t link = 0;  // arm64: the link register, if it holds the return address
 };
 
-// Reads a word of the stack. Sanitizers must not check this read, because they guard the memory
-// between such words.
+// Reads a word of the stack. Sanitizers must not check this read, because they mark the memory
+// between variables on the stack as invalid.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline)) inline uintptr_t WordAt(
 #else

@@ -39,7 +39,8 @@ class FoldSums {
   // this level.
   bool NextSamples(const FoldLevels& levels, uint32_t level, size_t* at, SumSamples* samples) const;
 
-  // Returns the number of the event's call site, from 1, or 0 if there are too many.
+  // Returns the number of the event's call site. Numbers begin at 1; 0 means that there are too
+  // many call sites.
   uint32_t SiteNumber(const Event& event) { return SiteOf(event).number; }
 
  private:

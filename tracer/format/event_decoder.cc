@@ -251,7 +251,7 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   return DefineCaller(in, end, shape);
 }
 
-// Reads the end of a shape, which is then defined.
+// Reads the last fields of a shape and defines the shape.
 bool EventDecoder::DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape) {
   uint64_t device, call, library, result, stream;
   in = ReadUpTo(in, end, 0xFFFF, &device);

@@ -84,7 +84,8 @@ CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint6
   return result;
 }
 
-// The first form of these functions gets a device number, which is -1 for the host.
+// The first version of these functions gets a device number in place of a location. It is -1 for
+// the host.
 constexpr int16_t DeviceOf(CUdevice device) {
   return device < 0 ? kNoDevice : static_cast<int16_t>(device);
 }

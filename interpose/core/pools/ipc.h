@@ -17,7 +17,7 @@
 
 namespace vramstow {
 
-// The contents of the 64 bytes.
+// The contents of the 64 bytes of a handle.
 struct IpcHandle {
   char magic[8];
   uint64_t process_start;  // the owner's start time, because process numbers are reused

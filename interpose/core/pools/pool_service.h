@@ -160,8 +160,8 @@ class PoolService {
   void FunctionsGone() const;
 
   // --- Submitting work
-  // While a Submission exists, its thread may submit work. The memory that the work names is
-  // reported in between.
+  // While a Submission exists, its thread may submit work. Before it does, it reports the memory
+  // that the work names.
   class Submission {
    public:
     explicit Submission(const PoolService& service)
