@@ -1,5 +1,5 @@
-// Implements the functions that add a graph node of any kind, which the parameters name. Kinds that
-// are not simulated are refused here by name, once.
+// Implements the functions that add a graph node of any kind, which the parameters name. A kind
+// that is not simulated is refused, and its name is printed once.
 #include <stdio.h>
 
 #include "simulator/driver/context.h"

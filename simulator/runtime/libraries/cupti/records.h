@@ -54,7 +54,7 @@ class Records {
   void Complete() VRAMSTOW_REQUIRES(delivery_);
   bool Request() VRAMSTOW_REQUIRES(delivery_);
 
-  // Held while the client is called.
+  // The lock that is held while the client is called.
   Mutex delivery_ VRAMSTOW_ACQUIRED_BEFORE(mutex_);
   uint8_t* buffer_ VRAMSTOW_GUARDED_BY(delivery_) = nullptr;
   size_t size_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
