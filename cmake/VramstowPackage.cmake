@@ -36,7 +36,6 @@ if(VRAMSTOW_INSTALL_DOCS)
   if(NOT CMAKE_CROSSCOMPILING)
     install(FILES ${VRAMSTOW_COMPLETION}/vramstow DESTINATION share/bash-completion/completions)
     install(FILES ${VRAMSTOW_COMPLETION}/_vramstow DESTINATION share/zsh/vendor-completions)
-    install(FILES ${VRAMSTOW_COMPLETION}/vramstow.fish DESTINATION share/fish/vendor_completions.d)
   endif()
 endif()
 

@@ -291,7 +291,7 @@ def test_the_steps_of_the_container_recipe_pass(system: Tried, wheel: Path) -> N
 
 
 def test_completion_and_every_part_is_in_the_wheel(system: Tried) -> None:
-    for shell, said in (("bash", "complete -"), ("zsh", "#compdef"), ("fish", "complete -c")):
+    for shell, said in (("bash", "complete -"), ("zsh", "#compdef")):
         told = system.run("plain", "vramstow", "completion", shell)
         assert told.returncode == 0 and said in told.stdout, told.stderr
     parts = "/opt/job/lib/python3*/site-packages/vramstow/native/lib/vramstow/export"

@@ -67,7 +67,6 @@ def test_it_has_what_a_package_must_have(package: Path, unpacked: Path) -> None:
         "share/doc/vramstow/docs/run.md",
         "share/bash-completion/completions/vramstow",
         "share/zsh/vendor-completions/_vramstow",
-        "share/fish/vendor_completions.d/vramstow.fish",
     ):
         assert (unpacked / "usr" / name).is_file(), name
     assert [path.name for path in unpacked.iterdir()] == ["usr"]

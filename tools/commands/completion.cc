@@ -1,7 +1,5 @@
 #include "tools/commands/completion.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -196,53 +194,6 @@ std::string ZshOption(const OptionWords& option) {
   return Words(specifications);
 }
 
-// --- fish
-
-constexpr char kFishBegins[] = R"(# Completes vramstow in fish. Made by: vramstow completion fish
-
-# Whether the command is this one, and no other program's arguments have begun.
-function __vramstow_is
-    set -l words (commandline -opc)
-    test (count $words) -ge 2; and test $words[2] = $argv[1]; and not contains -- -- $words
-end
-
-# What follows "--" is another program.
-function __vramstow_program
-    set -l words (commandline -opc)
-    set -l place (contains -i -- -- $words); or return
-    set -l rest $words[(math $place + 1)..-1]
-    test (count $words) -eq $place; and set rest
-    complete -C (string join ' ' -- (string escape -- $rest) (commandline -ct))
-end
-
-complete -c vramstow -f
-)";
-
-std::string FishOption(const CommandWords& command, const OptionWords& option) {
-  const std::string condition =
-      absl::StrCat("complete -c vramstow -n '__vramstow_is ", command.name, "'");
-  std::string text = condition;
-  if (IsCommand(option)) {
-    return absl::StrCat(
-        "complete -c vramstow -n 'contains -- -- (commandline -opc)' "
-        "-a '(__vramstow_program)'\n");
-  }
-  if (option.is_positional) {
-    if (!option.values.empty())
-      return absl::StrCat(text, " -a ", Quoted(Words(option.values)), "\n");
-    return option.takes_file ? absl::StrCat(text, " -F\n") : "";
-  }
-  for (const std::string& name : option.names) {
-    absl::StrAppend(&text, name.starts_with("--") ? " -l " : " -s ",
-                    name.substr(name.find_first_not_of('-')));
-  }
-  if (option.takes_value) {
-    absl::StrAppend(&text, option.takes_file ? " -r -F" : " -x");
-    if (!option.values.empty()) absl::StrAppend(&text, " -a ", Quoted(Words(option.values)));
-  }
-  return absl::StrCat(text, " -d ", Quoted(ShortHelp(option.help)), "\n");
-}
-
 }  // namespace
 
 std::string BashCompletion(const std::vector<CommandWords>& commands) {
@@ -314,28 +265,6 @@ std::string ZshCompletion(const std::vector<CommandWords>& commands) {
          "else\n"
          "  compdef _vramstow vramstow\n"
          "fi\n";
-}
-
-std::string FishCompletion(const std::vector<CommandWords>& commands) {
-  std::string text = kFishBegins;
-  const std::string first = "complete -c vramstow -n __fish_is_first_arg";
-  for (const CommandWords& command : commands) {
-    absl::StrAppend(&text, first, " -a ", command.name, " -d ", Quoted(command.summary), "\n");
-  }
-  absl::StrAppend(&text, first, " -a help -d 'prints how a command is used'\n", first,
-                  " -s h -l help -d 'Print how vramstow is used'\n", first,
-                  " -l version -d 'Print the version'\n",
-                  "complete -c vramstow -n '__vramstow_is help' -a '", NamesOf(commands),
-                  NamesOfTopics(), "'\n");
-  bool has_program = false;
-  for (const CommandWords& command : commands) {
-    for (const OptionWords& option : command.options) {
-      // Written only once for all commands that run another program.
-      if (IsCommand(option) && std::exchange(has_program, true)) continue;
-      text += FishOption(command, option);
-    }
-  }
-  return text;
 }
 
 }  // namespace vramstow

@@ -1,4 +1,4 @@
-// Completion: generates the scripts by which bash, zsh and fish complete the program's commands,
+// Completion: generates the scripts by which bash and zsh complete the program's commands,
 // flags and values.
 //
 // Idea: the scripts are generated from the table of commands and from the declarations of each
@@ -24,7 +24,6 @@ struct CommandWords {
 
 std::string BashCompletion(const std::vector<CommandWords>& commands);
 std::string ZshCompletion(const std::vector<CommandWords>& commands);
-std::string FishCompletion(const std::vector<CommandWords>& commands);
 
 }  // namespace vramstow
 

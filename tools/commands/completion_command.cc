@@ -13,12 +13,11 @@ namespace vramstow {
 namespace {
 
 constexpr char kCompletionFooter[] =
-    "The Debian package installs all three scripts. Without it, DIR is a folder of zsh's fpath.\n"
+    "The Debian package installs both scripts. Without it, DIR is a folder of zsh's fpath.\n"
     "\n"
     "Examples:\n"
     "  vramstow completion bash > ~/.local/share/bash-completion/completions/vramstow\n"
     "  vramstow completion zsh > DIR/_vramstow\n"
-    "  vramstow completion fish > ~/.config/fish/completions/vramstow.fish\n"
     "\n"
     "Exit status: 0; 1 if the script could not be written; 2 for wrong arguments.";
 
@@ -54,11 +53,11 @@ int CompletionCommand(const std::vector<std::string>& arguments) {
       .command = "completion",
       .summary = "Prints what a shell needs to complete commands, flags and their values.",
       .footer = kCompletionFooter,
-      .options = {{"SHELL", &shell, "bash, zsh or fish", {.one_of = {"bash", "zsh", "fish"}}},
+      .options = {{"SHELL", &shell, "bash or zsh", {.one_of = {"bash", "zsh"}}},
                   {"--json", &json, "Print the commands and their options as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (shell.empty() && !json) {
-    Complain("completion", "for which shell? Say bash, zsh or fish.");
+    Complain("completion", "for which shell? Say bash or zsh.");
     return kExitUsage;
   }
   std::vector<CommandWords> commands;
@@ -67,8 +66,7 @@ int CompletionCommand(const std::vector<std::string>& arguments) {
   }
   return PrintResult("completion", json              ? CompletionJson(commands)
                                    : shell == "bash" ? BashCompletion(commands)
-                                   : shell == "zsh"  ? ZshCompletion(commands)
-                                                     : FishCompletion(commands));
+                                                     : ZshCompletion(commands));
 }
 
 }  // namespace vramstow

@@ -20,17 +20,6 @@ constexpr uint32_t kMaxCodes = 0xFFFF;   // limit of tracer/format/table_decoder
 constexpr uint32_t kMaxNodes = 0xFFFFF;  // limit of tracer/format/table_decoder.cc
 constexpr size_t kMaxTextBytes = 48 * 1024;
 
-void AppendNumber(std::string* out, uint64_t value) {
-  uint8_t bytes[kMaxVarintBytes + 8];
-  out->append(reinterpret_cast<const char*>(bytes),
-              static_cast<size_t>(WriteVarint(bytes, value) - bytes));
-}
-
-void AppendText(std::string* out, std::string_view text) {
-  AppendNumber(out, text.size());
-  out->append(text);
-}
-
 bool IsAnnouncement(EventKind kind) {
   return kind == EventKind::kFree || kind == EventKind::kUnmap || kind == EventKind::kUnreserve ||
          kind == EventKind::kUnregister || kind == EventKind::kCloseImport;

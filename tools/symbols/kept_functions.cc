@@ -15,7 +15,6 @@
 #include "tracer/format/layout.h"
 #include "tracer/format/reader.h"
 #include "tracer/format/sealed_chunk.h"
-#include "tracer/format/varint.h"
 
 namespace vramstow {
 namespace {
@@ -26,15 +25,8 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kFirstChunk = 0xF0000000;
 constexpr size_t kMaxNameBytes = 1024;
 
-void AppendNumber(std::vector<uint8_t>* out, uint64_t value) {
-  uint8_t bytes[kMaxVarintBytes + 8];
-  out->insert(out->end(), bytes, WriteVarint(bytes, value));
-}
-
-void AppendText(std::vector<uint8_t>* out, std::string_view text) {
-  text = text.substr(0, kMaxNameBytes);
-  AppendNumber(out, text.size());
-  out->insert(out->end(), text.begin(), text.end());
+void AppendName(std::vector<uint8_t>* body, std::string_view name) {
+  AppendText(body, name.substr(0, kMaxNameBytes));
 }
 
 std::vector<uint8_t> RecordOf(const TraceFrame& frame, const std::vector<SourcePlace>& places) {
@@ -45,8 +37,8 @@ std::vector<uint8_t> RecordOf(const TraceFrame& frame, const std::vector<SourceP
     if (body.size() > kMaxPayloadBytes / 2) break;
     body.push_back(place.is_inlined ? 1 : 0);
     AppendNumber(&body, static_cast<uint64_t>(place.line));
-    AppendText(&body, place.function);
-    AppendText(&body, place.file);
+    AppendName(&body, place.function);
+    AppendName(&body, place.file);
   }
   std::vector<uint8_t> record = {static_cast<uint8_t>(RecordType::kFunction)};
   AppendNumber(&record, body.size());

@@ -23,11 +23,6 @@ bool IsLink(const Object* object) {
   return IsContainer(object) || object->type == &PyCell_Type || object->type == &PyTraceBack_Type;
 }
 
-int Gather(Object* child, void* children) {
-  if (child != nullptr) static_cast<std::vector<Object*>*>(children)->push_back(child);
-  return 0;
-}
-
 // True for a leaf of the autograd graph, for example a parameter.
 bool IsLeaf(const Impl* impl) { return impl->requires_grad() && Graph::NodeOf(impl) == nullptr; }
 
@@ -170,13 +165,8 @@ void Cycles::AddContext(Object* context, Held* held) {
 void Cycles::AddAttributes(Object* context, Held* held) {
   constexpr size_t kMaxContainers = 64;
   std::vector<Object*> containers = {context};
-  std::vector<Object*> children;
   for (size_t i = 0; i < containers.size(); ++i) {
-    children.clear();
-    if (containers[i]->type->traverse != nullptr) {
-      containers[i]->type->traverse(containers[i], &Gather, &children);
-    }
-    for (Object* child : children) {
+    for (Object* child : ChildrenOf(containers[i])) {
       if (Graph::IsTensor(child->type)) {
         const Impl* impl = Graph::ImplOf(child);
         if (impl != nullptr && !IsLeaf(impl)) AddMemory(impl, held);

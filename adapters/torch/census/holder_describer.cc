@@ -26,19 +26,12 @@ std::string_view KeeperOf(Object* holder) {
   return "";
 }
 
-int MeetDict(Object* child, void* dicts) {
-  if (child != nullptr && Is(child, kIsDict)) {
-    static_cast<std::vector<Object*>*>(dicts)->push_back(child);
-  }
-  return 0;
-}
-
 // True if `held` is a key in the cache of a function. Such a cache stores the result of each call
 // under the call's arguments.
 bool IsKeyOfCache(Object* function, const Object* held) {
-  std::vector<Object*> dicts;
-  if (function->type->traverse != nullptr) function->type->traverse(function, &MeetDict, &dicts);
-  return std::ranges::any_of(dicts, [&](Object* dict) { return IsKeyOf(dict, held); });
+  return std::ranges::any_of(ChildrenOf(function), [&](Object* child) {
+    return Is(child, kIsDict) && IsKeyOf(child, held);
+  });
 }
 
 }  // namespace

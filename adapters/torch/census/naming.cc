@@ -14,6 +14,11 @@ intptr_t IndexIn(Object* const* items, intptr_t count, const Object* wanted) {
   return -1;
 }
 
+int AddChild(Object* child, void* children) {
+  if (child != nullptr) static_cast<std::vector<Object*>*>(children)->push_back(child);
+  return 0;
+}
+
 }  // namespace
 
 std::string_view NameOfType(const Type* type) {
@@ -50,6 +55,12 @@ bool IsKeyOf(Object* dict, const Object* wanted) {
     if (key == wanted) return true;
   }
   return false;
+}
+
+std::vector<Object*> ChildrenOf(Object* object) {
+  std::vector<Object*> children;
+  if (object->type->traverse != nullptr) object->type->traverse(object, &AddChild, &children);
+  return children;
 }
 
 const char* FieldOf(Object* holder, const Object* held) {

@@ -9,6 +9,7 @@
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_NAMING_H_
 
 #include <string_view>
+#include <vector>
 
 #include "adapters/torch/census/cpython.h"
 
@@ -22,6 +23,8 @@ Object* AttributesOf(Object* object);
 Object* KeyOf(Object* dict, const Object* wanted);
 // True if the object itself, rather than an equal one, is a key of the dict.
 bool IsKeyOf(Object* dict, const Object* wanted);
+// Returns what the object tells Python's collector that it holds; an object may occur twice.
+std::vector<Object*> ChildrenOf(Object* object);
 // Returns the name of the slot, or of the C member, that holds the object; null if there is none.
 const char* FieldOf(Object* holder, const Object* held);
 // Returns the index in a list or a tuple; -1 if the object is not in it.
