@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from built import BUILD, VRAMSTOW
+from built import BUILD, VRAMSTOW, Ran, run_vramstow
 
 WRITE_TRACE = BUILD / "tests/write_trace"
 # The libraries of tools/launch/installation.cc, in the order of LD_PRELOAD.
@@ -57,6 +57,23 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size) {
   return snprintf(text, size, "there is no card '%s': h200 is one.", spec), 1;
 }
 """
+
+
+def write(folder: Path, scenario: str = "small", **env: str) -> Path:
+    """Writes a trace of the scenario (write_trace.cc) into the folder, and returns its path."""
+    before = set(folder.glob("*.stow"))
+    subprocess.run(
+        [WRITE_TRACE, scenario],
+        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(folder)} | env,
+        check=scenario != "killed",
+        timeout=60,
+    )
+    [trace] = set(folder.glob("*.stow")) - before
+    return trace
+
+
+def analyze(*arguments: object, **options: object) -> Ran:
+    return run_vramstow("analyze", *arguments, **{"timeout": 60} | options)
 
 
 def compile_library(path: Path, source: str) -> None:

@@ -1,7 +1,7 @@
 // The tables of facts: every member of every struct of facts.h has one entry here.
 //
-// A new fact is a member there and an entry here. tests/tools/fact_table_test.cc finds members
-// without an entry. fact_table_explain.h has the facts that are computed from others.
+// A new fact is a member there and an entry here. tests/tools/analysis/facts/fact_table_test.cc
+// finds members without an entry. fact_table_explain.h has the facts that are computed from others.
 //
 // Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
 // by the ending of the name.

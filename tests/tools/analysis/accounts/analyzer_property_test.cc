@@ -4,8 +4,8 @@
 
 #include <random>
 
+#include "tests/tools/analysis/accounts/naive_model.h"
 #include "tests/tools/list_source.h"
-#include "tests/tools/naive_model.h"
 
 namespace vramstow {
 namespace {

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from analyze_test import analyze, write
 from browser import CHROMIUM, Browser
 from built import VRAMSTOW, run_program
+from installation import analyze, write
 from report_page_test import look_up
 
 RANKS = 64

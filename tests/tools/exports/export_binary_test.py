@@ -12,10 +12,10 @@ from typing import Any
 
 import formats_python
 import pytest
-from analyze_test import analyze, write
 from built import BUILD, VRAMSTOW, Ran, run_program, run_vramstow
 from corpus import corpus_file
 from export_test import export
+from installation import analyze, write
 
 SNAPSHOTS = (
     "lm-small-forward-bf16.pickle",

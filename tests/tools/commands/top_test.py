@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from analyze_test import write
 from built import VRAMSTOW, run_vramstow
-from installation import CUDA_BEGINS
+from installation import CUDA_BEGINS, write
 
 JOB = f"""{CUDA_BEGINS}
 for line in sys.stdin:

@@ -15,27 +15,8 @@ from pathlib import Path
 
 import pytest
 from built import VRAMSTOW, run_vramstow
-from installation import WRITE_TRACE
+from installation import analyze, write
 from pseudo_terminal import all_seen
-
-
-def write(folder: Path, scenario: str = "small", **env: str) -> Path:
-    before = set(folder.glob("*.stow"))
-    subprocess.run(
-        [WRITE_TRACE, scenario],
-        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(folder)} | env,
-        check=scenario != "killed",
-        timeout=60,
-    )
-    [trace] = set(folder.glob("*.stow")) - before
-    return trace
-
-
-def analyze(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # type: ignore[call-overload]
-        [VRAMSTOW, "analyze", *arguments],
-        **{"capture_output": True, "text": True, "timeout": 60, "check": False} | options,
-    )
 
 
 def test_text_and_json_tell_the_same(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from analyze_test import write
 from built import VRAMSTOW, Ran, run_program, run_vramstow
 from corpus import corpus_file
+from installation import write
 
 
 def vramstow(*arguments: str | Path) -> Ran:

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kBase = 0x100000000;
+constexpr uint64_t kSegmentBase = 0x100000000;
 constexpr uint64_t kOther = 0x900000000;
 
 class OwnAllocatorHistory : public History {
@@ -49,18 +49,18 @@ class OwnAllocatorHistory : public History {
 
 TEST(CustomAllocatorSegments, ABlockWithTensorsIsReservedAndTheTensorsAreAllocated) {
   OwnAllocatorHistory history;
-  history.Driver(EventKind::kAllocate, kBase, 20 * kMega, MemoryKind::kDevice);
-  history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
-  history.Tensor(EventKind::kAllocate, kBase + 6 * kMega, 2 * kMega);
+  history.Driver(EventKind::kAllocate, kSegmentBase, 20 * kMega, MemoryKind::kDevice);
+  history.Tensor(EventKind::kAllocate, kSegmentBase, 6 * kMega);
+  history.Tensor(EventKind::kAllocate, kSegmentBase + 6 * kMega, 2 * kMega);
   history.Driver(EventKind::kAllocate, kOther, 3 * kMega, MemoryKind::kDevice);  // holds none
-  history.Tensor(EventKind::kAllocate, kBase + 8 * kMega, kMega);
+  history.Tensor(EventKind::kAllocate, kSegmentBase + 8 * kMega, kMega);
   Facts facts = history.Analyze();
   EXPECT_EQ(facts.peak.allocated_bytes, 12 * kMega);
   EXPECT_EQ(facts.peak.reserved_bytes, 23 * kMega);
   EXPECT_EQ(facts.devices.back().peak_bytes, 12 * kMega);
   EXPECT_EQ(facts.counts.allocations, 4u);
-  history.Tensor(EventKind::kFree, kBase, 6 * kMega);
-  history.Driver(EventKind::kFree, kBase, 0, MemoryKind::kDevice);
+  history.Tensor(EventKind::kFree, kSegmentBase, 6 * kMega);
+  history.Driver(EventKind::kFree, kSegmentBase, 0, MemoryKind::kDevice);
   facts = history.Analyze();
   EXPECT_EQ(facts.devices.back().end_reserved_bytes, 3 * kMega);
   EXPECT_EQ(facts.devices.back().end_bytes, 6 * kMega);
@@ -72,8 +72,8 @@ TEST(CustomAllocatorSegments, ThePeakBeforeIsThePeakStill) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kOther, 30 * kMega, MemoryKind::kDevice);
   history.Driver(EventKind::kFree, kOther, 0, MemoryKind::kDevice);
-  history.Driver(EventKind::kAllocate, kBase, 40 * kMega, MemoryKind::kDevice);
-  history.Tensor(EventKind::kAllocate, kBase, 2 * kMega);
+  history.Driver(EventKind::kAllocate, kSegmentBase, 40 * kMega, MemoryKind::kDevice);
+  history.Tensor(EventKind::kAllocate, kSegmentBase, 2 * kMega);
   const Facts facts = history.Analyze();
   EXPECT_EQ(facts.peak.allocated_bytes, 30 * kMega);
   EXPECT_EQ(facts.devices.back().peak_bytes, 30 * kMega);
@@ -84,21 +84,21 @@ TEST(CustomAllocatorSegments, ThePeakBeforeIsThePeakStill) {
 
 TEST(CustomAllocatorSegments, ATensorOfAnotherThreadElsewhereTellsNothing) {
   OwnAllocatorHistory history;
-  history.Driver(EventKind::kAllocate, kBase, 20 * kMega, MemoryKind::kDevice);
+  history.Driver(EventKind::kAllocate, kSegmentBase, 20 * kMega, MemoryKind::kDevice);
   history.Tensor(EventKind::kAllocate, kOther, kMega, 2);
-  history.Tensor(EventKind::kAllocate, kBase, kMega);
+  history.Tensor(EventKind::kAllocate, kSegmentBase, kMega);
   EXPECT_EQ(history.Analyze().peak.allocated_bytes, 21 * kMega);
   EXPECT_EQ(history.Analyze().devices.back().end_bytes, 2 * kMega);
 }
 
 TEST(CustomAllocatorSegments, MappedMemoryHoldsTensorsAgainAfterItWasAway) {
   OwnAllocatorHistory history;
-  history.Driver(EventKind::kReserve, kBase, 64 * kMega, MemoryKind::kAddressRange);
-  history.Wake(7, kBase, 20 * kMega);
-  history.Tensor(EventKind::kAllocate, kBase, 12 * kMega);
-  history.Sleep(7, kBase, 20 * kMega);
+  history.Driver(EventKind::kReserve, kSegmentBase, 64 * kMega, MemoryKind::kAddressRange);
+  history.Wake(7, kSegmentBase, 20 * kMega);
+  history.Tensor(EventKind::kAllocate, kSegmentBase, 12 * kMega);
+  history.Sleep(7, kSegmentBase, 20 * kMega);
   EXPECT_EQ(history.Analyze().devices.back().end_reserved_bytes, 0u);
-  history.Wake(8, kBase, 20 * kMega);
+  history.Wake(8, kSegmentBase, 20 * kMega);
   const Facts facts = history.Analyze();
   EXPECT_EQ(facts.peak.allocated_bytes, 12 * kMega);
   EXPECT_EQ(facts.peak.reserved_bytes, 20 * kMega);
@@ -108,9 +108,9 @@ TEST(CustomAllocatorSegments, MappedMemoryHoldsTensorsAgainAfterItWasAway) {
 
 TEST(CustomAllocatorSegments, ARefusedFreeLeavesItReserved) {
   OwnAllocatorHistory history;
-  history.Driver(EventKind::kAllocate, kBase, 20 * kMega, MemoryKind::kDevice);
-  history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
-  const uint64_t free = history.Add({.address = kBase,
+  history.Driver(EventKind::kAllocate, kSegmentBase, 20 * kMega, MemoryKind::kDevice);
+  history.Tensor(EventKind::kAllocate, kSegmentBase, 6 * kMega);
+  const uint64_t free = history.Add({.address = kSegmentBase,
                                      .thread = 1,
                                      .device = 0,
                                      .call = 1,

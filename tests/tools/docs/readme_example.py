@@ -1,6 +1,6 @@
 """Makes the example of README.md: a job that runs out of memory, and its printed analysis.
 
-    python tests/tools/readme_example.py        # writes it into README.md
+    python tests/tools/docs/readme_example.py   # writes it into README.md
 
 It needs PyTorch and a build.
 """
@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-BEGIN = "<!-- made by tests/tools/readme_example.py -->\n\n"
+BEGIN = "<!-- made by tests/tools/docs/readme_example.py -->\n\n"
 END = "\n<!-- end -->"
 JOB = "python examples/transformer.py --steps 3"
 CARD = "h200,memory=1GiB"

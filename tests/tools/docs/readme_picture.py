@@ -1,15 +1,18 @@
 """Makes the pictures of README.md: a browser's pictures of pages of the job in its example.
 
-    python tests/tools/readme_picture.py        # writes docs/report.png and two more
+    python tests/tools/docs/readme_picture.py   # writes docs/report.png and two more
 
 It needs PyTorch, a build and Chromium.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from browser import Browser
 from readme_example import CARD, JOB, ROOT, run

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from analyze_test import analyze, write
 from built import ROOT, run_vramstow
+from installation import analyze, write
 
 
 def test_the_configuration_page_is_up_to_date() -> None:

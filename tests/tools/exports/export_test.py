@@ -7,9 +7,9 @@ import json
 import subprocess
 from pathlib import Path
 
-from analyze_test import analyze, write
 from built import VRAMSTOW
 from corpus import corpus_file
+from installation import analyze, write
 
 
 def export(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:

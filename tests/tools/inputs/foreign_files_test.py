@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from analyze_test import analyze
 from built import facts_of, run_vramstow
+from installation import analyze
 
 MEBIBYTE = 2**20
 

@@ -70,4 +70,4 @@ def test_the_example_is_what_is_printed() -> None:
     printed = labels(example())
     # The order of two equal blocks may change.
     missing = [line for line in shown if line not in printed]
-    assert len(missing) <= len(shown) // 10, f"python tests/tools/readme_example.py: {missing}"
+    assert len(missing) <= len(shown) // 10, f"python tests/tools/docs/readme_example.py: {missing}"

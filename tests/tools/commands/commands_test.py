@@ -11,10 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from analyze_test import write
 from built import ROOT, VRAMSTOW, run_vramstow
 from fit_test import JOB
-from installation import WRITE_TRACE
+from installation import WRITE_TRACE, write
 from pseudo_terminal import all_seen
 
 

@@ -1,7 +1,7 @@
 // The simplest possible analysis: all live blocks are in plain lists, and every number is computed
 // anew at every event. It is slow, and easy to verify.
-#ifndef VRAMSTOW_TESTS_TOOLS_NAIVE_MODEL_H_
-#define VRAMSTOW_TESTS_TOOLS_NAIVE_MODEL_H_
+#ifndef VRAMSTOW_TESTS_TOOLS_ANALYSIS_ACCOUNTS_NAIVE_MODEL_H_
+#define VRAMSTOW_TESTS_TOOLS_ANALYSIS_ACCOUNTS_NAIVE_MODEL_H_
 
 #include <cstdint>
 #include <map>
@@ -72,4 +72,4 @@ class NaiveModel {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TESTS_TOOLS_NAIVE_MODEL_H_
+#endif  // VRAMSTOW_TESTS_TOOLS_ANALYSIS_ACCOUNTS_NAIVE_MODEL_H_

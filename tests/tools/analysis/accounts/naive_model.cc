@@ -1,4 +1,4 @@
-#include "tests/tools/naive_model.h"
+#include "tests/tools/analysis/accounts/naive_model.h"
 
 #include <algorithm>
 

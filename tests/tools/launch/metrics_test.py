@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from built import BUILD, ROOT, VRAMSTOW, run_program
-from metrics_of import OPEN_METRICS, free_port, get, job, within
+from metrics_of import HERE, OPEN_METRICS, free_port, get, job, within
 
 openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
 text_parser = pytest.importorskip("prometheus_client.parser")
@@ -273,7 +273,7 @@ def test_without_pool_and_pytorch_there_are_no_numbers_and_a_line_says_so(tmp_pa
     simulator = BUILD / "lib/vramstow/simulator"
     result = run_program(
         sys.executable,
-        Path(__file__).with_name("metrics_job.py"),
+        HERE / "metrics_job.py",
         input="take 1000\n",
         env=os.environ
         | {
