@@ -45,18 +45,6 @@ def test_a_handful_shows_what_is_certain(tmp_path: Path) -> None:
     assert "Run on a simulated h200." in text
 
 
-def figures(text: str, name: str) -> tuple[str, list[str]]:
-    """Returns the technique's allocated memory, before and after, and the numbers in the findings.
-
-    They are the same on every machine, so each run gives those of the page.
-    """
-    allocated = re.search(rf"^\| \[{name}\]\S+ \| ([^|]+) \|", text, flags=re.MULTILINE)
-    section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
-    said = re.search(r"^\*The analyzer\*: (.+?)\n\n", section, flags=re.MULTILINE | re.DOTALL)
-    assert allocated and said, name
-    return allocated[1], re.findall(r"\d[\d.,]*", said[1])
-
-
 def row_of(name: str, folder: Path) -> str:
     lines = (folder / "techniques.md").read_text().splitlines()
     return next(line for line in lines if line.startswith(f"| [{name}]"))
@@ -137,12 +125,9 @@ def test_a_script_runs_by_itself_and_names_its_variants() -> None:
 
 
 @pytest.mark.long
-def test_every_technique_shows_what_is_certain_and_what_the_page_says(tmp_path: Path) -> None:
+def test_every_technique_shows_what_is_certain(tmp_path: Path) -> None:
     done, facts = measure(tmp_path)
     assert done.returncode == 0, done.stderr
     assert not [
         text for name, one in facts["techniques"].items() for text in wrong(name, one["variants"])
     ]
-    made, written = (tmp_path / "techniques.md").read_text(), PAGE.read_text()
-    names = [one.name for one in every()]
-    assert [figures(made, name) for name in names] == [figures(written, name) for name in names]
