@@ -1,9 +1,9 @@
 // The protocol of the control channel: where the socket of a process lies, and the form of requests
 // and answers.
 //
-// Idea: one request, one answer, then the connection ends. A request is one line, "VRAMSTOW/1 VERB
-// [ARGUMENTS]\n"; an answer is the line "VRAMSTOW/1 OK\n" and a body, or one line "VRAMSTOW/1 ERROR
-// sentence\n". docs/control.md lists the verbs.
+// Idea: a client sends one request and gets one answer; then the connection ends. A request is one
+// line, "VRAMSTOW/1 VERB [ARGUMENTS]\n"; an answer is the line "VRAMSTOW/1 OK\n" and a body, or one
+// line "VRAMSTOW/1 ERROR sentence\n". docs/control.md lists the verbs.
 //
 // Ownership: results go into the caller's memory. Threads: pure functions. Errors: returns false.
 // Units: bytes.

@@ -1,6 +1,6 @@
 // MetricsHttp: reads a scraper's HTTP request, writes the head of the answer, and opens the
-// listening socket. It serves a process under vramstow as well as the program that reports on all
-// such processes.
+// listening socket. Both a process under vramstow and the program that reports on all such
+// processes use it.
 //
 // Ownership: the caller owns descriptors and texts. Threads: pure functions. Errors: returns -1 and
 // sets errno. No heap. Units: bytes.

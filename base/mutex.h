@@ -5,7 +5,7 @@
 // - Mutex: a thread that finds it locked sleeps until it is free.
 // - FastMutex: one word, for the fast path. Locking takes one atomic exchange and unlocking one
 //   plain store, half the cost of two exchanges; a thread that finds it locked spins for a moment
-//   and then sleeps in the kernel (futex). The price of the plain store: it may become visible
+//   and then sleeps in the kernel (futex). The plain store has a price: it may become visible
 //   after the check for sleeping threads, so that a thread that goes to sleep at that moment is not
 //   woken. So no thread sleeps longer than kLongestSleepNs at a time (mutex.cc).
 // - SpinLock: for a few instructions at a time. No function is called while it is held.

@@ -2,8 +2,8 @@
 //
 // Idea: open addressing. An entry is one word, the upper bits of the hash and the number. Entries
 // are only added, so a look-up takes no lock. The position of an entry also depends on the hash's
-// lower bits; the probability that two of 200,000 different objects get one entry is less than one
-// in ten million.
+// lower bits; the probability that any two of 200,000 different objects get the same entry is less
+// than one in ten million.
 //
 // Ownership: lies in memory that is zero at first, of which only the pages in use cost anything.
 // Threads: Find by any number of threads at once, Add by one at a time. Errors: see Add. No heap.

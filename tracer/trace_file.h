@@ -113,9 +113,10 @@ class TraceFile {
   bool ReadAt(void* bytes, size_t size, uint64_t offset);
 
   // Writes the current contents of the trace into the file STEM-TAG.stow in the same folder. If
-  // that exists, it is replaced if `replaces`, or else the copy becomes STEM-TAG-2.stow, …. Stores
-  // the copy's name in `name`. A thread that has to write into the ring meanwhile waits. Returns 0
-  // or an errno, after which no file is left behind; EEXIST if a copy is being made already.
+  // that file exists and `replaces` is true, it is replaced; if `replaces` is false, the copy
+  // becomes STEM-TAG-2.stow, …. Stores the copy's name in `name`. A thread that has to write into
+  // the ring meanwhile waits. Returns 0 or an errno, after which no file is left behind; EEXIST if
+  // a copy is being made already.
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
 
   // Replaces a slot by plain memory: later stores no longer reach the file. Returns false if there

@@ -1,9 +1,9 @@
 // TraceFolder replaces the older events of a ring by sums before they are overwritten.
 //
-// Idea: when more than half of the ring is needed, the older half of that is folded (EventFolder):
-// the retained events, and the sums, are written into the ring as chunks of a new *generation*.
-// Only when its last chunk is written may the chunks that it replaces be overwritten. So at each
-// moment the file contains a complete generation, or all events.
+// Idea: when more than half of the ring is needed, the older half of the needed part is folded
+// (EventFolder): the retained events, and the sums, are written into the ring as chunks of a new
+// *generation*. Only when its last chunk is written may the chunks that it replaces be overwritten.
+// So at each moment the file contains a complete generation, or all events.
 //
 // Ownership: Create maps its memory, which is never released; further memory for a fold exists only
 // during the fold. Threads: the recorder's own. Errors: if a fold is not possible (because of more

@@ -2,9 +2,9 @@
 // oldest.
 //
 // The header of each chunk contains its length, so the file itself is a list of its chunks. Before
-// a chunk is overwritten, it is marked as one without contents (PREP), and the rest behind the new
-// chunk is marked before the new chunk is written. So a reader can follow the list at each moment.
-// A chunk that a kill leaves half-written is still complete in the slot that it came from.
+// a chunk is overwritten, it is marked as one without contents (PREP), and so is the unused space
+// behind the new chunk, before the new chunk is written. So a reader can follow the list at each
+// moment. A chunk that a kill leaves half-written is still complete in the slot that it came from.
 #include <errno.h>
 #include <unistd.h>
 

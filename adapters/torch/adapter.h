@@ -1,7 +1,7 @@
 // Adapter is PyTorch's CUDA allocator, served by vramstow's pool.
 //
-// Idea: a full implementation of c10's CUDAAllocator that only passes each call to the part that
-// does the work. One source serves several releases: functions whose signatures changed are
+// Idea: it is a full implementation of c10's CUDAAllocator and only passes each call to the part
+// that does the work. One source serves several releases: functions whose signatures changed are
 // declared in every form and without `override`, and a static_assert in install.cc proves that none
 // is missing. Requests that the pool cannot serve go to PyTorch's own allocator, which remains
 // available behind this one.

@@ -2,7 +2,8 @@
 //
 // Idea: cuDNN's and the fused operators have no CPU kernel, or one that saves other tensors between
 // the forward and the backward pass. Each rule expresses the operator by plain operators. Dropout
-// inside them is omitted, because it is unknown which random numbers a GPU would draw there.
+// inside such an operator is omitted, because it is unknown which random numbers a GPU would draw
+// there.
 //
 // Ownership: none. Threads: any; a rule runs without gradients and with all modes of the program
 // off. Errors: PyTorch's exceptions. Sources: native_functions.yaml for arguments and results; for

@@ -30,10 +30,10 @@ struct Relief {
 };
 
 // Runs the garbage collector of the program's language, whose unreachable objects may still hold
-// memory. The pool calls it when nothing else has helped; it holds no lock then, because `collect`
-// may free blocks. `is_possible` is true if a collector is registered. `collect` examines recently
-// created objects, or every object if `all` is set, and returns how many bytes of device memory it
-// freed.
+// memory. The pool calls it when nothing else has helped. The pool holds no lock then, because
+// `collect` may free blocks. `is_possible` is true if a collector is registered. `collect` examines
+// recently created objects, or every object if `all` is set, and returns how many bytes of device
+// memory it freed.
 struct Collection {
   bool (*is_possible)(void* context) = nullptr;
   uint64_t (*collect)(void* context, int device, bool all) = nullptr;

@@ -2,8 +2,8 @@
 // path.
 //
 // Idea: each free is stamped with the current epoch number, which is read from memory. Slow steps
-// and Maintain() advance the epoch, at most once every kStepNs. Memory stamped e was freed before
-// epoch e + 1 began, which gives a lower bound of its age.
+// and Maintain() advance the epoch, at most once every kStepNs. Memory with the stamp e was freed
+// before epoch e + 1 began, which gives a lower bound of its age.
 //
 // Ownership: none. Threads: now() may be called from any thread, all else under the device's lock.
 // Errors: none. Units: nanoseconds.

@@ -1,4 +1,4 @@
-// RelaxedCapture: lets driver calls of this thread leave stream captures intact.
+// RelaxedCapture: while it exists, driver calls of this thread do not invalidate stream captures.
 //
 // Idea: a slow step calls Begin before its first driver call; the mode lasts until the object is
 // destroyed. A step that needs no driver call never calls Begin and so costs nothing.

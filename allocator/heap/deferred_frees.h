@@ -4,8 +4,8 @@
 // Idea: one bit for each position where a small block may begin (LiveBits) tells at once whether an
 // address may be freed. The block's slot in the address map is then prefetched; eight frees later
 // its record is prefetched, and after eight more frees the free is carried out. A deferred block
-// counts as live until then. Every operation except a hit and a free flushes the deferred frees
-// first.
+// counts as live until then. Every operation, except a free and an allocation from cached memory,
+// first carries out the deferred frees.
 //
 // Ownership: the class owns the bits. Threads: guarded by the heap's lock; any() may be called from
 // any thread. Errors: none; if a free cannot be deferred, Defer returns false. Units: bytes.

@@ -1,7 +1,7 @@
 // Standstill: a moment in which no work runs, so that memory can be exchanged.
 //
-// Idea: the gate is closed, so that no thread submits work. Then all submitted work is waited for:
-// of the context's streams, and of peers and other contexts that may use the memory.
+// Idea: the gate is closed, so that no thread submits work. Then the thread waits for all submitted
+// work: work of the context's streams, and of peers and other contexts that may use the memory.
 //
 // Ownership: none. Threads: the device's lock; the numbers and Stop may be used from any thread.
 // Errors: returns false if work does not finish in time or a stream is being captured; submissions

@@ -1,8 +1,8 @@
 // Transfer: pages that are copied to host memory while work runs, to be parked later.
 //
 // Idea: copies that no thread waits for fill chunks of host memory that have an address of their
-// own. When the copies are needed, they are waited for, and the pages are parked with these chunks.
-// The caller must know whether a copy still equals the contents of its page.
+// own. When memory is needed, the thread waits for the copies, and the pages are parked with these
+// chunks. The caller must know whether a copy still equals the contents of its page.
 //
 // Ownership: the fresh chunks, from Begin until Park or Cancel returns. Threads: the device's lock.
 // Errors: DriverResult; a page that was not parked is as before. Units: bytes; pages are chunks.

@@ -78,17 +78,17 @@ class ChunkExchange {
   }
   // Releases up to `count` idle chunks of host memory.
   uint64_t ReleaseHost(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Puts `count` chunks of one kind, which were taken out, to use at the neighbouring pages from
-  // `address` on. The chunks have the data of these pages; the pages' old chunks go to the store.
-  // The pages are not paused, they include all pages of every large chunk among them, and no work
-  // touches them or the chunks. *used becomes the number of exchanged pages, which are the first
-  // ones; there may be fewer than `count`, after an error or where a range of addresses ends. After
-  // any error, call Restore for each page until it succeeds.
+  // Puts `count` chunks of one kind to use at the neighbouring pages from `address` on. The chunks
+  // were taken out and have the data of these pages; the pages' old chunks go to the store.
+  // Preconditions: the pages are not paused, they include all pages of every large chunk among
+  // them, and no work touches them or the chunks. *used becomes the number of exchanged pages,
+  // which are the first ones. It may be less than `count` after an error, or where a range of
+  // addresses ends. After any error, call Restore for each page until it succeeds.
   DriverResult Exchange(uint64_t address, const uint32_t* chunks, uint32_t count, uint32_t* used)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Removes the memory from up to *count neighbouring pages in use; nothing may touch them until
-  // EndPause. `kept` has a chunk for each page, which was taken out and has the page's data; a 0
-  // discards the data. A page whose data lie in host memory that has an address of its own is
+  // EndPause. `kept` contains for each page a chunk that was taken out and has the page's data, or
+  // 0 to discard the data. A page whose data lie in host memory that has an address of its own is
   // parked: MapParked can map the host memory at the page, too. A large chunk is paused as a whole
   // or not at all. No work touches the pages. Afterwards the first *count pages are paused, even if
   // the result is an error.

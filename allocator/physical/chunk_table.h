@@ -1,10 +1,10 @@
-// ChunkTable: the chunks of one pool: the kind of each, the page where it is in use, and the pages
-// where it is mapped.
+// ChunkTable: stores for each chunk of one pool its kind, the page where it is in use, and the
+// pages where it is mapped.
 //
 // Idea: a chunk is in use at one page at a time, and may be mapped at other pages, too (its
 // shadows). A chunk that is in use at no page is idle: it is in the list of its kind. ChunkStore
-// moves chunks between pages, ChunkExchange between kinds; each finds in this table what the other
-// one did.
+// moves chunks between pages, ChunkExchange between kinds; each sees in this table what the other
+// one has changed.
 //
 // A large chunk is one handle under 2^n neighbouring pages. Each of its pages has a record of its
 // own, so that code that counts chunks or looks up the chunk of a page need not know of large

@@ -1,4 +1,5 @@
-// OwnPlaces: addresses at which chunks of host memory stay mapped, whatever pages they are used at.
+// OwnPlaces: addresses at which chunks of host memory stay mapped, no matter at which pages they
+// are used.
 //
 // Idea: copies access a chunk at its own address, so the chunk need not be mapped for each copy.
 // Giving access to host memory takes a driver half as long as the copy itself (docs/card.md).

@@ -2,10 +2,10 @@
 // moving back takes no driver call.
 //
 // Idea: there are three reasons to move a chunk. Recall: a plan's pages get back the chunks that
-// they had before. RestoreMappings: chunks that filled a gap, and are free again, return to the
-// pages they came from, so that a repeating job finds its memory as it was. StripByInterference: in
-// a repeating job, the pool takes chunks from pages that the job does not need at the same time
-// (InterferenceMap).
+// they had before. RestoreMappings: chunks were moved to other pages and are free again there. They
+// return to the pages they came from, so that a repeating job finds its memory as it was.
+// StripByInterference: in a repeating job, the pool takes chunks from pages that the job does not
+// need at the same time (InterferenceMap).
 //
 // Ownership: none; the object lives for one step. Threads: the heap's lock and the device's lock.
 // Errors: none; a chunk that cannot be moved stays. Units: pages.

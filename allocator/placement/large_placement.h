@@ -1,8 +1,8 @@
 // LargePlacement: chooses the address of a large block in one heap. The heap cuts the block there.
 //
 // Idea: a block goes where it breaks up the fewest whole free pages, because only whole pages can
-// be moved. In a repeating job it goes where it lay in the iteration before, if that is free;
-// otherwise it goes where the iteration needs the memory least while the block lives.
+// be moved. In a repeating job it goes where it lay in the previous iteration, if that address is
+// free. Otherwise it goes where the iteration needs the memory least while the block lives.
 //
 // Ownership: the class owns what it has learned. Threads: the heap's lock. Errors: none. Units:
 // bytes.

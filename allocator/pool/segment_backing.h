@@ -1,8 +1,8 @@
 // SegmentBacking: serves blocks from memory of the plain driver if there is no virtual memory.
 //
-// Idea: physical memory cannot move here, so nothing is stitched. A new segment is allocated, if
-// needed after old segments that are entirely free were released. A segment is a region of one
-// heap.
+// Idea: physical memory cannot move here, so nothing is stitched. A new segment is allocated. If
+// there is no memory for it, old segments that are entirely free are released first. A segment is a
+// region of one heap.
 //
 // Ownership: none. Threads: as Backing. Errors: as Backing. Units: as Backing.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_SEGMENT_BACKING_H_

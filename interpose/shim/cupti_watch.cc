@@ -2,8 +2,8 @@
 //
 // Idea: CUPTI serves one subscriber, and one set of buffers for records. When another client calls
 // one of these functions, vramstow unsubscribes before the call goes on to CUPTI. A client that
-// finds CUPTI by dlopen and dlsym bypasses these functions: CUPTI answers it that there is a
-// subscriber already.
+// finds CUPTI by dlopen and dlsym bypasses these functions. CUPTI then reports to that client that
+// there is a subscriber already.
 //
 // Needs libc only. Ownership: one function pointer, which the core sets. Threads: any. Errors:
 // CUPTI_ERROR_NOT_INITIALIZED without CUPTI. Units: none.

@@ -1,8 +1,8 @@
 // StackBounds is the memory range of a thread's stack, which no walk may leave.
 //
-// Idea: a wrong rule, left over from an unloaded library, may point anywhere. Inside the mapping
-// that contains the stack pointer it can be followed without harm. The kernel is asked once for
-// each stack on which a thread is found.
+// Idea: a wrong rule, left over from an unloaded library, may point anywhere. As long as it points
+// into the mapping that contains the stack pointer, following it does no harm. The kernel is asked
+// once for each stack on which a thread is found.
 //
 // Ownership: values. Threads: one at a time. Errors: an empty range. No heap, no lock. Units:
 // bytes.

@@ -1,9 +1,9 @@
 // FoldSamples samples how much device memory of each call site is live while events are folded,
 // over the whole run.
 //
-// Idea: growth by the hour is computed from levels, not from blocks, because a block that replaces
-// an older one also looks new. The analysis samples the same levels at the same moments
-// (SampleClock), so that its samples continue these.
+// Idea: the analysis computes from these levels how much a call site grows in an hour. It does not
+// use blocks for this, because a block that replaces an older one also looks new. The analysis
+// samples the same levels at the same moments (SampleClock), so that its samples continue these.
 //
 // Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
 // none. No heap. Units: bytes; samples in kSampleUnit; sites by their numbers, where 0 stands for

@@ -1,6 +1,6 @@
 // FoldTimeline stores levels over time in a bounded number of intervals, as the analysis does.
 //
-// Idea: the same algorithm as tools/analysis/accounts/timeline.h, without the heap, so that its
+// Idea: it uses the same algorithm as tools/analysis/accounts/timeline.h, but not the heap. So its
 // result can replace the one that the analysis would have computed.
 //
 // Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: a time that runs

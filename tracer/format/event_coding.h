@@ -4,11 +4,11 @@
 // point, the kind of memory, the device and the stream form a *shape*; a size, the requested size
 // and an object that is a small number form an *amount*. Both have numbers, which a record assigns
 // at their first use. A recent address (each free names one) is an index into a table that writer
-// and reader fill in the same way; any other address is four bytes, and the shape contains the rest
-// of it. The time is the difference to the event before. Other fields, which most events do not
-// have, follow as numbers. So no part of an ordinary event has a length that depends on its
-// contents, and everything else goes into a record before it or behind it. The recorder writes most
-// events as one word, without a loop and nearly without branches, because a processor cannot
+// and reader fill in the same way; any other address is four bytes, and the shape contains its
+// other bits. The time is the difference to the previous event's. Other fields, which most events
+// do not have, follow as numbers. So no part of an ordinary event has a length that depends on its
+// contents. Everything else is written into a record before or after the event. The recorder writes
+// most events as one word, without a loop and nearly without branches, because a processor cannot
 // predict which event comes next. All tables are empty at the beginning of each chunk.
 //
 // Ownership: none. Threads: values. Errors: none. Units: bytes. Described in docs/trace-format.md.

@@ -1,10 +1,10 @@
 // TimeSplitter stores the time steps of a chunk's events separately from the rest of the payload.
 //
 // Idea: a program does the same in each iteration, so the bytes of its events repeat, except for
-// the time steps, which are noise. A compressor finds a repetition only between two of them, and
-// spends most of its time searching. So before a chunk is compressed, the low bytes of all time
-// steps are put behind everything else, and the high bytes behind these: the rest in front then
-// repeats over thousands of bytes. The result is as long as the payload. The form is described in
+// the time steps, which are noise. A compressor finds repeated bytes only between two time steps,
+// and spends most of its time searching. So before a chunk is compressed, the low bytes of all time
+// steps are moved behind everything else, and the high bytes behind these. The bytes in front then
+// repeat over thousands of bytes. The result is as long as the payload. The form is described in
 // docs/trace-format.md.
 //
 // Ownership: none. Threads: one at a time for each object. Errors: false if the bytes are no

@@ -1,7 +1,7 @@
 // TraceBytes reads the bytes of a trace, from a file or from memory.
 //
-// Idea: a file is read piece by piece and not mapped. Its process may cut it meanwhile, and a
-// mapping would then raise SIGBUS, as it would for a bad disk.
+// Idea: a file is read piece by piece and not mapped. The process that writes the file may shorten
+// it meanwhile. An access to a mapping would then raise SIGBUS, as it would for a bad disk.
 //
 // Ownership: the file is held open; the caller owns memory. Threads: one at a time. Errors: bytes
 // that cannot be read are missing. Units: bytes.

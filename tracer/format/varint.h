@@ -1,9 +1,10 @@
 // Encodes numbers in one to nine bytes; the first byte determines the count.
 //
-// Idea: as many zero bits as there are further bytes, a one bit, then the number, least significant
-// bits and bytes first: seven bits of the number for each byte. Nine bytes begin with a zero byte.
-// This is as short as the numbers of Protocol Buffers, but needs no loop and no branch that the
-// processor could predict wrongly: half the cost of an event was wrong predictions.
+// Idea: the encoding begins with as many zero bits as there are further bytes, then a one bit. The
+// number follows, least significant bits and bytes first, with seven bits of the number for each
+// byte. Nine bytes begin with a zero byte. This is as short as the numbers of Protocol Buffers, but
+// needs no loop and no branch that the processor could predict wrongly: half the cost of an event
+// was wrong predictions.
 //
 // Ownership: the caller's bytes. Threads: pure functions. Errors: see ReadVarint. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_VARINT_H_

@@ -1,8 +1,8 @@
 // GraphLeaves finds the parameters that a backward pass through a part of the graph would reach.
 //
-// Idea: the graph of a teacher, or of another model that is not trained, ends in parameters that no
-// optimizer has. Such a graph holds tensors for gradients that are never used. Each node is visited
-// once, whatever leads to it.
+// Idea: the graph of a teacher model, or of another model that is not trained, ends in parameters
+// that no optimizer has. Such a graph holds tensors for gradients that are never used. Each node is
+// visited once, even if several nodes lead to it.
 //
 // Ownership: borrowed pointers. Threads: the caller holds the interpreter's lock; the edges of a
 // node never change. Errors: for a graph that is too large nothing is reported. Units: none.

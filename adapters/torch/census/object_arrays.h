@@ -1,5 +1,5 @@
-// ObjectArrays reads NumPy's arrays of Python objects, of which lists and columns of pandas
-// consist.
+// ObjectArrays reads NumPy's arrays of Python objects. For example, columns of pandas consist of
+// such arrays.
 //
 // Idea: NumPy's arrays do not report their contents to the collector, so a search by tp_traverse
 // ends there. Their head is read in place: its fields are the same in NumPy 1 and 2. Source:

@@ -1,10 +1,10 @@
 // Wraps functions of libraries other than the driver (library_hooks.def).
 //
-// Idea: a process may contain several copies of a library, and a copy several versions of a
-// function. Each function that is looked up gets a separate wrapper, which stores its target. The
-// libraries themselves call the driver, so a thread in such a wrapper does not count as inside
-// vramstow. If a thread is inside a wrapper of the driver already, the call goes straight to the
-// library.
+// Idea: a process may contain several copies of a library, and one copy may contain several
+// versions of a function. Each function that is looked up gets a separate wrapper, which stores its
+// target. The libraries themselves call the driver, so a thread in such a wrapper does not count as
+// inside vramstow. If a thread is inside a wrapper of the driver already, the call goes straight to
+// the library.
 //
 // Ownership: static storage. Threads: any, without a lock. Errors: the library's own function is
 // returned if all wrappers of a row are in use, or if no pool is wanted. Units: rows of the table.

@@ -1,5 +1,5 @@
-// Handlers for functions that register memory with a network adapter, past the driver: verbs
-// (libibverbs) and NCCL.
+// Handlers for functions that register memory with a network adapter without a call of the driver:
+// verbs (libibverbs) and NCCL.
 //
 // A call is passed on with unchanged arguments, and its result is the library's. The library is not
 // called if memory of a pool cannot be restored to the device. A LibraryCall (library_entry.h)

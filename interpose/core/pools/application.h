@@ -1,9 +1,10 @@
 // Application serves the requests about the pools that an application makes by the C API, or a user
 // at the control socket.
 //
-// Idea: one set of functions serves both. The application's hooks are stored here, because pools
-// are opened and closed: each pool has one hook, which calls the application's hooks. If there is
-// no pool, statistics are those of the framework's own allocator, as an observer counts them.
+// Idea: one set of functions serves both. The application's hooks are stored here and not in a
+// pool, because pools are opened and closed. Each pool has one hook, which calls the application's
+// hooks. If there is no pool, the statistics are those of the framework's own allocator, as an
+// observer counts them.
 //
 // Ownership: static storage. Threads: any; hooks run without any lock of vramstow's. Errors: the
 // codes of include/vramstow/vramstow.h. Units: bytes, nanoseconds, device numbers.

@@ -1,10 +1,10 @@
-// Registrations handles memory of pools that a library registers with a network adapter, past the
-// driver.
+// Registrations handles memory of pools that a library registers with a network adapter without a
+// call of the driver.
 //
-// Idea: the adapter stores the physical memory behind the addresses. So before the library is
-// called, the range is restored to the device and its chunks are pinned there; they are unpinned
-// when the registration has failed or ended. The chunks are not moved meanwhile, even if their
-// block is freed. If the pool has ended meanwhile, nothing is unpinned.
+// Idea: the adapter stores the physical addresses of the memory. So before the library is called,
+// the range is restored to the device and its chunks are pinned there; they are unpinned when the
+// registration has failed or ended. The chunks are not moved meanwhile, even if their block is
+// freed. If the pool has ended meanwhile, nothing is unpinned.
 //
 // Ownership: static storage. Threads: any that is not about to submit work. Errors: Hold returns
 // false if memory cannot be restored to the device, and logs it. errno is preserved. Units: bytes.

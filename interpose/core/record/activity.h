@@ -2,12 +2,12 @@
 // and fills on the device, and the driver's own view of memory. Each record is joined to the call
 // that caused it.
 //
-// Idea: vramstow is an ordinary client of CUPTI: its one subscriber. CUPTI calls vramstow at the
-// calls that concern memory, and passes the correlation number of the call. vramstow records this
-// number as a separate event (kCorrelation) with the events of the call; CUPTI's records have the
-// same number. Every other client has precedence, whether it came earlier or comes later
-// (libvramstow-cupti.so reports it): then vramstow unsubscribes, logs this once, and never
-// subscribes again.
+// Idea: vramstow is an ordinary client of CUPTI, which accepts only one subscriber. CUPTI calls
+// vramstow when the program makes a call that concerns memory, and passes the correlation number of
+// that call. vramstow records this number as a separate event (kCorrelation) with the events of the
+// call; CUPTI's records have the same number. Every other client has precedence, whether it came
+// earlier or comes later. When libvramstow-cupti.so reports another client, vramstow unsubscribes,
+// logs this once, and never subscribes again.
 //
 // Ownership: static; buffers for records are mapped and reused. Threads: any; CUPTI delivers
 // records on its own threads or in calls of the program. Errors: what CUPTI cannot provide is

@@ -1,9 +1,9 @@
 // Finds the libraries that could have reached the driver without vramstow.
 //
-// Idea: at exit the loaded libraries are searched for signs of a bypass. A library was opened with
-// RTLD_DEEPBIND, or in its own link namespace (dlmopen), or it is linked to libcuda or contains a
-// copy of the CUDA runtime (which contains the driver's file name as a text) and yet never called a
-// hook.
+// Idea: at exit the loaded libraries are searched for signs of a bypass. There are three such
+// signs. A library was opened with RTLD_DEEPBIND. A library was opened in its own link namespace
+// (dlmopen). Or a library never called a hook, although it is linked to libcuda or contains a copy
+// of the CUDA runtime (which contains the driver's file name as a text).
 //
 // Ownership: none. Threads: one, at exit. Errors: a file that cannot be read is skipped. Units:
 // lines.

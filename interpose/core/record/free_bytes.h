@@ -1,8 +1,8 @@
 // FreeBytes records the free memory of a device in the trace: when a device is first used, and then
 // from time to time.
 //
-// Idea: an allocation that calls the driver anyway also asks it for the free memory, past the
-// hooks.
+// Idea: an allocation that calls the driver anyway also asks the driver for the free memory,
+// without passing the hooks.
 //
 // Ownership: none. Threads: any whose current context belongs to the device. Errors: none; if the
 // driver does not answer, the trace has no such fact. Units: bytes, device numbers. Nothing here

@@ -1,9 +1,9 @@
 // Driver is the driver library behind vramstow. It knows the addresses of its functions.
 //
 // Idea: at the first look-up that ends in a driver library, vramstow looks up every hooked function
-// of that library by its exported name. From then on an address says which hook it is, whatever
-// name and version a program asked for. A few functions that are not hooked are looked up, too:
-// those that vramstow itself calls.
+// of that library by its exported name. From then on a function's address identifies its hook, no
+// matter by which name and version a program asked for it. A few functions that are not hooked are
+// looked up, too: those that vramstow itself calls.
 //
 // Ownership: the driver library is never closed. Threads: any; two threads may bind at once and do
 // the same work twice, because neither may wait for the other (one of them may hold the dynamic

@@ -3,9 +3,9 @@
 // Idea: a launch accepts a function of a context (CUfunction) and a kernel of a library (CUkernel)
 // alike. Every other call accepts only one of the two, and a driver that is given the wrong kind
 // may crash instead of refusing it. The kind cannot be read from a handle, so vramstow watches the
-// calls that return handles. A handle that no watched call returned has an unknown kind, and the
-// driver is asked nothing about it. The handles of a module or library are forgotten when it is
-// unloaded, because the driver may reuse them.
+// calls that return handles. If no watched call returned a handle, its kind is unknown, and
+// vramstow does not ask the driver about it. The handles of a module or library are forgotten when
+// it is unloaded, because the driver may reuse them.
 //
 // Ownership: static storage, constant-initialised. Threads: any, without a lock. Two threads that
 // store the same handle at once may store it twice, with the same kind. Errors: if the table is

@@ -2,9 +2,10 @@
 // addresses.
 //
 // Idea: a kernel uses the memory that its arguments point to. Some kernels also write addresses
-// into memory, where a later kernel reads them; one that prepares a group of matrix products does.
-// The names of kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, FlashAttention, NCCL and Inductor show
-// that they do not. A kernel with any other name is assumed to write addresses.
+// into memory, where a later kernel reads them, for example a kernel that prepares a group of
+// matrix products. Kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, FlashAttention, NCCL and Inductor do
+// not; they are recognised by their names. A kernel with any other name is assumed to write
+// addresses.
 //
 // Ownership: names belong to the driver. Threads: any. Errors: null if the driver gives no name.
 // Units: none.
