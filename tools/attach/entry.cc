@@ -42,7 +42,7 @@ absl::StatusOr<PythonProcess> FindRemotePython(const RemoteProcess& process) {
 
 namespace {
 
-// Writes the page, and asks the main thread to run it.
+// Writes the text into the mapped page, and asks the main thread to run it.
 absl::Status FillPage(StoppedThread& thread, const RemoteProcess& process,
                       const PythonProcess& python, const Entered& entered,
                       const std::string& text) {
@@ -119,7 +119,8 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
     // it.
     setsid();
     const Told told = TellOf(Enter(process, python, text));
-    // If nobody reads the pipe, the parent was killed; the signal is ignored.
+    // If the parent was killed, nobody reads the pipe any more; the signal of such a write is
+    // ignored.
     signal(SIGPIPE, SIG_IGN);
     const ssize_t written = write(ends[1], &told, sizeof told);
     _exit(written == static_cast<ssize_t>(sizeof told) ? 0 : 1);

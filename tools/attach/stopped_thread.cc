@@ -207,8 +207,8 @@ absl::Status StoppedThread::AwaitReturn() {
     if (status >> 16 != kStopEvent && WSTOPSIG(status) != SIGTRAP) signal_ = WSTOPSIG(status);
     ptrace(PTRACE_CONT, thread_, nullptr, nullptr);
   }
-  // The thread waits for a lock that it holds itself, so its state is restored as if the call had
-  // never begun.
+  // The call did not return: it waits for a lock that the stopped thread holds itself. So the state
+  // of the thread is restored as if the call had never begun.
   ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr);
   NextStatus(absl::Now() + kStopWait);
   return absl::UnavailableError(absl::StrCat("process ", thread_, " is busy. Try again."));
@@ -242,7 +242,8 @@ absl::Status StoppedThread::Write(uint64_t address, std::string_view bytes) cons
   if (process_vm_writev(thread_, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes.size())) {
     return absl::OkStatus();
   }
-  // A container may permit ptrace but not this call. All writes begin at a whole word.
+  // A container may permit ptrace but not process_vm_writev. All writes begin at a whole word, so
+  // ptrace can write them word by word.
   bool is_written = true;
   for (size_t i = 0; i < bytes.size() && is_written; i += sizeof(uint64_t)) {
     uint64_t word = 0;

@@ -2,7 +2,8 @@
 // call sites, the lives of blocks and the counts.
 //
 // Idea: three layers may report the same bytes: the driver, a pool and a framework. Each layer
-// follows its own blocks and adds them up here, once. A layer never reads another layer's blocks.
+// follows its own blocks, and adds their bytes up here, so that each byte is counted once. A layer
+// never reads another layer's blocks.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, nanoseconds; events are counted from 1.
@@ -31,8 +32,8 @@ struct SiteSum {
 
 class Accounts {
  public:
-  // Reads from the source which call stands for blocks that were allocated before the recording,
-  // and how much was free on each device when the recording began.
+  // Gets two facts from the source: which call stands for blocks that were allocated before the
+  // recording, and how much was free on each device when the recording began.
   explicit Accounts(const EventSource& source);
   Accounts(const Accounts&) = delete;
   Accounts& operator=(const Accounts&) = delete;
@@ -52,7 +53,7 @@ class Accounts {
   uint64_t events() const { return events_; }
   uint64_t now_ns() const { return now_ns_; }
   Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
-  // True if the event reports a block that was there before the recording began.
+  // True if the event reports a block that was allocated before the recording began.
   bool IsOpening(const Event& event) const {
     return opening_call_.has_value() && event.call == *opening_call_;
   }
@@ -78,8 +79,8 @@ class Accounts {
   // Undoes CountFree.
   void UncountFree(uint16_t library, uint16_t call, MemoryKind memory);
   void CountAllocation(const LiveBlock& block);
-  // Counts the live `block` as reserved and no longer as an allocation, because it holds a
-  // framework's blocks, and marks it so.
+  // Is called when a framework's blocks turn out to lie in the live `block`. From then on `block`
+  // is counted as reserved and not as an allocation, and is marked so.
   void Holds(LiveBlock* block);
   // Records a request for this much device memory, granted or not.
   void Request(uint64_t bytes) { largest_request_ = std::max(largest_request_, bytes); }

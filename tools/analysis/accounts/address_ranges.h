@@ -51,9 +51,9 @@ class AddressRanges {
   // unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
 
-  // Fill records that a block uses [address, address + size) and returns how many of these bytes
-  // were free; Clear records that no block does any more. Neither is a mapping: a range that is
-  // reserved later is free whatever was recorded there before.
+  // Fill records that a block uses [address, address + size), and returns how many of these bytes
+  // were free. Clear records that no block uses the range any more. Neither changes a mapping. If a
+  // range is reserved later, all of it is free, whatever was recorded there before.
   uint64_t Fill(uint64_t address, uint64_t size) { return holes_.Cut(address, address + size); }
   void Clear(uint64_t address, uint64_t size) { OpenHoles(address, address + size); }
   // Used returns the parts of [address, address + size) that lie in reserved ranges, free or not;
@@ -76,13 +76,14 @@ class AddressRanges {
   uint64_t mapped_bytes() const { return mapped_bytes_; }
   uint64_t highest_mapped_bytes() const { return highest_mapped_bytes_; }
   // Returns the free ranges as FreeMemory for a request of `request` bytes. `elsewhere` is the
-  // number of bytes of whole units that lie outside these ranges.
+  // number of free bytes in whole units that lie outside these ranges.
   FreeMemory Free(uint64_t request, uint64_t elsewhere = 0) const {
     return holes_.Free(request, elsewhere);
   }
 
-  // From this call on, whole pieces of `unit` bytes, counted from `origin`, can be moved together
-  // from wherever they are free. FreeMemory says how many bytes these are.
+  // Is called if the pool moves chunks: from this call on, free pieces of `unit` bytes, whose
+  // addresses are counted from `origin`, can be combined wherever they are. FreeMemory says how
+  // many bytes these pieces have.
   void MovesUnits(uint64_t unit, uint64_t origin) { holes_.MovesUnits(unit, origin); }
 
  private:

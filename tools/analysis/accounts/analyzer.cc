@@ -26,8 +26,8 @@ Analyzer::Analyzer(const EventSource& source)
 
 namespace {
 
-// Joins the sites of the same source line, which has one call site for each call path. The result
-// is sorted by bytes, largest first.
+// Joins the entries of call sites on the same source line; such a line has one call site for each
+// call path. The result is sorted by bytes, largest first.
 void JoinAlike(std::vector<OffloadSite>* sites) {
   std::vector<OffloadSite> joined;
   for (const OffloadSite& site : *sites) {
@@ -81,8 +81,8 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
 }
 
 void Analyzer::AddBatch(const EventBatch& batch) {
-  // The number of events ahead for which memory is prefetched: first the slot that says where a
-  // block is, then the block itself.
+  // The number of events ahead of the current one for which memory is prefetched. The slot, which
+  // says where a block is, is prefetched first, and the block itself later.
   constexpr size_t kSlotsAhead = 32;
   constexpr size_t kBlocksAhead = 16;
   auto text = batch.texts.begin();

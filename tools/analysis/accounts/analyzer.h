@@ -3,8 +3,8 @@
 // Idea: three layers may report the same bytes: memory that a pool takes from the driver is
 // reserved, memory that it hands out is allocated, and neither is added to the other. So each layer
 // has a class of its own (DriverLayer, PoolLayer, FrameworkLayer), and all of them add up in the
-// same Accounts and the same FreeSpace. The events of a trace are in order, but may begin in the
-// middle of a run, have gaps and end anywhere: an event that contradicts the earlier ones is
+// same Accounts and the same FreeSpace. The events of a trace are in order, but they may begin in
+// the middle of a run, have gaps, and end anywhere. An event that contradicts the earlier ones is
 // counted separately. A level never changes by bytes whose allocation was not seen.
 //
 // Ownership: keeps copies of what it needs. Threads: used by one thread at a time. Errors: none;
@@ -42,7 +42,7 @@ namespace vramstow {
 
 class Analyzer : private PooledBlocks {
  public:
-  // Reads only what the source says of itself. Finish gets the names from the source.
+  // Gets from the source only the facts that it has about itself. Finish gets the names.
   explicit Analyzer(const EventSource& source);
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
@@ -58,19 +58,20 @@ class Analyzer : private PooledBlocks {
     accounts_.levels().SetReserved(event.device, bytes);
     reserved_known_ = true;
   }
-  // Does all of the above for each event of a batch, which is faster.
+  // Calls Add, AddText and SetReserved for each event of a batch, which is faster.
   void AddBatch(const EventBatch& batch);
   // The levels after the event that was added last.
   uint64_t allocated() const { return accounts_.levels().allocated(); }
   uint64_t reserved() const { return accounts_.levels().reserved(); }
   // The free memory of pools after the event that was added last.
   FreeMemory free_ranges() const { return space_.OfPool(); }
-  // Returns all facts but those about the file itself, and the detail that they are derived from.
+  // Returns all facts except those about the file itself, and the `Detail` from which they are
+  // derived.
   Analysis Finish(const EventSource& source);
 
  private:
-  // Prefetch the memory that a later event will need, in two steps: with many live blocks the
-  // analysis waits for memory most of the time.
+  // Prefetch the memory of a later event, first its slot and then its block. With many live blocks
+  // the analysis would otherwise wait for memory most of the time.
   [[gnu::always_inline]] const BlockTable& TableOf(const Event& event) const {
     return event.layer == Layer::kFramework ? framework_.blocks() : driver_.memory().addresses();
   }
@@ -114,8 +115,8 @@ class Analyzer : private PooledBlocks {
   bool reserved_known_ = false;  // the source has it
 };
 
-// Returns all facts of one source, and the detail that they are derived from. `file` is only copied
-// into the facts.
+// Returns all facts of one source, and the `Detail` from which they are derived. `file` is only
+// copied into the facts.
 Analysis AnalyzeInDetail(EventSource* source, const std::string& file);
 // Like AnalyzeInDetail, but returns the facts alone.
 Facts Analyze(EventSource* source, const std::string& file);

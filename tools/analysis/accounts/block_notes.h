@@ -1,9 +1,9 @@
-// BlockNotes: the list of blocks that were allocated and freed, by address, since the list was last
-// emptied.
+// BlockNotes: a list of the blocks that were allocated and freed since the list was last emptied,
+// by address.
 //
-// Idea: an append to a list waits for no memory, while an update of a table of millions of blocks
-// does. The caller gets the list in order of address, with only the difference from before for each
-// address.
+// Idea: appending to a list does not wait for memory, while updating a table of millions of blocks
+// does. The caller gets the list in order of address. For each address the list has only the
+// difference between the state now and when the list was last emptied.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, addresses.
@@ -37,9 +37,9 @@ class BlockNotes {
   bool full() const { return entries_.size() >= kMax; }
   bool empty() const { return entries_.empty(); }
 
-  // Hands all notes to `place` in order of address, and empties the list. If an entry contradicts
-  // the earlier ones (two allocations at one address, or a free of another size than was
-  // allocated), it is handed over separately, after the earlier ones.
+  // Passes all notes to `place` in order of address, and empties the list. An entry that
+  // contradicts the earlier ones (two allocations at one address, or a free of another size than
+  // was allocated) is passed in a later call of `place`.
   using Place = std::function<void(const std::vector<BlockNote>&)>;
   void TakeAll(const Place& place);
 

@@ -55,7 +55,8 @@ bool BlockTable::Take(uint64_t address, LiveBlock* block) {
   return true;
 }
 
-// Moves back the blocks behind `hole` that linear probing would no longer find.
+// Closes the gap at `hole`: moves back the blocks after it that linear probing would no longer
+// find.
 void BlockTable::Close(size_t hole) {
   for (size_t next = (hole + 1) & mask_; slots_[next].block != kNone; next = (next + 1) & mask_) {
     const size_t home = HomeOf(slots_[next].address);

@@ -27,9 +27,9 @@ class BlockTable {
  public:
   BlockTable();
 
-  // Prefetches the slot of `address`; PrefetchBlock, some events later, prefetches its block. Both
-  // are forced inline, because GCC 12 otherwise takes them for functions without effect and drops
-  // the calls.
+  // PrefetchSlot prefetches the slot of `address`. PrefetchBlock, which is called some events
+  // later, prefetches the block that the slot names. Both are forced inline, because GCC 12
+  // otherwise takes them for functions without effect and drops the calls.
   [[gnu::always_inline]] void PrefetchSlot(uint64_t address) const {
     __builtin_prefetch(&slots_[HomeOf(address)], 1);
   }

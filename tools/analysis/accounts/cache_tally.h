@@ -22,8 +22,8 @@ class CacheTally {
  public:
   explicit CacheTally(Accounts* accounts) : accounts_(*accounts) {}
 
-  // Taken records that a pool took memory from the device, GivenBack that it released memory with
-  // this event.
+  // Taken records that a pool took memory from the device. GivenBack records that the pool released
+  // memory with this event.
   void Taken(uint64_t bytes);
   void GivenBack(const Event& event, uint64_t bytes);
   // Ends the current flush, because another kind of event came. The next release begins a new one.

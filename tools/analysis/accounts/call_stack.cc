@@ -106,7 +106,8 @@ std::string BackwardName(std::string_view function) {
   return "";
 }
 
-// True if the operator only creates or resizes memory, which does not say what the memory is for.
+// True if the operator only creates or resizes memory, so that its name does not show the purpose
+// of the memory.
 bool MakesOnly(std::string_view name) { return Has(name, "empty") || Has(name, "resize"); }
 
 std::string OperatorOf(const std::vector<CallFrame>& frames) {
@@ -215,8 +216,8 @@ bool IsNamedBackward(const CallFrame& frame) {
   return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
 }
 
-// True if autograd calls the frames that are further in than index `place`: on a thread of
-// autograd's they have no caller in Python.
+// True if autograd calls the frames that are further in than index `place`. On autograd's own
+// threads these frames have no caller in Python.
 bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
   bool is_any_python = false;
   for (size_t i = place + 1; i < frames.size(); ++i) {
@@ -284,8 +285,8 @@ std::string_view ClassOf(std::string_view function) {
   return function.substr(function.rfind('.') + 1);
 }
 
-// Returns the classes of the modules that run within the program's own line `own`, the outermost
-// first, provided that this line is no part of a model itself.
+// Returns the classes of the modules that run within the line `own` of the program, the outermost
+// first. Returns an empty text if this line itself is a part of a model.
 std::string ClassesOf(const std::vector<CallFrame>& frames, const CallFrame* own) {
   std::vector<std::string_view> classes;
   for (const CallFrame& frame : frames) {
@@ -391,8 +392,8 @@ void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines
   }
 }
 
-// Returns the line of the application that names the call site, or null if there is none, and fills
-// in the lines of `words`.
+// Returns the line of the application that names the call site, or null if there is none. Also
+// fills in the lines of `words`.
 const CallFrame* TakeOwn(Lines lines, StackWords* words) {
   words->library_site = std::move(lines.library);
   const CallFrame* own = lines.own;
@@ -454,7 +455,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   if (words.operation.empty() && python != nullptr) words.operation = python->function;
   if (words.operation.empty()) words.operation = backward;
   if (words.made_by.empty()) words.made_by = words.operation;
-  // PyTorch calls some of its operators through Python code of its own, so this line names no site.
+  // PyTorch calls some of its operators through Python code of its own, so this line does not name
+  // the call site.
   const bool is_pytorchs = (backward.ends_with("Backward0") && words.library_site.empty()) ||
                            (python != nullptr && python == generated);
   words.classes = ClassesOf(frames, own);

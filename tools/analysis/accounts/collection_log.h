@@ -28,7 +28,7 @@ class CollectionLog {
 
   // Adds `mark`, a kMark event. Returns false if it is no part of a collection.
   bool Add(const Event& mark, std::string_view text);
-  // Looks at each event that is no such mark.
+  // Examines an event for which Add was not called or returned false.
   void Note(const Event& event) {
     if (!waiting_.empty()) Decide(event);
   }

@@ -1,16 +1,17 @@
-// CustomAllocatorSegments: finds driver memory that holds a framework's blocks, so that no byte is
-// counted twice.
+// CustomAllocatorSegments: finds driver memory in which a framework's blocks lie, so that no byte
+// is counted twice.
 //
 // Idea: a program may give PyTorch memory by an allocator of its own (MemPool, vLLM's sleep mode,
 // torch_memory_saver, NCCL's pools). The call of the driver looks like any other, but the next
 // tensor of the same thread lies in that memory. From then on the memory counts as reserved, as a
-// segment of PyTorch's own allocator does. Addresses that held blocks once hold them again when new
-// memory is mapped there, because the tensors are not allocated anew then.
+// segment of PyTorch's own allocator does. The addresses of such memory are remembered: if new
+// memory is mapped there, the same tensors lie in it again, because they are not allocated anew
+// then.
 //
 // Ownership: keeps copies; the accounts and the memory outlive it. Threads: used by one thread at a
 // time. Errors: none. Units: bytes, addresses. Memory: the newest kMaxCandidates candidates, and
-// one entry for each range that held blocks. Cost: one comparison for a tensor, unless the driver
-// gave memory since the last one.
+// one entry for each range in which blocks lay. Cost: one comparison for a tensor, unless the
+// driver gave memory since the last tensor.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_CUSTOM_ALLOCATOR_SEGMENTS_H_
 

@@ -126,7 +126,7 @@ void DriverLayer::AddFree(const Event& event) {
   // Memory that holds a framework's blocks is not an allocation, so its end is not a free.
   if (free->Held()) return;
   accounts_.CountFree(event, free->memory);
-  // A free of a null pointer is legal.
+  // A free of a null pointer is legal and changes nothing.
   if (free->place == BlockPlace::kNowhere && event.address != 0) {
     ++accounts_.counts().frees_of_unseen;
   }
@@ -202,9 +202,9 @@ void DriverLayer::AddUnreserve(const Event& event) {
 void DriverLayer::AddContextEnd(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[event.device];
-  // While the device has other contexts, the context of its blocks is not known. Nor is it known
-  // whether a context from before the trace still exists; but a reset concerns the primary context,
-  // the only one in nearly every process.
+  // If the device has other contexts, too, it is not known to which context each block belongs. It
+  // is also not known whether a context that was created before the trace still exists. But a reset
+  // destroys the primary context, which is the only one in nearly every process.
   const bool is_reset = event.kind == EventKind::kDeviceReset;
   if (contexts == 0 ? !is_reset : --contexts > 0) return;
   DropContext(event.device);

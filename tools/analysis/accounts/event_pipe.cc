@@ -7,7 +7,7 @@ namespace vramstow {
 
 EventPipe::EventPipe(EventSource* source)
     : source_(source), batches_(std::make_unique<std::array<EventBatch, kBatches>>()) {
-  // Signals are left to the threads that were there before.
+  // The new thread blocks all signals, so that they are handled by the existing threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -35,8 +35,9 @@ class EventSource {
 
   // Reads the next event in order of sequence. Returns false at the end.
   virtual bool Next(Event* event) = 0;
-  // Fills the empty batch with the next events; it has room left only at the end. The default calls
-  // Next, Stack, MarkText and Reserved; sources override it if they have a faster way.
+  // Fills the empty batch with the next events. The batch has room left only if the source has
+  // ended. The default implementation calls Next, Stack, MarkText and Reserved; sources override it
+  // if they have a faster way.
   virtual void Fill(EventBatch* batch);
 
   // Return names by the numbers that events carry; "unknown" for a number without a name.

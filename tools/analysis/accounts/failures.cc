@@ -69,7 +69,8 @@ Failures::OutOfMemory Failures::Describe(const Event& event) {
   return failure;
 }
 
-// The newest failure replaces the last one, because it may be the one that ended the job.
+// If there are too many failures, the newest one replaces the last one in the list, because the
+// newest may be the one that ended the job.
 void Failures::Keep(OutOfMemory failure) {
   if (out_of_memory_.size() == kMaxOutOfMemory) out_of_memory_.pop_back();
   out_of_memory_.push_back(std::move(failure));

@@ -1,9 +1,9 @@
 // Failures: allocations that were refused, and how much memory was free then.
 //
-// Idea: not every refusal reaches the program. PyTorch asks for memory that it can do without, and
-// marks such requests (FailureEnd). A library that is refused may release its cache and ask again:
-// if the same request of the same thread, library and line is then served, the program saw no
-// error. Both kinds are counted separately, and are not explained.
+// Idea: not every refusal reaches the program. PyTorch also requests memory that it can do without,
+// and marks such requests (FailureEnd). A library that is refused may release its cache and ask
+// again. If then the same request of the same thread, library and line is served, the program saw
+// no error. Refusals of both kinds are counted separately, and are not explained.
 //
 // Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
 // thread at a time. Errors: none. Units: bytes. Memory: the first kMaxOutOfMemory - 1 failures, and
@@ -47,12 +47,13 @@ class Failures {
 
   // Adds a call that the driver or an allocator refused.
   void Add(const Event& event);
-  // Looks at a call that was granted.
+  // Examines a call that was granted.
   void NoteServed(const Event& event) {
     if (!refused_.empty() || given_up_.has_value()) Answer(event);
   }
-  // Ends the list, after the last event and before the counts are read. `told` has the facts that
-  // the trace has about the end of the program; this may change the error's name in it.
+  // Ends the list. Must be called after the last event and before the counts are read. `told` has
+  // the facts that the trace has about the end of the program; the name of the error in it may be
+  // replaced.
   void End(const EventSource& source, std::map<std::string, std::string>* told);
 
   // Returns the out-of-memory events, with names. `sites` is indexed by number of call site.
@@ -77,7 +78,7 @@ class Failures {
     uint32_t site = 0;
     uint64_t count = 0;  // consecutive refusals
   };
-  // The number of refused requests of a library that were served when it asked again.
+  // The number of refused requests that were served when the same library asked again.
   struct Retried {
     uint16_t library = 0;
     int16_t device = kNoDevice;
@@ -101,7 +102,8 @@ class Failures {
   std::vector<OutOfMemory> out_of_memory_;
   absl::flat_hash_map<uint32_t, Refused> refused_;  // by thread
   std::vector<Retried> retried_;
-  // The last refused request that PyTorch could do without, until its thread gets memory again.
+  // The last refused request that PyTorch could do without. It is cleared when memory is granted to
+  // the same thread.
   std::optional<OutOfMemory> given_up_;
 };
 

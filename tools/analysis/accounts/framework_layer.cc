@@ -59,7 +59,8 @@ void FrameworkLayer::EndPending(uint64_t address) {
   pending_.erase(known);
   pending_bytes_ -= pending.block.size;
   if (space_.pool().any()) space_.Clear(pending.block);
-  // Usually the memory may be used again at once; such a free is not worth a life of its own.
+  // Usually the memory may be used again at once after a free; then no separate life of the pending
+  // block is stored.
   if (pending.since + 1 >= accounts_.events()) return;
   Life life = LifeOf(pending);
   life.death = accounts_.events();

@@ -1,5 +1,5 @@
 // FreeSpace: the free memory of pools, or the free addresses in reserved ranges: now, at the peak,
-// and at the worst moment.
+// and at the moment when most of it was unusable.
 //
 // Idea: free memory of a pool has precedence. Without a pool only holes in reserved addresses can
 // be seen. A new peak comes with almost every allocation of a growing process, so the state at the
@@ -40,7 +40,8 @@ class FreeSpace {
   FreeMemory Now() const {
     return pool_.any() ? OfPool() : addresses_.Free(accounts_.largest_request());
   }
-  // Offers the state at the end of a timeline interval as the worst one.
+  // Compares the state at the end of a timeline interval with the worst state so far, and stores
+  // the worse one.
   void NoteWorst(const FreeMemory& state, uint64_t time_ns);
 
   // Fills in everything but the holes. Call it at the end of the analysis, after KeepPeak.

@@ -25,8 +25,8 @@ bool IsDeviceMemory(MemoryKind kind) {
   }
 }
 
-// Keeps some more blocks than the facts list, because a block that dies and is revived may push out
-// another one.
+// Stores more blocks than the facts list, because a block that is recorded as dead, and is revived
+// later, may displace another block.
 Levels::Levels() : peak_blocks_(4 * kMaxBlocksAtPeak) {}
 
 DeviceLevel& Levels::Device(int16_t device) {
@@ -97,7 +97,7 @@ void Levels::Born(const LiveBlock& block, const Moment& now) {
   }
 }
 
-// A block of a framework holds no other blocks, so its birth need not be remembered.
+// The birth of a framework's block need not be remembered, because no other blocks lie in it.
 void Levels::RememberBirth(const LiveBlock& block) {
   last_birth_.event = block.tensor || block.pooled ? 0 : block.birth;
   if (last_birth_.event == 0) return;
@@ -112,7 +112,7 @@ void Levels::UndoPeak(const LiveBlock& block) {
   Device(block.device).highest = last_birth_.device_highest;
   peak_.requested_bytes = last_birth_.peak.requested_bytes;
   if (peak_event_ != block.birth) return;
-  // The levels have saved their values at the peak before, under its number.
+  // The levels have already saved their values at the previous peak, under its number.
   const uint64_t reserved = peak_.reserved_bytes;
   peak_ = last_birth_.peak;
   peak_.reserved_bytes = reserved;

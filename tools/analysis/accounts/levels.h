@@ -61,15 +61,15 @@ class Levels {
 
   // Records that `block` becomes live.
   void Born(const LiveBlock& block, const Moment& now);
-  // Records that the live `block` holds a framework's blocks: from now on it is reserved and not
-  // allocated, and the caller must set LiveBlock::holds before it dies. Its bytes are subtracted,
-  // also from a peak if nothing has changed since its birth.
+  // Records that a framework's blocks lie in the live `block`: from now on it is reserved and not
+  // allocated, and the caller must set LiveBlock::holds before it dies. Its bytes are subtracted
+  // from the allocated ones, also at the peak if nothing has changed since the birth of the block.
   void Holds(const LiveBlock& block);
   // Records that `block` is no longer live.
   void Died(const LiveBlock& block);
   // Makes `block`, which was recorded as dead at event `died`, live again, because that record was
-  // wrong. Returns the block to store in its place: its birth is changed if there was a peak in
-  // between, because that peak did not count it.
+  // wrong. Returns the block to store in its place. Its birth is later than that of `block` if
+  // there was a peak since `died`, because that peak did not count the block.
   LiveBlock Revived(const LiveBlock& block, uint64_t died, const Moment& now);
 
   // Record that a pool took memory from a device, or released it.
@@ -78,7 +78,8 @@ class Levels {
   // Sets the bytes reserved on the device, as the source reports them.
   void SetReserved(int16_t device, uint64_t bytes);
 
-  // Counts an allocation of `block`, which was born or, if it was imported, only seen.
+  // Counts an allocation of `block`. Imported blocks are counted, too, although another process
+  // allocated them.
   void CountAllocation(const LiveBlock& block);
   // Undoes CountAllocation.
   void UncountAllocation(const LiveBlock& block);

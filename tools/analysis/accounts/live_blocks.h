@@ -1,7 +1,7 @@
 // LiveBlocks: the live blocks of one layer and one kind of memory, by address.
 //
-// Idea: if an address is allocated again, the block before it was freed, although that free was not
-// seen.
+// Idea: if an address is allocated again, the earlier block at this address must have been freed,
+// although no free was seen.
 //
 // Ownership: keeps copies; the accounts and the free space outlive it. Threads: used by one thread
 // at a time. Errors: a free that was not seen is in the counts. Units: bytes.

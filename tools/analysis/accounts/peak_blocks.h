@@ -25,7 +25,7 @@ class PeakBlocks {
   void Forget() { heap_.clear(); }
   // Offers a block that was live at the peak, whether it still is or not.
   void Offer(const LiveBlock& block);
-  // Removes a block that was offered because it died, but turns out to be live.
+  // Removes a block that was offered when it was recorded as dead, but turns out to be live.
   void Withdraw(uint64_t birth);
 
   bool Contains(uint64_t birth) const;

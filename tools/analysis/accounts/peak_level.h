@@ -31,7 +31,7 @@ class PeakLevel {
     now_.blocks -= 1;
   }
 
-  // Raises the highest value to `bytes`, which is known from elsewhere.
+  // Raises the highest value to at least `bytes`, because another source has recorded that level.
   void WasAsHighAs(uint64_t bytes) { highest_bytes_ = std::max(highest_bytes_, bytes); }
 
   const Amount& now() const { return now_; }

@@ -36,7 +36,8 @@ struct PhysicalChange {
 class PhysicalMemory {
  public:
   // Adds new memory under the handle block.address, with one reference. If the handle is in use,
-  // the release of its earlier memory was not seen; the result says which memory died of that.
+  // the release of its earlier memory was not seen. If that release ends the life of the earlier
+  // memory, the result names that memory.
   PhysicalChange Create(const LiveBlock& block);
   // Adds a reference. `memory` is what the queried address maps, or kUnknownMemory if that is not
   // known; then the handle identifies the memory. Returns false if neither does.

@@ -1,8 +1,8 @@
 // PoolLayer: follows the events of pools: the device memory that they hold, how their caches
 // performed, and live memory that was moved to the host.
 //
-// Idea: memory that a pool holds is reserved. Other layers report the memory that the pool hands
-// out as blocks, and that is allocated.
+// Idea: memory that a pool holds is reserved. The blocks that a pool hands out are allocated; other
+// layers report them.
 //
 // Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
 // thread at a time. Errors: events that could not be understood are in the counts. Units: bytes,

@@ -56,7 +56,7 @@ std::optional<uint64_t> PoolSegments::Take(const Event& event, bool grows) {
 void PoolSegments::Insert(Segments* table, uint64_t address, const Segment& segment) {
   const auto [known, inserted] = table->try_emplace(address, segment);
   if (inserted) return;
-  // The free of the segment that was there before was not seen.
+  // The free of the earlier segment at this address was not seen.
   if (known->second.counts) accounts_.levels().Unreserved(known->second.device, known->second.size);
   ++accounts_.counts().frees_missed;
   known->second = segment;
@@ -157,7 +157,7 @@ void PoolSegments::FollowChunks(const Event& event) {
 
 void PoolSegments::Place(const Event& event, const LiveBlock& block) {
   if (!space_.pool().any()) return;
-  // If the block made a new peak, the state at the peak before is no longer needed.
+  // If the block made a new peak, the state at the previous peak is no longer needed.
   if (accounts_.levels().peak_event() != accounts_.events()) space_.KeepPeak();
   space_.pool().Put(block.address, block.size);
   FollowChunks(event);

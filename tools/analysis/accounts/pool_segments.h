@@ -32,7 +32,7 @@ class PoolSegments {
   // Removes memory that a pool released: a kFree event, or with `shrinks` a kUnmap event. Returns
   // how many bytes are no longer reserved.
   uint64_t GiveBack(const Event& event, bool shrinks);
-  // Places `block`, which is in the levels already, in a pool's memory.
+  // Records that `block`, which is in the levels already, lies in a pool's memory.
   void Place(const Event& event, const LiveBlock& block);
 
   // The free memory on one device, and the part of it that lies in chunks that are mapped nowhere.

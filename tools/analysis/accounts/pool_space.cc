@@ -12,7 +12,8 @@ void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
 
 void PoolSpace::EndSegment(uint64_t address) { Shrink(address, ranges_.SizeOf(address)); }
 
-// Marks memory that was mapped under existing (offloaded) blocks as used.
+// Memory was mapped at addresses where blocks lie already (they were offloaded before). Marks the
+// part under these blocks as used.
 void PoolSpace::UseWhatCame(uint64_t address, uint64_t size) {
   if (used_outside_.empty()) return;
   for (const AddressRange& range : used_outside_.Inside(address, address + size)) {
@@ -76,8 +77,8 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
   pages_[address] = {size, handle};
   hidden_[address] = size;
   chunk.pages.push_back(address);
-  // While live memory is being copied to a new page, it still counts as lying at the page of its
-  // blocks.
+  // While live memory is being copied to a new page, it still counts at the page where its blocks
+  // are.
   if (chunk.has_place) {
     PlaceBlocks();
     if (!ranges_.Used(chunk.place, pages_[chunk.place].size).empty()) return;

@@ -1,14 +1,14 @@
 // PoolSpace: the memory of pools, where it lies, and which part of it is free.
 //
-// Idea: memory that was taken as a segment stays at its address. Memory that has a handle counts
-// once wherever it is mapped: a pool leaves chunks that move mapped at their old pages, and reuses
-// those mappings without a call of the driver. So only one of several mappings counts, the page
-// where the chunk is: the newest, until a block is put on another one. Free memory is then what the
-// pool holds and has not handed out, after every event, however often it is mapped.
+// Idea: memory that was taken as a segment stays at its address. Memory that has a handle (a chunk)
+// counts once, however often it is mapped: when a pool moves a chunk, it leaves the chunk mapped at
+// its old pages, and reuses these mappings later without a call of the driver. So only one of the
+// mappings counts as the place of the chunk: the newest one, until a block is allocated in another
+// one. With this rule, free memory is always the memory that the pool holds and has not handed out.
 //
 // Blocks are allocated and freed far more often than the free memory is queried, and most are freed
 // before the next query. So they are only noted, by address, and placed in order of address when
-// there is a query: a block that was allocated and freed in between costs no more than its note.
+// there is a query. A block that is allocated and freed between two queries costs only its note.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time, const functions included.
 // Errors: none; a handle whose creation was not seen is taken for memory of the device. Units:
@@ -48,7 +48,8 @@ class PoolSpace {
   void Put(uint64_t address, uint64_t size);
   void Take(uint64_t address, uint64_t size);
 
-  // The pages to which a chunk moved, or which it left, by the last call of any function above.
+  // A page to which a chunk moved, or from which a chunk moved away, in the last call of a function
+  // above.
   struct Change {
     uint64_t address = 0;
     uint64_t size = 0;
@@ -94,7 +95,7 @@ class PoolSpace {
   absl::btree_map<uint64_t, Page>::iterator RemovePage(
       absl::btree_map<uint64_t, Page>::iterator page);
 
-  // All memory of the pools; used is the part of blocks that were placed.
+  // All memory of the pools. A range in it is used if it belongs to a block that was placed.
   mutable AddressRanges ranges_;
   mutable RangeSet used_outside_;          // used by blocks whose device memory is not mapped now
   mutable BlockNotes notes_;               // blocks that are not placed yet

@@ -37,12 +37,12 @@ class RangeSet {
   uint64_t count() const { return by_end_.size(); }
   uint64_t bytes() const { return bytes_; }
 
-  // From this call on, whole pieces of `unit` bytes, counted from `origin`, can be moved together
-  // from wherever they are free.
+  // Is called if the pool moves chunks: from this call on, free pieces of `unit` bytes, whose
+  // addresses are counted from `origin`, can be combined wherever they are.
   void MovesUnits(uint64_t unit, uint64_t origin);
   // Returns the ranges as free memory for a request of `request` bytes. `elsewhere` is the number
-  // of bytes of whole units outside this set. Cost: one step for each size of range that is large
-  // enough.
+  // of free bytes in whole units outside this set. Cost: one step for each different size of the
+  // ranges that are large enough.
   FreeMemory Free(uint64_t request, uint64_t elsewhere) const;
 
  private:

@@ -1,9 +1,11 @@
-// Residency: the live memory that was evicted to host memory, from when to when, and why.
+// Residency: the live memory that was evicted to host memory, with the begin, the end and the
+// reason of each stay.
 //
 // Idea: one event says that a run of pages was evicted from the device, another that it was
-// restored. A run whose mapping changes otherwise is over. Runs on the host are stored by address.
-// A run that was restored is stored as a Life, so that a report draws it as it draws blocks. Its
-// owner is found at the end, from the blocks that lived there then.
+// restored. The stay also ends if the mapping of the run changes in another way. Runs on the host
+// are stored by address. A run that was restored is stored as a Life, so that a report draws it as
+// it draws blocks. Its owner is found at the end, from the blocks that were live there at that
+// time.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, nanoseconds; events are counted from 1. Memory: kMax lives.
@@ -43,8 +45,8 @@ class Residency {
   OffloadFacts facts_;
 };
 
-// Returns the owners of memory that was evicted to the host: the call sites of the blocks that
-// lived there then, largest first.
+// Returns the owners of memory that was evicted to the host: the call sites of the blocks that were
+// live there at that time, largest first.
 std::vector<OffloadSite> FindOffloadSites(const std::vector<Life>& away,
                                           const std::vector<Life>& blocks);
 

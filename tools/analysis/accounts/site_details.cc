@@ -48,7 +48,8 @@ std::map<std::string, std::string> ModuleNames(const Detail& detail) {
   for (const SiteDetail& site : detail.sites) {
     if (!site.module.empty()) modules.insert(site.module);
   }
-  // Without their paths in the model, the classes of its parts have to do.
+  // If the paths of modules in the model are not known, the classes of the modules are used
+  // instead.
   const bool any = !modules.empty();
   for (const SiteDetail& site : detail.sites) {
     if (!any && !site.classes.empty()) modules.insert(site.classes);
@@ -149,8 +150,8 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   }
 }
 
-// If one line of the program (trainer.train()) stands for nearly all allocations, it says nothing:
-// the sites behind it are then named after the library lines that made the request.
+// If one line of the program (trainer.train()) stands for nearly all allocations, its name is
+// useless. Then the call sites behind it are named after the library lines that made the requests.
 void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
   constexpr double kNearlyAll = 0.9;
   constexpr size_t kLeastStacks = 8;
@@ -187,9 +188,10 @@ bool IsCallOfAutograd(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// Finds the program's line that called backward() for the sites of autograd's own threads, which
-// run no Python: it is the line of the last such call on the program's thread. A site gets this
-// line unless other lines, or unknown ones, called backward() for much of its memory.
+// Finds the program's line that called backward() for call sites on autograd's own threads, which
+// have no Python frames: the last such call on the program's thread before the allocation. A call
+// site gets this line unless much of its memory was allocated for calls from other or unknown
+// lines.
 class BackwardCalls {
  public:
   explicit BackwardCalls(Detail* detail) : detail_(*detail), callers_(detail->sites.size()) {
@@ -253,7 +255,7 @@ bool TakesWorkspaces(const std::string& library) {
          library.starts_with("libnccl");
 }
 
-// `is_opening` says that the blocks were there before the recording.
+// `is_opening` says that the blocks were allocated before the recording began.
 void NameByCall(const std::string& library, const std::string& call, bool is_opening,
                 FrameTable* frames, SiteDetail* site) {
   constexpr const char* kBefore = "before the recording";

@@ -25,12 +25,13 @@ namespace vramstow {
 
 class SiteSamples {
  public:
-  // Takes the samples that are due. Call it before an event at this time changes the levels.
+  // Takes all samples that are due before `time_ns`. Must be called before an event at this time
+  // changes the levels.
   void Pass(uint64_t time_ns, const Levels& levels) {
     if (clock_.IsDue(time_ns)) PassMoments(time_ns, levels);
   }
-  // Adds the samples of events that the trace no longer has; their times have been passed.
-  // `accounts` has the call sites.
+  // Adds the samples of events that the trace no longer has. The times of these samples must not be
+  // later than the last call of Pass. `accounts` has the call sites.
   void AddSums(const std::vector<SumSamples>& samples, Accounts* accounts);
   // Returns the growth by the hour. `sites` is indexed by number of call site.
   HourFacts Growth(const std::vector<SiteDetail>& sites, uint64_t end_ns) const;

@@ -1,12 +1,13 @@
 // Timeline: levels over time, in a bounded number of intervals of equal length.
 //
-// Idea: the length of the trace is known only at its end, so the intervals start short; whenever
-// the time exceeds the last one, pairs are joined and the length doubles. Highest values stay
-// exact.
+// Idea: the length of the trace is known only at its end, so the intervals start short. Whenever an
+// event comes after the end of the last possible interval, pairs of intervals are joined and their
+// length doubles. Highest values stay exact.
 //
-// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: time that runs
-// backwards (a thread was interrupted between reading the clock and getting its number) counts as
-// standing still. Units: bytes, nanoseconds. Memory: bounded. Cost: a comparison for most events.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: if the time of an
+// event is before that of the previous one (a thread was interrupted between reading the clock and
+// getting its number), the time of the previous one is used. Units: bytes, nanoseconds. Memory:
+// bounded. Cost: a comparison for most events.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_TIMELINE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_TIMELINE_H_
 
@@ -27,7 +28,8 @@ class Timeline {
   // True if `time_ns` lies beyond the current interval. The caller then passes the state at its end
   // to Close, before Note.
   bool IsBeyond(uint64_t time_ns) const { return time_ns >= interval_end_; }
-  // Ends the current interval with these levels, and begins the one of `time_ns` with them.
+  // Ends the current interval with these levels, and begins the interval that contains `time_ns`
+  // with them.
   void Close(const TimelinePoint& state, uint64_t time_ns);
   // Records the levels after an event.
   void Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64_t managed);

@@ -32,7 +32,7 @@ AdviceFacts OfCause(const Cause& cause, bool failed) {
   return advice;
 }
 
-// True if a cause of the failure covers the advice of this row with better words.
+// True if one of the causes explains the failure in better words than the advice of this row.
 bool IsSaid(const RuleRow& row, const std::vector<Cause>& causes) {
   return std::ranges::any_of(causes, [&row](const Cause& cause) {
     return cause.id == row.id ||
@@ -68,7 +68,7 @@ void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) 
     causes = FindCausesAtPeak(detail, explanation.passes(), explanation.categories(), *facts);
   }
   facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
-  // If the memory of the GPU is unknown, it is unknown what would fit.
+  // If the size of the GPU is unknown, it is unknown which changes would suffice.
   if (facts->out_of_memory.empty() || facts->out_of_memory.back().demand.room_bytes != 0) return;
   for (AdviceFacts& advice : facts->advice) advice.fits.reset();
 }

@@ -40,7 +40,7 @@ Shape InputOf(const FailureMoment& moment) {
   return input;
 }
 
-// Returns extents that have another meaning than the batch size.
+// Returns extents in the shapes of tensors that have another meaning than the batch size.
 std::set<uint64_t> OthersOf(const FailureMoment& moment, const Shape& input) {
   std::set<uint64_t> others(input.begin() + 1, input.end());
   for (const Life* life : moment.live()) {
@@ -88,7 +88,7 @@ std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes)
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
     if (!life.tensor || life.pending || moment.PassOf(life) < 0) continue;
-    // The line of a loop in a library may be reached in several ways.
+    // The line of a loop in a library may be reached by several call paths.
     const SiteDetail& made = moment.site_of(life);
     if (made.site != here.site || OperatorName(made) != OperatorName(here)) continue;
     uint64_t& largest = by_pass[moment.PassOf(life)];

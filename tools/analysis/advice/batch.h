@@ -1,10 +1,10 @@
 // Batch: finds results that do not grow with the batch, and a batch that is far larger than all
 // earlier ones.
 //
-// Idea: a census has the shapes of live tensors. The first extent of the tensor that was copied to
-// the GPU last is the batch size, unless something else has this extent, too. A result grows with
-// the batch if one of its extents is the batch size, or a multiple of it that neither the input nor
-// a parameter explains.
+// Idea: a census (a reference scan) has the shapes of live tensors. The first extent of the tensor
+// that was copied to the GPU last is the batch size, unless this extent also has another meaning. A
+// result grows with the batch if one of its extents is the batch size, or a multiple of it that
+// neither the input nor a parameter explains.
 //
 // Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; without
 // a census nothing is found. Units: blocks.

@@ -24,7 +24,8 @@ struct Cause {
   bool fits = false;         // the request would fit without it; set by FindCauses
   // False if neither a replay nor a sum shows that the advice helps.
   bool is_tried = true;
-  // True if it grows with each iteration, so that it ends the job sooner or later.
+  // True if the memory of this cause grows with each iteration, so that it ends the job sooner or
+  // later.
   bool grows = false;
   std::string place;  // the program's line, or another owner
   std::string evidence;

@@ -1,4 +1,5 @@
-// Changes: describes the effect on the requests when a cause is removed.
+// Changes: describes how the requests of the program change when a cause of the failure is removed.
+// Each function returns one kind of change.
 //
 // Ownership: plain values, which refer to the lives of a FailureMoment by their numbers. Threads:
 // pure functions, callable from any thread. Errors: none. Units: bytes; events are counted from 1.
@@ -12,17 +13,19 @@
 
 namespace vramstow {
 
-// The blocks are never requested.
+// Returns the change in which these blocks are never requested.
 Change Without(const Detail& detail, const std::vector<const Life*>& lives);
-// The blocks are freed before this event.
+// Returns the change in which these blocks are freed before this event.
 Change FreedBefore(const Detail& detail, const std::vector<const Life*>& lives, uint64_t event);
-// Each block is freed at the end of the iteration in which it was made.
+// Returns the change in which each block is freed at the end of the iteration in which it was
+// allocated.
 Change FreedWithPass(const FailureMoment& moment, const std::vector<const Life*>& lives);
-// Each block is freed at the end of the loop turn in which it was made. `turns` has the events at
-// which turns begin, in order.
+// Returns the change in which each block is freed as soon as the loop that allocated it begins its
+// body again. `turns` has the events at which the body begins, in order.
 Change FreedWithTurn(const FailureMoment& moment, const std::vector<const Life*>& lives,
                      const std::vector<uint64_t>& turns);
-// Each block shrinks to one of `parts` parts.
+// Returns the change in which the blocks are divided into `parts` parts, of which only one is live
+// at a time.
 Change InParts(const Detail& detail, const std::vector<const Life*>& lives, uint64_t parts);
 
 }  // namespace vramstow

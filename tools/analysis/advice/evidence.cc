@@ -32,8 +32,8 @@ bool Evidence::HasTrueIterations() const {
   constexpr uint64_t kLeastWork = 3;
   const IterationsFacts& iterations = facts_.iterations;
   if (iterations.is_sure) return true;
-  // A line that fills a list of weights frees one block in each turn; a line that does work frees
-  // more.
+  // A loop that fills a list of weights frees one block each time it runs its body; a loop that
+  // computes frees more.
   if (iterations.count < kLeastTurns ||
       facts_.lifetimes.within.blocks < kLeastWork * iterations.count) {
     return false;

@@ -34,8 +34,8 @@ class Evidence {
   bool IsAtPeak(const Life& life) const {
     return !life.pending && life.LivesAt(detail_.peak_event);
   }
-  // True if the iterations are real: a line or pattern that recurs may also fill a list of weights,
-  // or be the layers of one iteration.
+  // True if the iterations are those of the main loop. A recurring line or pattern may also be a
+  // loop that fills a list of weights, or the layers within one iteration.
   bool HasTrueIterations() const;
 
   // True if vramstow's pool served this process.

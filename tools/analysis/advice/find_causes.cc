@@ -79,7 +79,7 @@ const HolderFacts& MainHolder(const std::vector<HolderFacts>& found) {
   return other == found.end() ? first : *other;
 }
 
-// Appends the function to a suspended frame: the function in which its variables were made.
+// If the owner is a suspended frame, appends the function in which its variables were allocated.
 std::string WithFunction(const Cause& cause, const std::string& holder) {
   constexpr std::string_view kFrame = "→ its frame";
   const size_t space = cause.place.find(' ');
@@ -94,7 +94,8 @@ void NameHolder(const Holders& holders, Cause* cause) {
   constexpr uint64_t kLeastKnownPart = 4;
   const std::vector<HolderFacts> found = holders.OfAll(cause->held);
   if (found.empty()) return;
-  // If the census found the owner of a small part only, it says nothing about the rest.
+  // If the census (a reference scan) found an owner only for a small part of the blocks, the owner
+  // of the other blocks may be a different one.
   uint64_t known = 0;
   for (const HolderFacts& one : found) known += one.amount.bytes;
   if (known * kLeastKnownPart < BytesOf(cause->held)) return;
@@ -121,8 +122,9 @@ void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemor
   if (failure->holders.size() > kMaxHolders) failure->holders.resize(kMaxHolders);
 }
 
-// True if a cause would have served the request and is no small share of the live memory, or
-// accounts for much of it. A small cause lets this request through, but does not explain the rest.
+// True if the removal of one cause would have served the request, and the cause is a considerable
+// share of the live memory or accounts for much of it. A small cause may serve this one request,
+// but does not explain the rest.
 bool IsExplained(const FailureMoment& moment, const std::vector<RankedCause>& causes) {
   constexpr uint64_t kMuch = 4;
   constexpr uint64_t kSmall = 8;

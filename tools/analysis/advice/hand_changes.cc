@@ -19,7 +19,7 @@ constexpr uint64_t kMaxParts = 16;
 
 using LiveList = std::vector<const Life*>;
 
-// The memory of one iteration, by what its tensors are for.
+// The memory of one iteration, by the purpose of its tensors.
 struct RelievedIteration {
   RelievedIteration(const Detail& detail, const CategoryFinder& categories,
                     const IterationFacts& facts)
@@ -100,8 +100,8 @@ class HandChangeFinder {
   }
 
  private:
-  // Returns the iteration of the peak, and a usual one: the one that the clock model chose, or else
-  // the third.
+  // Returns the iteration with the peak, and a typical iteration: the one that the clock model
+  // chose, or else the third.
   std::vector<const IterationFacts*> Chosen() const {
     constexpr size_t kUsual = 2;
     std::vector<const IterationFacts*> chosen;
@@ -136,7 +136,7 @@ class HandChangeFinder {
     facts_->offload.by_hand.push_back(std::move(change));
   }
 
-  // Finds the smallest number of layers that is enough; all layers if no number is.
+  // Finds the smallest number of layers that is enough. If no number is enough, uses all layers.
   void FindLayers() {
     std::vector<RepeatedLayers> layers;
     size_t most = 0;
@@ -175,7 +175,7 @@ class HandChangeFinder {
     Add(std::move(change), need(least));
   }
 
-  // Gradients of the earlier micro-batches are live while one runs.
+  // While one micro-batch runs, the gradients of the earlier ones are live.
   void FindMicroBatches() {
     for (uint64_t parts = 2; parts <= kMaxParts; parts *= 2) {
       const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
@@ -195,8 +195,8 @@ class HandChangeFinder {
     }
   }
 
-  // Moves as much state to the host as is too much, from the begin of the iteration to the
-  // optimizer's step.
+  // Finds how many bytes of the optimizer's state must be on the host from the begin of the
+  // iteration to the optimizer's step.
   void FindStateOnHost() {
     const OffloadFacts& offload = facts_->offload;
     const uint64_t lacking = offload.needed_bytes - std::min(offload.needed_bytes, usable_bytes_);

@@ -1,5 +1,6 @@
-// FindHandChanges: finds changes of the program, made by hand, that let a job fit that ran only
-// because memory was moved to the host; and what each costs.
+// FindHandChanges: finds changes of the program that a user can make by hand, for a job that ran
+// only because memory was moved to the host. With such a change the job would fit on the GPU. Also
+// finds what each change costs.
 //
 // Idea: each change makes tensors smaller, or lets them be freed or evicted for a while, so the
 // resulting need follows from their lives: in the iteration with the peak, and in a later one that

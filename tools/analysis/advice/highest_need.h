@@ -1,5 +1,5 @@
-// HighestNeed: the highest number of bytes that the tensors of a device need in one iteration, as
-// recorded or with some of them smaller or absent for a while.
+// HighestNeed: computes the highest number of bytes that the tensors of a device need in one
+// iteration: as recorded, or if some of them were smaller or absent for a while.
 //
 // Ownership: keeps its own copies. Threads: const functions may be called at the same time. Errors:
 // none. Units: bytes; events are counted from 1.

@@ -90,7 +90,8 @@ std::string AdviceForOwner(std::string_view holder) {
            "text a new one, a common beginning as a copy (copy.deepcopy()), or crop() it back "
            "afterwards.";
   }
-  // "summaries[0..11].past[0..7]" is no cache, but a list of results that each hold one.
+  // "summaries[0..11].past[0..7]" is no cache. It is a list of results, and each of them holds a
+  // cache.
   const std::string_view list = holder.substr(0, holder.find('['));
   if (!IsCache(list) && IsCache(holder) && Mentions(holder, "].")) {
     return "Keep of each result what is read later, and drop its cache (result.past = None).";

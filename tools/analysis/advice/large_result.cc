@@ -31,7 +31,7 @@ std::optional<Made> FirstLarge(const FailureMoment& moment) {
       largest = std::max(largest, life->size);
     }
   }
-  // A block that was freed before the next large one was made has no part in it.
+  // A block that was freed before the next large one was allocated is not an input of that one.
   const Life* first = nullptr;
   uint64_t until = 0;
   auto life = std::ranges::lower_bound(moment.detail().lives, begin, {}, &Life::birth);

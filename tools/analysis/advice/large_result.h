@@ -27,8 +27,8 @@ struct Made {
   uint64_t birth = 0;
 };
 
-// Returns the first block of this iteration that is about as large as the largest one: the others
-// may be made from it.
+// Returns the first block of this iteration that is about as large as the largest one. The later
+// large blocks may be computed from it.
 std::optional<Made> FirstLarge(const FailureMoment& moment);
 
 // The sizes of tensors that were live when the result was made.

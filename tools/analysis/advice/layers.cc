@@ -74,8 +74,8 @@ std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
   return std::move(lists[most->first]);
 }
 
-// Groups the blocks without modules: by lines that ran as often as the lines that made most, or
-// several times as often.
+// Groups blocks that have no modules. Lines belong together if they ran as often as the lines that
+// made most bytes, or several times as often.
 std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const Life*>& lives) {
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;  // of a site and size
   for (const Life* life : lives) alike[{life->site, life->size}].push_back(life);

@@ -32,9 +32,9 @@ bool IsRecomputed(const FailureMoment& moment, const Life& life);
 
 // Returns the number of layers that made most of these blocks; `lives` must not be empty.
 size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives);
-// Returns the effect of a checkpoint around each layer: the largest layer stays, because its own
-// backward pass recomputes it, and of each other layer its last result stays, which is the input of
-// the next one. The change is empty if there is only one layer.
+// Returns the effect of a checkpoint around each layer. The largest layer stays live as a whole,
+// because its own backward pass recomputes it. Of each other layer only the last result stays live,
+// because it is the input of the next layer. The change is empty if there is only one layer.
 Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& lives);
 // One of several equal layers, with the activations that it stores for the backward pass.
 struct RepeatedLayer {

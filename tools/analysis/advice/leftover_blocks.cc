@@ -79,8 +79,8 @@ bool AreCopies(const FailureMoment& moment, const LeftoverBlocks& pile) {
   });
 }
 
-// One block of each iteration is a result; several are the operations that led to it, unless the
-// census shows otherwise.
+// One block of each iteration counts as a result. Several blocks of each iteration count as a graph
+// of the operations that led to the result, unless the census (a reference scan) shows otherwise.
 bool IsGraph(const FailureMoment& moment, const LeftoverBlocks& pile) {
   const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
   if (told.decides()) return told.in_graph * 4 >= told.known;
@@ -91,7 +91,8 @@ bool IsGraph(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return !without_gradients && !InputsAreGone(moment, pile);
 }
 
-// True if the model continued after it had made this block, so that it is no result of the call.
+// True if the model continued to compute after it had made this block. Then the block is not the
+// result of the model's call.
 bool IsInside(const FailureMoment& moment, const Life& made) {
   for (auto life = std::ranges::upper_bound(moment.detail().lives, made.birth, {}, &Life::birth);
        life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {

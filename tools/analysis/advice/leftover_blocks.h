@@ -42,7 +42,8 @@ std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Lif
 std::string RootOfHolder(const std::string& holder);
 // Returns a cause with the sentences that all causes about leftover blocks share.
 Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile);
-// Fills in the title and the action for graphs of several turns that wait for one backward pass.
+// Fills in the title and the action for the case that a loop makes several graphs, which wait for
+// one backward pass.
 void TellOfOneBackward(Cause* cause);
 
 }  // namespace vramstow

@@ -68,8 +68,8 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   if (share.bytes == 0) return share;
   share.place =
       std::ranges::max_element(by_place, {}, [](const auto& one) { return one.second; })->first;
-  // The context of the process took the memory that was missing when it began, if this is no more
-  // than a context takes.
+  // If the memory that was missing when the process began is no more than a context takes, it is
+  // the context of this process.
   const auto total = FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "total_bytes"));
   const auto free =
       FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "free_bytes_at_start"));

@@ -1,7 +1,7 @@
 // NoBackward: looks for signs that no backward pass will come.
 //
-// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; false
-// means that it may come. Units: none.
+// Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; if
+// there is no such sign, the functions return false. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 

@@ -49,7 +49,7 @@ void PreferOwnGrowth(std::vector<RankedCause>* causes) {
   if (own != causes->end()) std::rotate(causes->begin(), own, std::next(own));
 }
 
-// True if there would have been room for many such requests without this cause. Without
+// True if the bytes of this cause would have been room for many such requests. Without
 // fragmentation, this request would have been served, but one of the next few would have failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
@@ -68,15 +68,15 @@ bool StrandsMuch(const Cause& cause, const Facts& facts) {
          last.pool_free_bytes * 2 >= cause.bytes;
 }
 
-// Orders the advice by class: changes that suffice alone come first, in the order that the analysis
-// gave them; then pairs of changes; then the rest.
+// Returns the class of a piece of advice. Changes that suffice alone come first, in the order that
+// the analysis gave them; then pairs of changes; then the rest.
 int ClassOf(const AdviceFacts& advice, bool is_first) {
   if (ServesAlone(advice) || (is_first && !advice.proof.is_proved)) return 0;
   return advice.together_with == AdviceId::kNone ? 2 : 1;
 }
 
-// True if an allocator without fragmentation would have served this request, but hardly another
-// one.
+// True if an allocator without fragmentation would have served this request, but would have had
+// hardly enough free memory for another one.
 bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure) {
   uint64_t least = kStillLive;
   for (const ReplayFacts& replay : fragmentation.replays) {
@@ -89,8 +89,8 @@ bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure)
   return least != kStillLive && room != 0 && least + failure.requested_bytes > room;
 }
 
-// Moves a cause that serves the request alone and leaves more room before such narrow fragmentation
-// advice.
+// Puts a cause before fragmentation advice for which IsNarrow is true, if the removal of the cause
+// alone serves the request and leaves more free memory.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
   if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation ||
       !IsNarrow(advice->front(), failure)) {

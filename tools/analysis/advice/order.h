@@ -23,14 +23,15 @@ namespace vramstow {
 // 1. A cause whose removal alone would have served the request comes before one whose removal would
 // not. The former keep the order of the table, mistakes before trade-offs; the latter are in order
 // of bytes.
-// 2. The first gives way to a later one that would also serve the request and has several times its
-// bytes, if that one is a mistake or grows with each iteration: a small saving serves this request,
-// but not the next ones.
-// 3. If the first is a small share of the live memory, it also gives way to a trade-off of that
-// size.
-// 4. The state of the optimizer gives way to activations that are larger: a job needs both.
-// 5. Another process gives way to the job's own growth if that is at least half as large: with the
-// whole GPU the job would also run out of memory, only later.
+// 2. A later cause becomes the first one if its removal would also serve the request, it has
+// several times the bytes of the first, and it is a mistake or grows with each iteration. A small
+// saving serves this request, but not the next ones.
+// 3. If the first cause is a small share of the live memory, a trade-off with several times its
+// bytes may also become the first one.
+// 4. If the state of the optimizer is first and activations are larger, activations come first: a
+// job needs both.
+// 5. If another process is first and the job's own growth is at least half as large, the growth
+// comes first: with the whole GPU the job would also run out of memory, only later.
 using RankedCause = std::pair<Rank, Cause>;
 void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes);
 
@@ -43,11 +44,12 @@ void OrderHints(std::vector<RankedAdvice>* hints);
 void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice);
 
-// Orders the advice after a replay: changes that serve the request alone, in the order before; then
-// pairs that do; then those that lower the need most. In a job that did not fail, advice that saves
-// nothing is dropped. If an allocator without fragmentation would have served this request but
-// hardly another one, a cause comes first. A change without effect is dropped. Fills in `cause` and
-// `would_fit` of the last failure again. Does nothing without a replay.
+// Orders the advice after a replay. Changes that serve the request alone come first, in the order
+// that they had before; then pairs of changes that serve it together; then the changes that lower
+// the need most. In a job that did not fail, advice that saves nothing is dropped, and so is any
+// change without effect. If an allocator without fragmentation would have served this request but
+// hardly another one, a cause comes before it. Fills in `cause` and `would_fit` of the last failure
+// again. Does nothing without a replay.
 void OrderProved(Facts* facts);
 
 }  // namespace vramstow

@@ -17,7 +17,7 @@ namespace vramstow {
 std::string OtherAllocator(const Evidence& evidence);
 std::string CostOfOtherAllocator(const Evidence& evidence);
 Change UseOtherAllocator(const Evidence& evidence, const AdviceFacts& advice);
-// Returns the memory that the same allocator releases itself before a request fails.
+// Returns the change in which the same allocator releases its cached memory before a request fails.
 Change GiveBackCache(const Evidence& evidence, const AdviceFacts& advice);
 
 }  // namespace vramstow

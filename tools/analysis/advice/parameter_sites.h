@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-// Smaller parameters are too many to distinguish.
+// Smaller parameters are ignored, because there are too many blocks of their sizes.
 inline constexpr uint64_t kLeastParameter = 64 << 10;
 
 // True if the program's own line made the block, outside of any module, backward pass or optimizer

@@ -128,7 +128,7 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   }
   const auto most = std::ranges::max_element(
       by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
-  // An object that gets its tensors from other code has no line of its own there.
+  // If an object gets its tensors from other code, none of its own lines is in their call stacks.
   const bool is_most = most != by_line.end() &&
                        static_cast<double>(most->second) >= kMax / 2 * static_cast<double>(all);
   return is_most ? most->first : "";

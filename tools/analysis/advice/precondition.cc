@@ -45,8 +45,8 @@ bool MayRecordGraphs(const FailureMoment& moment) {
       return block != nullptr && RecordsGraph(*block);
     });
   }
-  // The censuses of other failures may not have the blocks that are live now, but they show whether
-  // the program records graphs.
+  // The censuses (reference scans) of other failures may not have the blocks that are live now, but
+  // they show whether the program records graphs.
   bool has_looked = false;
   for (const CensusDetail& census : moment.detail().censuses) {
     if (std::ranges::any_of(census.blocks, RecordsGraph)) return true;

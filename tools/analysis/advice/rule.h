@@ -31,8 +31,8 @@ enum class Rank : uint8_t {
              // lower the job's own peak
 };
 
-// The advice of a rule, or nullopt if nothing is worth a sentence. Its id is not set yet, because
-// only the table knows it.
+// The advice of a rule, or nullopt if the rule has nothing to report. Its id is not set yet,
+// because only the table knows it.
 using Hint = std::optional<AdviceFacts>;
 
 struct Rule {

@@ -21,7 +21,7 @@ double StepCost::Longer(double card_seconds, double operators) const {
 
 double StepCost::OfRecomputing(const RepeatedLayers& layers, size_t count) const {
   if (layers.list.size() < 2) return 0;
-  // The work of the last layer does not lie between these two moments.
+  // These two moments do not enclose the work of the last layer.
   const uint64_t begin = layers.list.front().begin;
   const uint64_t end = layers.list.back().begin;
   const double of_all = static_cast<double>(count) / static_cast<double>(layers.list.size() - 1);
@@ -39,8 +39,8 @@ double StepCost::OfRoundTrip(uint64_t bytes) const {
 double StepCost::OfMapping(uint64_t bytes) const { return CostOfMoves(bytes, bytes, *rates_).stop; }
 
 double StepCost::OfMicroBatches(uint64_t parts, uint64_t gradient_bytes) const {
-  // The sum and the new part are read, and the sum is written. In 16 bits, weights are also
-  // converted once more, and gradients back.
+  // Each micro-batch reads the sum of the gradients and its own part, and writes the sum. With 16
+  // bits, weights are converted once more, too, and gradients are converted back.
   const uint64_t accesses = UsesLowerPrecision(detail_) ? 4 : 2;
   const auto more = static_cast<double>(parts - 1);
   const auto operators = static_cast<double>(facts_.model_clock.operators);

@@ -45,8 +45,8 @@ bool IsOf(const FailureMoment& moment, const Cause& cause, std::string_view func
   if (HasFrame(moment.detail(), moment.request_site(), function)) return true;
   uint64_t bytes = 0;
   uint64_t all = 0;
-  // A request of a backward pass has no frames of its own, so the frames of the held blocks are
-  // searched.
+  // A request in a backward pass has no Python frames of its own, so the frames of the blocks that
+  // the cause holds are searched.
   for (const Life* life : cause.held.empty() ? moment.live() : cause.held) {
     const HeldBlock* block = moment.holders().Of(*life);
     const bool is_held =

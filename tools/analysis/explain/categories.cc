@@ -162,8 +162,8 @@ class ToldCategories {
     if (after == marked_.begin()) return nullptr;
     --after;
     if (!IsOf(*after, life)) return nullptr;
-    // If the census reports a buffer, an earlier mark of the start-up hook decides, which knows
-    // whether it is an optimizer's.
+    // If the census (a reference scan) reports a buffer, an earlier mark of the start-up hook has
+    // precedence, because the hook knows whether an optimizer owns the buffer.
     for (auto earlier = after; after->is_buffer && earlier != marked_.begin();) {
       --earlier;
       if (!IsOf(*earlier, life)) break;
@@ -236,10 +236,10 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
     case Phase::kUnknown:
       break;
   }
-  // Of a block from before the recording, only the end is known.
+  // For a block that was allocated before the recording, only the end of its life is known.
   if (freed == Phase::kBackward) return kActivations;
   if (freed == Phase::kOptimizer && life.opened) return kGradients;
-  // It may be a loss that is computed outside of any module.
+  // The block may belong to a loss that is computed outside of any module.
   if (!life.opened && phases.BridgesToBackward(life)) return kActivations;
   return kUnknownUse;
 }

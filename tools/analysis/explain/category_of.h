@@ -17,7 +17,7 @@ namespace vramstow {
 class CategoryFinder {
  public:
   explicit CategoryFinder(const Detail& detail);
-  // Takes the caches of the same detail, if they were found already.
+  // `caches` are the key/value caches of the same `Detail`.
   CategoryFinder(const Detail& detail, const KvCaches& caches);
   ~CategoryFinder();
   CategoryFinder(const CategoryFinder&) = delete;

@@ -122,7 +122,8 @@ CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Li
     if (IsInGraph(*block)) told.in_graph += life->size;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value()) continue;
-    // Small blocks are rounded up, so they say nothing here.
+    // Small blocks are rounded up to a minimum size, so their size does not show how much of them a
+    // tensor uses.
     if (words->bytes > 0 && words->bytes * 2 < life->size && life->size >= (1 << 12)) {
       told.viewed += life->size;
     }

@@ -48,7 +48,7 @@ uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& l
 bool IsParameter(const HeldBlock& block);
 // True if only objects in a reference cycle hold it.
 bool IsGarbage(const HeldBlock& block);
-// An owner's chain that begins so ends when the exception handler is left.
+// If an owner's chain begins with this text, the owner is released when the exception handler ends.
 inline constexpr std::string_view kHandledNow = "exception being handled";
 // True if an exception holds it, by the frames of its traceback.
 bool IsHeldByError(const HeldBlock& block);

@@ -1,4 +1,4 @@
-// Explanation: derives from what was recorded why memory was used: iterations, lifetimes, the
+// Explanation: derives from the recorded data why memory was used: iterations, lifetimes, the
 // purpose of memory, holes and the blocks around them, and what happened before the peak.
 //
 // Ownership: reads a Detail, which outlives it, and fills the part of the Facts that it explains.

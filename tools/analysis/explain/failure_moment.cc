@@ -26,9 +26,10 @@ std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
   return allowed.has_value() && total.has_value() && *allowed < *total ? allowed : std::nullopt;
 }
 
-// True if the driver had enough memory when PyTorch refused. Without a known limit it must have had
-// much more than enough, because a driver may need a little for itself. If a known limit was
-// reached, less evidence is needed: vramstow's pool does not ask the driver how much is free.
+// True if PyTorch refused the request although the driver had enough memory. Without a known limit,
+// the driver must have had much more than enough, because it may need a little for itself. If a
+// known limit was reached, less evidence is needed, because vramstow's pool does not ask the driver
+// how much is free.
 bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optional<uint64_t> limit) {
   constexpr uint64_t kMuch = uint64_t{64} << 20;
   constexpr uint64_t kSegment = uint64_t{2} << 20;
@@ -112,7 +113,8 @@ uint64_t FailureMoment::FromPool(uint64_t takes) {
   const OutOfMemoryFacts& failure = *failure_;
   if (!failure.has_pool || is_of_library_) return 0;
   if (failure.pool_movable_bytes.has_value()) {
-    // A pool that moves chunks would have served the request from these, if they were not bound.
+    // A pool that moves chunks would have served the request from this free memory, unless the
+    // memory was bound (reserved for private pools).
     is_bound_ = takes + *failure.pool_movable_bytes >= failure.requested_bytes;
   } else {
     // PyTorch's own allocator had a piece that is large enough, and could not use it. Small

@@ -21,8 +21,8 @@ class CategoryFinder;
 
 class FailureMoment {
  public:
-  // All arguments are of the same detail. For a job that did not fail, `failure` is its peak,
-  // without a request.
+  // All arguments belong to the same `Detail`. For a job that did not fail, `failure` stands for
+  // its peak and has no request.
   FailureMoment(const Detail& detail, const Facts& facts, const Iterations& passes,
                 const CategoryFinder& categories, const OutOfMemoryFacts& failure);
 
@@ -41,8 +41,8 @@ class FailureMoment {
   uint64_t event() const { return failure_->event; }
   uint64_t requested() const { return failure_->requested_bytes; }
   const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
-  // The bytes that would also have had to be free. If enough was free but fragmented, this is the
-  // whole request.
+  // The bytes that were missing: if so many more had been free, the request would have been served.
+  // If enough was free but fragmented, this is the whole request.
   uint64_t lacking() const { return lacking_; }
   // The bytes of the GPU that this process can have: live memory plus the memory it may still
   // allocate.
@@ -63,11 +63,12 @@ class FailureMoment {
 
   // True if this many bytes are worth a sentence, compared with what was live.
   bool IsLarge(uint64_t bytes) const;
-  // True if the pool had enough free memory, but could not use it: it belongs to private pools, of
-  // captured graphs or of a MemPool.
+  // True if the pool had enough free memory, but could not use it, because it was bound: it belongs
+  // to private pools, of captured graphs or of a MemPool.
   bool is_bound() const { return is_bound_; }
   // The segments of PyTorch's allocator that contain no blocks. Before PyTorch refuses a request of
-  // its own, it releases those of the common pool, so the remaining ones belong to private pools.
+  // its own, it releases such segments of the common pool, so the remaining ones belong to private
+  // pools.
   const std::vector<const Life*>& free_segments() const { return free_segments_; }
   // True if another library than PyTorch called the driver, and so cannot use the free memory of
   // PyTorch's allocator. vramstow's pool serves such libraries, too.
@@ -84,8 +85,8 @@ class FailureMoment {
   const OutOfMemoryFacts* failure_;
   Holders holders_;
   void FindFreeSegments();
-  // Returns how much of the pool's free memory the request could have used; sets is_bound_ if that
-  // memory was bound.
+  // Returns how much of the pool's free memory the request could have used. Sets is_bound_ if that
+  // memory belonged to private pools.
   uint64_t FromPool(uint64_t takes);
 
   std::vector<const Life*> live_;
@@ -103,8 +104,8 @@ class FailureMoment {
 // True for the same operator on the same lines of the program. A request that fails may have
 // another path through C++ than one that is served.
 bool SameWork(const SiteDetail& a, const SiteDetail& b);
-// True if the program has trained before this event, and never through the lines that made these
-// blocks.
+// True if the program has trained before this event, but no backward pass ever ran for the lines
+// that allocated these blocks.
 bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made, uint64_t begin);
 // True if the failed request was for one more of these blocks, of which there are many: more are
 // still to come.

@@ -14,8 +14,8 @@
 namespace vramstow {
 namespace {
 
-// A part of a chain: text, or a counting number, as in [12], .12 before another step, .seen_12, or
-// within a key: ["layer 12"]. Other digits are a part of a name.
+// A part of a chain of references: text, or a number that counts, as in [12], in .12 before another
+// step, in .seen_12, or within a key (["layer 12"]). Other digits are a part of a name.
 struct Piece {
   std::string text;
   bool is_number = false;
@@ -64,8 +64,8 @@ std::vector<Piece> PiecesOf(const std::string& chain) {
   return pieces;
 }
 
-// Returns "3", "0..11" or "*". One of many numbers may be missing, because its block may have
-// another name, too.
+// Returns "3", "0..11" or "*". If one of many numbers is missing, the range is written anyway,
+// because the census may have given its block another name.
 std::string RangeOf(const std::set<uint64_t>& numbers) {
   constexpr uint64_t kMany = 16;
   const uint64_t first = *numbers.begin();
@@ -304,7 +304,8 @@ const CensusDetail* Holders::Find(const Detail& detail, const Facts& facts,
     if (census.event < failure.event) before = &census;
     if (others == nullptr) others = &census;
   }
-  // If several threads fail together, one of them has the census, which shows what was live.
+  // If several threads fail together, only one of them runs the census (a reference scan), which
+  // shows what was live for all of them.
   return before != nullptr ? before : others;
 }
 

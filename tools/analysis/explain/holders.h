@@ -31,10 +31,10 @@ bool IsLocal(const std::string& holder);
 
 class Holders {
  public:
-  // Uses the census of this failure: the first one of its thread after it and before the thread's
-  // next failure; otherwise the last one before it; otherwise one of another thread. Uses none if
-  // the trace says that the census was skipped, because an earlier owner may no longer hold the
-  // memory.
+  // Uses the census (a reference scan) of this failure: the first one that the same thread made
+  // after it and before the thread's next failure; otherwise the last one that it made before the
+  // failure; otherwise one of another thread. Uses none if the trace says that the census was
+  // skipped, because the owners in an earlier census may no longer hold the memory.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
 
   // A census names a few thousand blocks. If it found more, this gives each unnamed block the owner

@@ -20,8 +20,8 @@ struct Boundary {
   uint64_t time_ns = 0;
 };
 
-// How regularly blocks of one size and call site appear. It counts allocations, because the other
-// events (a pool that settles, queries, launches) are irregular.
+// How regularly blocks of one size and call site appear. Distances are counted in allocations,
+// because other events (such as queries and launches) are irregular.
 struct Rhythm {
   uint64_t first = 0;
   uint64_t last = 0;
@@ -170,7 +170,7 @@ int64_t MedianGrowth(const std::vector<IterationFacts>& iterations) {
   for (const IterationFacts& iteration : iterations) {
     growth.push_back(static_cast<int64_t>(iteration.end_bytes - iteration.begin_bytes));
   }
-  // The first iteration allocates what the others reuse.
+  // The first iteration is ignored, because it allocates memory that the later ones reuse.
   if (growth.size() > 2) growth.erase(growth.begin());
   if (growth.empty()) return 0;
   const auto middle = growth.begin() + static_cast<ptrdiff_t>(growth.size() / 2);
@@ -196,7 +196,7 @@ const char* NameOf(Iterations::By by) {
   return "none";
 }
 
-// True if these turns of a loop are the main part of the program's work.
+// True if these executions of a loop's body are the main part of the program's work.
 bool IsMainLoop(const Detail& detail, const std::vector<Iteration>& turns) {
   if (turns.size() < kLeastIterations) return false;
   const uint64_t covered = turns.back().begin - turns.front().begin;

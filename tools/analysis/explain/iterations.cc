@@ -37,8 +37,8 @@ struct Run {
 
 bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
 
-// True if autograd's engine is already running: it makes gradients on the calling thread if PyTorch
-// was told to use one thread, and it calls Python code that has a backward() or a hook.
+// True if autograd's engine was already running. It allocates gradients on the calling thread if
+// PyTorch uses only one thread, and it calls Python code that has a backward() or a hook.
 bool IsInEngine(const Detail& detail, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     return detail.frames[frame].ends_with("_engine_run_backward");
@@ -109,8 +109,8 @@ std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   return runs;
 }
 
-// True if blocks of earlier backward passes are live when the last one begins: gradients are
-// accumulated, so all these passes may belong to one optimizer step that has not come yet.
+// True if blocks of earlier backward passes are live when the last one begins. Then gradients are
+// accumulated, and all these passes may belong to one optimizer step that has not come yet.
 bool AddsUp(const Detail& detail, const std::vector<Run>& backward) {
   if (backward.size() < 2) return false;
   const uint64_t last = backward.back().begin;
@@ -130,7 +130,7 @@ bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
 }
 
 // Returns the begin of the first iteration: where the call site that begins the second one
-// allocated before or, if it did not, where the first module ran.
+// allocated for the first time. If it did not allocate before, returns where the first module ran.
 uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
   uint64_t forward = before;
   for (const Life& life : detail.lives) {
@@ -142,7 +142,7 @@ uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
   return forward;
 }
 
-// Returns the first tensors of a turn.
+// Returns the first tensors that one execution of a loop's body allocates.
 std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint64_t end,
                                      size_t most) {
   std::vector<const Life*> tensors;
@@ -154,8 +154,8 @@ std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint6
   return tensors;
 }
 
-// Returns the begin of the turn that ends at `end`: where the same tensors were made as in the
-// following turn, which ends at `next_end`.
+// Returns where the work that ends at `end` begins: where the same tensors were allocated as at the
+// begin of the following work, which ends at `next_end`.
 uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end) {
   constexpr size_t kMax = 8;
   constexpr size_t kLeast = 2;
@@ -171,8 +171,8 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
   return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
 }
 
-// Returns the steps that train. If a backward pass led to most steps, the other ones do not count:
-// libraries create an optimizer's state by a step with zero gradients
+// Returns the optimizer steps that train. If a backward pass came before most steps, the other
+// steps do not count: libraries create an optimizer's state by a step with zero gradients
 // (torch.distributed.checkpoint).
 std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& told) {
   const std::vector<uint64_t>& steps = told.steps();
@@ -207,13 +207,14 @@ std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& t
   return kept;
 }
 
-// True if the block may belong to the work that a program's loop does in each turn.
+// True if the block may belong to the work that the program's main loop repeats.
 bool MayBeTurn(const Detail& detail, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
   return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
 }
 
-// The levels of a call stack, with the loop turns of each.
+// The levels of a call stack. For each level, the events at which a loop in that function began its
+// body again (the turns of the loop).
 class Loops {
  public:
   explicit Loops(const Detail& detail) : detail_(detail) {}
@@ -246,7 +247,8 @@ class Loops {
     }
   }
 
-  // Returns the turns of the outermost loop that is no loop over layers; empty if there is none.
+  // Returns the turns of the outermost loop that is not a loop over layers; empty if there is no
+  // such loop.
   std::vector<uint64_t> Outermost() const {
     for (const auto& [key, turns] : turns_) {
       if (turns.size() >= 2) return turns;
@@ -302,7 +304,7 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
   bool is_single = false;
   if (all_.empty()) {
     FindByBackward(detail);
-    // The rest after the last backward pass is an iteration only if memory ran out in it.
+    // The work after the last backward pass counts as an iteration only if memory ran out in it.
     const bool has_rest = all_.size() > 1 && last_failure <= all_.back().begin;
     if (has_rest && !AnyBackward(detail, all_.back().begin, kStillLive)) all_.pop_back();
     is_single = has_rest && all_.size() == 1;
@@ -321,8 +323,8 @@ void Iterations::LeaveOutOtherWork(const Detail& detail) {
   other_work_.LeaveToPasses(begins);
   for (Iteration& pass : all_) {
     const uint64_t begin = other_work_.After(pass.begin, pass.end);
-    // A program that fails in an evaluation makes nothing after it, so the evaluation is all of the
-    // last iteration.
+    // A program that fails in an evaluation allocates nothing after it, so the last iteration
+    // consists of the evaluation.
     const auto next = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
     if (next != detail.lives.end() && next->birth < pass.end) pass.begin = begin;
   }
@@ -354,8 +356,9 @@ std::string Iterations::BackwardCall(const Detail& detail, uint64_t event) const
   if (next == autograd_calls_.begin()) return "";
   const auto& [begin, site] = *std::prev(next);
   const std::vector<CodeLine>& call = detail.sites[site].own;
-  // If the thread of that call has allocated since in code of the program, a later call is running
-  // that allocated nothing itself; the line of the latest such allocation is the closest one known.
+  // If the thread of that call has allocated since in code of the program, a later call of
+  // backward() is running that itself allocated nothing. Its line is not known; the line of the
+  // latest allocation is the closest one.
   auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
   while (life != detail.lives.begin() && std::prev(life)->birth > begin) {
     --life;
@@ -462,7 +465,8 @@ void Iterations::FindByBackward(const Detail& detail) {
   absl::flat_hash_set<uint32_t> firsts;  // call sites with which iterations begin
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].next == kStillLive) break;
-    // The rest after the last run is an iteration if it begins like another one, or fails.
+    // The work after the last run is an iteration if it begins like another one, or if memory ran
+    // out in it.
     const bool is_last = i + 1 == runs.size();
     if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
       end = runs[i].next;
@@ -487,8 +491,8 @@ void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& told) {
 
 void Iterations::FindByLoop(const Detail& detail) {
   const std::vector<uint64_t> turns = TurnsWithin(detail, 0, kStillLive);
-  // If there is a backward pass, two turns are not enough evidence: one line may call an operator
-  // twice.
+  // If there is a backward pass, two repetitions are not enough evidence for a loop: one line may
+  // call an operator twice.
   constexpr size_t kLeastBesideBackward = 3;
   if (turns.empty() || (!all_.empty() && turns.size() < kLeastBesideBackward)) return;
   by_ = By::kLoop;

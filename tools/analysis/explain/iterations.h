@@ -35,7 +35,7 @@ class Iterations {
  public:
   enum class By : uint8_t { kNone, kMarks, kOptimizer, kBackward, kForward, kLoop };
 
-  // `last_failure` is the event of the last out-of-memory; 0 if there was none.
+  // `last_failure` is the event of the last out-of-memory, or 0 if memory did not run out.
   explicit Iterations(const Detail& detail, uint64_t last_failure = 0);
 
   By by() const { return by_; }
@@ -57,8 +57,8 @@ class Iterations {
   const OtherWork& other_work() const { return other_work_; }
   // True if a call of a model that records no gradients was running at this event.
   bool IsInference(uint64_t event) const;
-  // Returns the begins of the turns of the program's outermost loop within [begin, end); empty if
-  // there is no loop.
+  // Returns the events in [begin, end) at which the program's outermost loop begins its body; empty
+  // if there is no loop.
   static std::vector<uint64_t> TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end);
 
  private:

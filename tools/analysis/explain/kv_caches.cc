@@ -86,8 +86,8 @@ bool IsTrainedBetween(const Growth& growth, const std::vector<uint64_t>& trainin
   return trained * 2 > growth.events.size() - 1;
 }
 
-// True if two blocks of the same size are live at once, because a text has keys and values, and
-// several layers.
+// True if two blocks of the same size are live at the same time, because a generated text has keys
+// and values, and several layers.
 bool AnyBeside(std::vector<const Life*> lives) {
   std::ranges::sort(lives, [](const Life* a, const Life* b) {
     return SizeOf(*a) != SizeOf(*b) ? SizeOf(*a) < SizeOf(*b) : a->birth < b->birth;
@@ -138,7 +138,7 @@ void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
         kNearlyAllGrow * static_cast<double>(growth.followed)) {
       continue;
     }
-    // Blocks that autograd waits for may be concatenated, too.
+    // Blocks that wait for a backward pass may be concatenated, too, and are no cache.
     if (std::ranges::any_of(chain, [&](const Life* l) { return phases.BridgesToBackward(*l); })) {
       continue;
     }

@@ -22,7 +22,7 @@ namespace vramstow {
 
 class KvCaches {
  public:
-  // `phases` must be of the same detail.
+  // `phases` must belong to the same `Detail`.
   KvCaches(const Detail& detail, const PhasesOver& phases);
 
   bool Has(const Life& life) const { return blocks_.contains(&life); }

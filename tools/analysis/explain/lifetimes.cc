@@ -1,5 +1,5 @@
-// Measures how long blocks live, in iterations: which blocks stay within one, which stay for good,
-// and which pile up.
+// Measures how long blocks live, in iterations: which blocks are freed in the iteration that
+// allocated them, which are never freed, and which accumulate.
 #include <algorithm>
 #include <tuple>
 
@@ -43,7 +43,8 @@ struct LeftBehind {
 };
 
 // The last iterations, up to the begin of the very last one, because frees at the end of the
-// program say nothing. A container with a limit is full by then, and frees as much as it stores.
+// program show nothing. If a container has a limit, it is full by then, and frees as much as it
+// stores.
 struct LateIterations {
   explicit LateIterations(const std::vector<IterationFacts>& list) {
     constexpr size_t kPart = 8;
@@ -60,7 +61,8 @@ struct LateIterations {
   uint64_t end = 0;
 };
 
-// True if the growth goes on: the last iterations add at least half of the average before.
+// True if the growth goes on: in the last iterations it is at least half of the average of the
+// earlier ones.
 bool StillGrows(const LeftBehind& behind, const LateIterations& late, size_t iterations) {
   if (late.count == 0) return true;
   const uint64_t expected = behind.amount.bytes / iterations * late.count;
@@ -73,8 +75,8 @@ std::vector<GrowthFacts> GrowingSites(const Detail& detail,
   std::vector<GrowthFacts> growing;
   for (const auto& [number, behind] : left) {
     const size_t count = behind.iterations.size();
-    // The site must leave blocks in most iterations; blocks of only the last ones may still be
-    // freed.
+    // The call site must leave blocks behind in most iterations. Blocks of only the last iterations
+    // may still be freed later.
     if (count < kLeastLeftBehind || count * 2 < iterations) continue;
     if (!StillGrows(behind, late, iterations)) continue;
     GrowthFacts growth;
@@ -132,7 +134,7 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
     if (late.Has(life.death)) left[life.site].late_bytes -= static_cast<int64_t>(life.size);
     const int64_t born = iteration_of(life.birth);
     if (born < 0) AddLife(life, &lifetimes.before);
-    // Blocks that were freed at the end of the program had piled up nevertheless.
+    // Blocks that were freed only at the end of the program had accumulated until then.
     if (born >= 0 && life.death > iterations.back().begin_event &&
         (life.death == kStillLive || life.birth < iterations.back().begin_event)) {
       LeftBehind& behind = left[life.site];

@@ -49,8 +49,7 @@ std::string PlainestOf(const Groups& groups) {
   return best;
 }
 
-// Of several optimizers that alternate, returns the steps of the one that comes last in an
-// iteration.
+// If several optimizers alternate, returns the steps of the one that comes last in an iteration.
 std::vector<uint64_t> LastOfTurn(const Groups& steps) {
   std::vector<uint64_t> best;
   for (const auto& [name, events] : steps) {

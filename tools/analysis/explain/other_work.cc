@@ -72,7 +72,7 @@ bool IsBeside(const Detail& detail, const SiteDetail& site, const SiteDetail& mo
 
 enum class Doing : uint8_t { kNothing, kTraining, kOther };
 
-// Finds the work that each call site belongs to.
+// Finds for each call site which kind of work it belongs to.
 class Callers {
  public:
   Callers(const Detail& detail, const PhasesOver& phases) {
@@ -156,7 +156,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
     }
     switch (callers.DoingOf(site, life)) {
       case Doing::kNothing:
-        // Set-up is no part of the stretch.
+        // Set-up does not belong to a stretch (consecutive calls of one kind of work).
         before.push_back(&life);
         if (site.phase == Phase::kInit) before.clear();
         break;
@@ -171,7 +171,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
           now = {Stretch::Kind::kEvaluation, life.birth, life.birth, trained, false};
           generates = false;
           is_open = true;
-          // The stretch includes the data that it works on.
+          // The stretch includes the allocation of the data that the work uses.
           for (auto own = before.rbegin(); own != before.rend(); ++own) {
             if (!IsBeside(detail, detail.sites[(*own)->site], site, caller.depth)) break;
             now.begin = (*own)->birth;

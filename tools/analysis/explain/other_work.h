@@ -3,7 +3,7 @@
 // Idea: a forward pass that trains leaves blocks for the backward pass. A forward pass that is
 // called from another line, and leaves none, is an evaluation; if a key/value cache grows
 // meanwhile, the program generates text. Consecutive calls of one kind, without any training in
-// between, are one stretch. The start-up hook marks saving.
+// between, are one stretch. The start-up hook marks the begin and the end of saving.
 //
 // Ownership: keeps its own copies. Threads: a plain value without synchronisation. Errors: none;
 // without call stacks nothing is found. Units: events, counted from 1.

@@ -1,8 +1,8 @@
-// PhasesOver: which phases passed while a block lived.
+// PhasesOver: finds which phases of the program ran while a block was live.
 //
-// Idea: forward, backward, optimizer and data loading follow one another; the call sites of the
-// blocks that are born show the current phase. So a block outlives its phase if another phase
-// allocates before it dies.
+// Idea: forward, backward, optimizer and data loading follow one another. The call sites of the
+// blocks that are allocated show the current phase. So a block outlives its phase if another phase
+// allocates before the block is freed.
 //
 // Ownership: keeps its own copies. Threads: a plain value without synchronisation. Errors: none;
 // without stacks there are no phases. Units: events.

@@ -20,8 +20,8 @@ struct ChurnSite {
 };
 
 struct ChurnFacts {
-  // The number of times that a size was freed and requested again, without another block of that
-  // size in between.
+  // How often a block was freed and the same size was requested again, before another block of that
+  // size was allocated or freed.
   uint64_t pairs = 0;
   uint64_t pair_bytes = 0;
   std::vector<ChurnSite> sites;

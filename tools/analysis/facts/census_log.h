@@ -25,7 +25,7 @@ inline constexpr std::string_view kDeadCycle = "a dead cycle: ";
 // A part of the holder for memory that no variable has yet (VRAMSTOW_EXPRESSION of framework.h).
 inline constexpr std::string_view kUnfinished = "(unfinished expression)";
 
-// A piece of memory that an object holds.
+// A piece of memory, and the object that holds it.
 struct HeldBlock {
   uint64_t address = 0;
   uint64_t bytes = 0;

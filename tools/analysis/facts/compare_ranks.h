@@ -1,9 +1,9 @@
 // CompareRanks: compares the ranks of a job, and finds the one that needs most memory, and why.
 //
-// Idea: ranks of a parallel job mostly do the same, so the median is what a rank needs, and more
-// than that needs a reason. The straggler is the rank with the highest peak of reserved memory,
-// because it is the one that runs out first. The reason is searched in the call sites that held
-// more at its peak than at the median rank's.
+// Idea: the ranks of a parallel job mostly do the same work. So the median is what a rank needs,
+// and a rank that needs more has a reason. The straggler is the rank with the highest peak of
+// reserved memory, because it runs out of memory first. The reason is searched in the call sites
+// that held more at its peak than at the peak of the median rank.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none. Units: bytes.

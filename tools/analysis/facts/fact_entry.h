@@ -28,7 +28,7 @@ concept HasFacts = requires {
   Described<Struct>::kFacts;
 };
 
-// The rule by which a fact of several traces is made.
+// The rule by which the facts of several traces are merged to one.
 enum class Merge : uint8_t {
   kSum,     // the sum
   kMax,     // the highest
@@ -46,7 +46,7 @@ enum class Merge : uint8_t {
 // A member.
 template <typename Struct, typename Member>
 struct Fact {
-  // An empty name means the name of the list's rows (RowsAs).
+  // If the name is empty, the entry has the name that RowsAs sets for the rows of its list.
   constexpr Fact(std::string_view called, Member Struct::*pointer, Merge rule,
                  std::string_view words)
       : name(called), member(pointer), merge(rule), meaning(words) {}
@@ -96,8 +96,8 @@ struct Fact {
     fact.short_name = other;
     return fact;
   }
-  // `vramstow diff` compares the fact by default, at this position of its list, from 1. More is
-  // worse.
+  // `vramstow diff` compares the fact by default. `place` is its position in the list of compared
+  // facts, from 1. A larger value counts as worse.
   constexpr Fact Compared(int place) const {
     Fact fact = *this;
     fact.compared = place;

@@ -29,7 +29,7 @@ struct ShareFacts {
 // The memory of the GPU at an out-of-memory, and the demand on it.
 struct DemandFacts {
   std::optional<uint64_t> card_bytes;
-  // Other memory of the card: context, modules, other processes.
+  // Memory of the GPU that is not allocated by this process: contexts, modules, other processes.
   std::optional<uint64_t> outside_bytes;
   uint64_t live_bytes = 0;
   uint64_t not_pytorch_bytes = 0;  // if there are tensors: the bytes that are none
@@ -80,8 +80,8 @@ struct OutOfMemoryFacts {
   std::string site;  // empty without a call stack
   std::string operation;
   uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
-  // The free memory of the device when it was last known, minus what this process has allocated
-  // since.
+  // How free_bytes is known: the driver's last answer about free memory, minus what this process
+  // has allocated since.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free_bytes = 0;
   uint64_t free_known_at_ns = 0;

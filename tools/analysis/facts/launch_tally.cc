@@ -30,8 +30,8 @@ void LaunchTally::Mark(const Event& mark, std::string_view text) {
     return;
   }
   if (kind != MarkKind::kRangeEnds) return;
-  // A range with a number ends by it; the end of a range without one closes the innermost range of
-  // its thread.
+  // The end of a range with a number ends the range with that number. The end of a range without a
+  // number ends the innermost range of its thread.
   const auto ended = std::find_if(open_.rbegin(), open_.rend(), [&](const Range& range) {
     return number != 0 ? range.number == number : range.number == 0 && range.thread == mark.thread;
   });

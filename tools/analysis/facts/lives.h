@@ -74,7 +74,8 @@ class Lives {
  private:
   static double AreaOf(const Life& life) {
     const uint64_t end = life.death == kStillLive ? ~uint64_t{0} >> 1 : life.death;
-    // Among equal lives, some have to be dropped, too: a small pseudo-random number is added.
+    // If many lives are equal, only some of them must be dropped, so a small pseudo-random number
+    // is added to each.
     const auto jitter = static_cast<double>(life.birth * 0x9e3779b97f4a7c15 >> 54);
     return static_cast<double>(life.size) * static_cast<double>(end - life.birth) *
            (1 + jitter / (1 << 24));

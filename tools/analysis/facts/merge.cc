@@ -213,8 +213,8 @@ std::string ProcessOf(const Facts& trace) {
   return absl::StrCat(pid->second, " ", host->second);
 }
 
-// Removes traces without events of a launcher that replaced itself by the script (exec): it is the
-// same process, and must not be counted twice.
+// Removes traces without events of a launcher that replaced itself by the script (exec). Launcher
+// and script are the same process, which must not be counted twice.
 void LeaveOutWhatProcessesWere(std::vector<Facts>* traces) {
   std::set<std::string> at_work;
   for (const Facts& trace : *traces) {

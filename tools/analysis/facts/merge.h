@@ -1,9 +1,9 @@
 // Merge: merges the facts of several traces (ranks, processes).
 //
-// Idea: counts and totals add up. The peak of all is the sum of the peaks, which is the memory that
-// the machines must have; the peaks need not have been at the same moment, so no moment is given. A
-// fact that has no meaning for several traces (timeline, fragmentation, largest blocks) stays
-// empty.
+// Idea: counts and totals are added. The peak of all traces is the sum of their peaks, because the
+// machines must have this much memory. The peaks may be at different moments, so the merged peak
+// has no moment. A fact that has no meaning for several traces (timeline, fragmentation, largest
+// blocks) stays empty.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none. Units: bytes.

@@ -182,7 +182,7 @@ Redactor Redactor::OfThisMachine() {
 }
 
 void Redactor::LearnName(std::string_view name) {
-  // A single letter occurs in every sentence.
+  // A name of a single letter is not redacted, because the letter occurs in every sentence.
   if (name.size() < 2 || name == kGone) return;
   names_.push_back(absl::AsciiStrToLower(std::string(name)));
   // For "node7.cluster.example", "node7" is redacted, too.

@@ -43,8 +43,8 @@ struct CategoryHourFacts {
   int64_t bytes_per_hour = 0;
 };
 
-// The growth of memory over a long run: from the lowest level in its second quarter to the lowest
-// in its last.
+// The growth of memory over a long run: the lowest level in its last quarter minus the lowest level
+// in its second quarter.
 struct HourFacts {
   bool known = false;       // the run was long enough
   bool is_endless = false;  // the growth continued in the last quarter

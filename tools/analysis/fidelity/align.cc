@@ -192,9 +192,9 @@ class Aligner {
     return reach[static_cast<size_t>(k + static_cast<int64_t>(reach.size() / 2))];
   }
 
-  // Returns how far a path of this cost gets on diagonal k before the following equal elements: one
-  // step down or to the right from the best path of cost - 1. kNowhere if none stays within the
-  // box.
+  // Returns how far a path of this cost gets on diagonal k, not counting the equal elements that
+  // follow: one step down or to the right from the best path of cost - 1. Returns kNowhere if no
+  // such step stays within the box.
   int64_t Step(std::vector<int64_t>& reach, int64_t k, int64_t cost, int64_t n, int64_t m) {
     if (cost == 0) return 0;
     int64_t best = kNowhere;
@@ -320,7 +320,8 @@ std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kStretch = 24;
   constexpr size_t kBucket = 64;
-  // The most positions of one stretch; a more frequent stretch is no evidence.
+  // The largest number of positions of one stretch that is used. A stretch that occurs more often
+  // is no evidence.
   constexpr size_t kMaxPlaces = 5000;
   constexpr uint64_t kMaxVotes = 200'000'000;
   const SequenceWindow all = {0, right.size()};
@@ -349,7 +350,8 @@ SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64
   for (size_t i = 0; i < votes.size(); ++i) {
     uint64_t sum = 0;
     for (size_t j = i; j < std::min(i + kNear, votes.size()); ++j) sum += votes[j];
-    // Of equal sums the last one counts, because a recording is mostly of the end of a run.
+    // If several sums are equal, the last one is used, because a recording is mostly of the end of
+    // a run.
     if (sum >= best && sum > 0) best_bucket = i;
     best = std::max(best, sum);
   }
@@ -369,7 +371,7 @@ SequenceWindow NarrowWindow(std::span<const uint64_t> left, std::span<const uint
   const size_t room = window.end - window.begin - left.size() + kMore;
   const Alignment whole =
       Align(left, right.subspan(window.begin, window.end - window.begin), kMaxWindowSteps);
-  // The sequences differ so much that to judge windows would cost more than a simulated run.
+  // If the sequences differ very much, judging windows would cost more than a simulated run.
   if (!whole.is_longest) return window;
   size_t least = LeftOver(left, right, window);
   SequenceWindow best = window;

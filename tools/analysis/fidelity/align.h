@@ -52,8 +52,8 @@ struct SequenceWindow {
 std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
                                         std::span<const uint64_t> right);
 
-// Returns the part of `right` that seems to correspond to `left`, with a margin at both ends; all
-// of `right` if there is no evidence.
+// Returns the part of `right` that seems to correspond to `left`, with a margin at both ends.
+// Returns all of `right` if there is no evidence for a part.
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right);
 
 // Removes the margin: returns the begin and end of `left` in `right` that leave the fewest

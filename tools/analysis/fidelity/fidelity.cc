@@ -172,8 +172,9 @@ class Comparison {
     return "";
   }
 
-  // True if reductions made all allocations of a range for staging. An allocation by their operator
-  // counts as staging only if it is freed within the range, because results stay live.
+  // True if all allocations of a range are staging memory of reductions. If only the operator is
+  // known and not its kernel, an allocation counts as staging memory only if it is freed within the
+  // range, because results stay live.
   static bool Stages(const AllocationSequence& sequence, size_t begin, size_t end) {
     std::multiset<uint64_t> live;
     bool names_kernels = true;

@@ -106,7 +106,7 @@ std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
 SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events);
 SequenceCause SegmentsCause();
 
-// Drops causes that were tried without effect; the cause of their events is then unknown.
+// Drops causes whose settings were tried without effect. The cause of their events is then unknown.
 void DropVainCauses(std::vector<SequenceCause>* causes);
 
 }  // namespace vramstow

@@ -126,8 +126,8 @@ class PartCause {
     return std::nullopt;
   }
 
-  // Kernels that reduce allocate staging memory for each multiprocessor, once there are enough of
-  // them: of any size, on both sides or on one.
+  // Kernels that reduce allocate staging memory, whose size depends on the number of
+  // multiprocessors. It may be of any size, and may exist on both sides or on one.
   std::optional<SequenceCause> Staging() const {
     if (!stages_ || (card_.empty() && rehearsed_.empty())) return std::nullopt;
     SequenceCause cause{"multiprocessors",
@@ -216,7 +216,8 @@ std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
                                     const Multiprocessors& multiprocessors) {
   std::map<std::string, SequenceCause> by_sentence;
   for (const SequencePart& part : parts) {
-    // A free without an allocation follows from an allocation elsewhere.
+    // A free in a difference without an allocation follows from an allocation in another
+    // difference.
     if (AllocatedIn(part.on_card).empty() && AllocatedIn(part.rehearsed).empty()) continue;
     SequenceCause cause = PartCause(part, multiprocessors).Find();
     const std::string sentence = cause.sentence;

@@ -70,10 +70,11 @@ void TellOfUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause
       cause->action;
 }
 
-// Finds blocks that one forward pass has made and that its backward pass will need.
+// Finds blocks that one forward pass has allocated and that its backward pass will need.
 Found FindActivations(const FailureMoment& moment) {
-  // A graph of gradients is left only when both passes are over. If nothing trains and graphs of
-  // earlier iterations are still held, no backward pass will come.
+  // kGraphOfGradients is found only when the forward and the backward pass are over, so no blocks
+  // wait for a backward pass. If nothing is trained and graphs of earlier iterations are still
+  // held, no backward pass will come.
   if (IsFound(moment, {AdviceId::kGraphOfGradients})) return std::nullopt;
   if (!TrainsAnywhere(moment) && IsFound(moment, {AdviceId::kHeldGraphs})) return std::nullopt;
   if (AskForCause(kOneLayer, moment).has_value()) return std::nullopt;
@@ -82,8 +83,8 @@ Found FindActivations(const FailureMoment& moment) {
   if (activations.size() < kLeastActivations || !MayBeNeeded(moment, activations)) {
     return std::nullopt;
   }
-  // The request grows with the batch, too, unless a backward pass or an optimizer makes it, or it
-  // is a copy of a tensor that grows.
+  // The size of the request grows with the batch, too, unless a backward pass or an optimizer makes
+  // the request, or it is for a copy of a tensor that grows in each iteration.
   const SiteDetail& request = moment.request_site();
   const bool grows =
       !request.in_backward && !request.in_optimizer && !IsFound(moment, {AdviceId::kConcatenation});

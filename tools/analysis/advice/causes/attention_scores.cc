@@ -64,8 +64,8 @@ class ScoreSites {
   }
   bool any() const { return has_product_; }
   bool Has(uint32_t site) const { return sites_.contains(site); }
-  // A request that fails may have another path through C++ than the served requests of the same
-  // line.
+  // A request that failed may have another path through C++ than the earlier requests of the same
+  // line, which were served.
   bool IsMadeBy(const SiteDetail& request) const {
     return !request.own.empty() && lines_.contains(request.own.back().text) &&
            MakesScores(OperatorName(request));

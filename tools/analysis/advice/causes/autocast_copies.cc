@@ -31,8 +31,8 @@ std::map<uint64_t, uint64_t> WeightsOf(const FailureMoment& moment) {
   return weights;
 }
 
-// True unless the program asked for the conversion, which then has a name of its own. Autocast
-// converts what an operator reads, for example the weight of a linear layer.
+// True unless the program itself requested the conversion, which then has a name of its own.
+// Autocast converts the operands of an operator, for example the weight of a linear layer.
 bool IsImplicit(const SiteDetail& site) {
   static constexpr std::array<std::string_view, 10> kConversions = {
       "to", "half", "bfloat16", "type", "to_type", "float", "copy", "clone", "_to_copy", "type_as"};
@@ -58,7 +58,7 @@ Found FindAutocastCopies(const FailureMoment& moment) {
   const std::string places = LargestPlaces(moment.detail(), cause.held);
   cause.place = PlaceInProgram(moment, cause.held);
   const uint64_t copies = BytesOf(cause.held);
-  // The next operation reads the last copy, so it is needed.
+  // The last copy is needed, because the next operation reads it.
   const uint64_t last = cause.held.back()->size;
   cause.held.pop_back();
   uint64_t all = 0;

@@ -21,8 +21,8 @@
 namespace vramstow {
 namespace {
 
-// The factor from which a result counts as broadcast; a conversion of numbers enlarges a block
-// less.
+// A result counts as broadcast if it is at least this many times as large as its inputs. A
+// conversion of numbers to another type enlarges a block less.
 constexpr uint64_t kStretched = 8;
 
 template <size_t count>
@@ -100,8 +100,9 @@ bool IsMatrixOfPairs(const FailureMoment& moment, const Made& made) {
   return side != 0 && rows.contains(side);
 }
 
-// True for operations that copy their input once for each repetition. A reshape or
-// repeat_interleave() of an expanded view makes a clone that is much larger than any tensor before.
+// True for operations that copy their input once for each repetition. A reshape() or
+// repeat_interleave() of an expanded view makes a clone that is much larger than any earlier
+// tensor.
 bool IsRepetition(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"repeat", "repeat_interleave", "tile",
                                                              "clone"};
@@ -155,8 +156,8 @@ void TellOfMatrix(Cause* cause) {
 
 bool IsInModule(const SiteDetail& site) { return !site.module.empty() || !site.classes.empty(); }
 
-// True if modules made most of the tensors that follow from the result: then the result is a batch,
-// for example of many steps of one picture.
+// True if most tensors that follow from the result were allocated in modules. Then the result is a
+// batch, for example of many steps of one picture.
 bool IsBatchOfModel(const FailureMoment& moment, const Made& made,
                     const std::vector<const Life*>& family) {
   if (IsInModule(moment.detail().sites[made.site])) return false;

@@ -58,8 +58,8 @@ bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
   return turns >= kLeastTurns && moment.requested() > size;
 }
 
-// True if the line makes one tensor for each layer. These are keys and values of sequences, which
-// another cause reports together.
+// True if the line makes one tensor for each layer. Such tensors are keys and values of sequences,
+// for which another cause (kv_cache) reports all layers together.
 bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life*>& made) {
   constexpr ptrdiff_t kLeastLayers = 3;
   const uint64_t size = made.back()->size;

@@ -30,8 +30,8 @@ bool EndsInLoss(std::string_view name) {
   return false;
 }
 
-// True if one operator made several of the blocks on one line, as in a loop over layers: each is
-// made from another result.
+// True if one operator on one line made several of the blocks, as in a loop over layers. Then each
+// block was made from a different result.
 bool RepeatsItself(const std::vector<const Life*>& family) {
   constexpr size_t kLeast = 3;
   std::map<uint32_t, size_t> by_site;

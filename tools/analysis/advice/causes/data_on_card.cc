@@ -78,8 +78,9 @@ bool WorksOn(const FailureMoment& moment, uint64_t rows, const std::set<uint64_t
   return made.contains(rows) || (cards > 1 && made.contains((rows + cards - 1) / cards));
 }
 
-// Removes the current batch from `data`: the step makes results with as many rows as it has.
-// Batches that wait for their turn are more than two.
+// Removes the current batch from `data`: tensors that are arguments of a running module, or whose
+// number of rows occurs in results of the step. If there are more than two such tensors, they are
+// batches that wait to be used, and they are not removed.
 void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<const Life*>* data) {
   constexpr ptrdiff_t kMaxOfBatch = 2;
   std::set<uint64_t> rows;

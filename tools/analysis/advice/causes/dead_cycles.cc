@@ -14,8 +14,9 @@
 namespace vramstow {
 namespace {
 
-// Returns "Swish" for "a dead cycle: SwishBackward.out → itself", which is the context that
-// Swish.forward() got, and an attribute of it; empty for any other cycle.
+// Returns "Swish" for "a dead cycle: SwishBackward.out → itself". This cycle is the context that
+// was passed to Swish.forward(), with an attribute that refers back to it. Returns an empty text
+// for any other cycle.
 std::string FunctionOfContext(const FailureMoment& moment, const std::vector<const Life*>& held) {
   constexpr std::string_view kBackward = "Backward";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(held);

@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint64_t kRounding = 2 << 20;  // of a request that PyTorch makes to the driver
 
-// For programs without known iterations: true if a variable holds the block, the function ran later
-// lines, and now runs the same line again.
+// Is used for programs without known iterations. True if a variable holds the block and the
+// function that allocated it ran later lines since, and now runs the same line again.
 bool IsOfTurnBefore(const FailureMoment& moment, const Life& life) {
   const std::vector<CodeLine>& own = moment.request_site().own;
   const HeldBlock* block = moment.holders().Of(life);

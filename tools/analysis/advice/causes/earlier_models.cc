@@ -76,9 +76,9 @@ bool HasWorkBetween(const FailureMoment& moment, uint64_t begin, uint64_t end) {
   return false;
 }
 
-// Splits the models of one owner that the census does not distinguish: it replaces some keys by
-// "[…]", and does not number the arguments in a function's cache. Parameters that were made after
-// some work belong to another model.
+// Splits the models of one owner that the census (a reference scan) does not distinguish, because
+// it replaces some keys by "[…]" and does not number the arguments in a function's cache.
+// Parameters that were made after some work belong to another model.
 std::vector<KeptModel> Split(const FailureMoment& moment, const KeptModel& models) {
   std::vector<KeptModel> parts;
   for (const Life* life : models.parameters) {
@@ -155,9 +155,9 @@ std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
   return sizes;
 }
 
-// Returns the models of the container that holds most, each made after work with the one before.
-// Models of the same sizes outside of any container are appended: the newest item also has a
-// variable of its own, and a census names that variable.
+// Returns the models in the container that holds most bytes; each of them was made after some work
+// with the model before it. Models of the same sizes outside of any container are appended, because
+// the newest model may have a variable of its own, and a census then names that variable.
 std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
                                         const std::vector<KeptModel>& models) {
   std::map<std::string, std::vector<KeptModel>> by_container;

@@ -19,8 +19,8 @@ namespace {
 
 constexpr size_t kLeastResults = 8;
 
-// True if a census found the block in a list or dictionary, and no graph, model or optimizer holds
-// it.
+// True if a census (a reference scan) found the block in a list or dictionary, and no graph, model
+// or optimizer holds it.
 bool IsGathered(const HeldBlock* block) {
   return block != nullptr && block->role == "other" && !IsInGraph(*block) && !IsGarbage(*block) &&
          block->holder.find('[') != std::string::npos &&

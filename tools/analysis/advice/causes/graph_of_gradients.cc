@@ -46,8 +46,8 @@ ForwardSaved ForwardOf(const FailureMoment& moment, uint64_t begin) {
   return forward;
 }
 
-// A backward pass normally frees the gradient of each result when it makes the next one. This finds
-// gradients that were not freed.
+// A backward pass normally frees the gradient of a result when it has computed the next gradient
+// from it. This function finds gradients that were not freed.
 Found FindGraphOfGradients(const FailureMoment& moment) {
   const LastBackward backward = LastBackwardOf(moment);
   if (backward.begin == 0 || backward.begin < moment.pass_begin()) return std::nullopt;
@@ -61,8 +61,8 @@ Found FindGraphOfGradients(const FailureMoment& moment) {
     const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || IsInGraph(*block)) cause.held.push_back(life);
   }
-  // Without a graph, the backward pass would have freed the part of the saved results that it has
-  // passed: about as many bytes as it has made gradients.
+  // Without such a graph, the backward pass would have freed the saved results that it no longer
+  // needs. These are about as many bytes as the gradients that it has made.
   const uint64_t gradients = BytesOf(cause.held);
   cause.bytes = gradients + std::min(gradients, forward.kept);
   if (cause.held.size() < kLeastGradientsKept || !moment.IsLarge(cause.bytes)) return std::nullopt;

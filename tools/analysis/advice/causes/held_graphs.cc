@@ -1,5 +1,5 @@
-// A cause of an out-of-memory: each iteration leaves a graph behind, through a list or sum of
-// losses, a state that is carried on, or outputs of an evaluation.
+// A cause of an out-of-memory: each iteration leaves a graph behind. It is held by a list or sum of
+// losses, by a state that is passed from iteration to iteration, or by outputs of an evaluation.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,8 +17,8 @@
 namespace vramstow {
 namespace {
 
-// True if a backward pass ran while the later half of these blocks piled up. An evaluation has
-// none.
+// True if a backward pass ran while the second half of these blocks was allocated. In an evaluation
+// there is no backward pass.
 bool IsTrained(const FailureMoment& moment, std::vector<const Life*> lives) {
   const auto middle = lives.begin() + static_cast<ptrdiff_t>(lives.size() / 2);
   std::ranges::nth_element(lives, middle, {}, &Life::birth);
@@ -30,8 +30,8 @@ bool IsTrained(const FailureMoment& moment, std::vector<const Life*> lives) {
   return false;
 }
 
-// True if a backward pass was recorded: the tensors that its nodes saved bear their names
-// ("TanhBackwardBackward0"), and a gradient of a parameter shows which node made it.
+// True if autograd recorded a graph of a backward pass. Signs are tensors that are saved by nodes
+// with names such as "TanhBackwardBackward0", and gradients of parameters that were made by a node.
 bool HasGraphOfGradients(const FailureMoment& moment) {
   return std::ranges::any_of(moment.live(), [&](const Life* life) {
     const HeldBlock* block = moment.holders().Of(*life);
@@ -41,8 +41,8 @@ bool HasGraphOfGradients(const FailureMoment& moment) {
   });
 }
 
-// True if there is an optimizer and no backward pass has run yet: it may still come, and what looks
-// like iterations may be the layers of the first step.
+// True if there is an optimizer and no backward pass has run yet. Then the backward pass may still
+// come, and what looks like iterations may be the layers of the first step.
 bool MayBeFirstStep(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   return !moment.passes().is_sure() && !TrainsAnywhere(moment) && parameters.evaluating == 0 &&
@@ -86,9 +86,9 @@ std::string_view FunctionOf(std::string_view line) {
   return line.substr(std::min(line.find(' '), line.size()));
 }
 
-// True if one variable adds up the results of a loop around the model. In each turn of such a loop,
-// another line of the function that calls the model allocates, too. A loop over layers is a single
-// line of that function.
+// True if one variable adds up the results of a loop around the model. Each time such a loop runs
+// its body, another line of the function that calls the model allocates, too. A loop over layers is
+// on a single line of that function.
 bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr size_t kLeastTurns = 8;
   const Detail& detail = moment.detail();
@@ -118,7 +118,7 @@ bool IsUnrolledLoop(const FailureMoment& moment, const std::vector<const Life*>&
 }
 
 // True if an optimizer waits for its first gradients (the existing ones were made by
-// torch.autograd.grad()) and one variable adds the turns up.
+// torch.autograd.grad()) and one variable adds up the results of a loop.
 bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   return parameters.all > 0 && parameters.untrained * 2 < parameters.all &&
@@ -126,8 +126,7 @@ bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*
          !moment.passes().HasCalledBackward(moment.event()) && !OneVariable(moment, lives).empty();
 }
 
-// Adds the blocks of the current iteration: if nothing trains, its graph is as needless as the
-// earlier ones.
+// Adds the blocks of the current iteration. If nothing is trained, its graph is not needed either.
 void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
   std::set<uint32_t> sites;
   for (const Life* life : cause->held) sites.insert(life->site);
@@ -190,7 +189,7 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Graphs of earlier iterations are kept";
-  // The graph holds the input of the model together with its results, so inputs are left out.
+  // The graph holds the input of the model and its results. Only the results count here.
   std::vector<const Life*> made;
   for (const Life* life : pile.lives) {
     if (moment.site_of(*life).phase == Phase::kForward) made.push_back(life);
@@ -234,7 +233,8 @@ Found FindHeldGraphs(const FailureMoment& moment) {
         "Give create_graph=True only where gradients are differentiated again, and call "
         "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
         "gradient hold one another, until p.grad = None.";
-    // If the census shows owners, it would have found tensors that Python objects hold.
+    // If Python objects held the tensors, the census would have found these objects, provided that
+    // it found the owners of other tensors.
     const bool is_held = SummarizeCensus(moment.holders(), pile.lives).decides();
     cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
   }

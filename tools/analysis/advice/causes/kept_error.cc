@@ -17,8 +17,8 @@ Found FindKeptError(const FailureMoment& moment) {
   bool is_last = false;  // the exception that Python stores for a debugger
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
-    // An exception that is being handled may still be needed; another cause covers a retry in its
-    // handler.
+    // An exception that is being handled may still be needed. If its handler tries the work again,
+    // another cause (retry_in_handler) reports it.
     if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandledNow))
       continue;
     cause.held.push_back(life);

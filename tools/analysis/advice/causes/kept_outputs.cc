@@ -24,9 +24,9 @@ bool AreGarbage(const FailureMoment& moment, const std::vector<const Life*>& liv
   return bytes * 2 > BytesOf(lives);
 }
 
-// Removes blocks that the program still works on: those of another variable, or of a list that is
-// being built, all made after the leftovers. A single such block stays, because a loop's variable
-// still holds it.
+// Removes blocks that the program still works on: several blocks that were all made after the
+// leftovers and that another variable holds, or a list that is being built. A single block is not
+// removed, because it is held only by the variable of a loop.
 void LeaveOutWork(const FailureMoment& moment, LeftoverBlocks* pile) {
   struct Group {
     uint64_t bytes = 0;
@@ -55,8 +55,8 @@ void LeaveOutWork(const FailureMoment& moment, LeftoverBlocks* pile) {
   });
 }
 
-// Adds the blocks that the same variable got in the current iteration, because an evaluation within
-// it has iterations of its own.
+// Adds the blocks that were assigned to the same variable in the current iteration. An evaluation
+// within this iteration has iterations of its own, which leave such blocks behind.
 void AddOfPassThatRuns(const FailureMoment& moment, const LeftoverBlocks& pile, Cause* cause) {
   std::set<uint32_t> sites;
   std::map<std::string, uint64_t> by_pattern;

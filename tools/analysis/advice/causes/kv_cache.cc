@@ -32,7 +32,8 @@ std::vector<const Life*> CachesOf(const FailureMoment& moment) {
   return live;
 }
 
-// True if an operator, a module or a function of the forward pass has a name that says attention.
+// True if the name of an operator, a module or a function of the forward pass contains the word
+// attention.
 bool HasAttention(const FailureMoment& moment) {
   const auto tells = [](std::string_view text) {
     return text.find("ttention") != std::string_view::npos ||
@@ -58,7 +59,8 @@ bool AreGrown(const FailureMoment& moment, const std::vector<const Life*>& cache
 }
 
 Found FindKvCache(const FailureMoment& moment) {
-  // For caches of sequences that have ended, the cause that names their owner is reported.
+  // If the sequences have ended and their caches are still held, another cause names the owner of
+  // the caches.
   if (IsFound(moment, {AdviceId::kKeptOutputs, AdviceId::kHeldGraphs, AdviceId::kKeptError})) {
     return std::nullopt;
   }

@@ -14,7 +14,8 @@
 namespace vramstow {
 namespace {
 
-// The number of pieces, so that one piece is small compared with what is saved.
+// The request is split into this many pieces, so that one piece is small compared with the bytes
+// that are saved.
 constexpr uint64_t kPieces = 16;
 
 // True for matrix decompositions, which cannot work in pieces: each number of the result depends on
@@ -51,12 +52,12 @@ std::string ForScores(const FailureMoment& moment, const std::string& name) {
   return "";
 }
 
-// Returns "backward of Addmm" for "backward of Addmm (train.py:31 step)", because a request that
-// fails has no line in parentheses.
+// Returns "backward of Addmm" for "backward of Addmm (train.py:31 step)". A request that failed has
+// no such line in parentheses, so names are compared without it.
 std::string_view WithoutCall(std::string_view site) { return site.substr(0, site.find(" (")); }
 
-// True if the block was made on the way to the request: by the same line, or by the same function
-// of a backward pass whose line is not known.
+// True if the block was allocated for the same computation as the request: by the same line or, in
+// a backward pass whose line is not known, by the same function.
 bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
   const SiteDetail& made = moment.site_of(life);
   const SiteDetail& request = moment.request_site();
@@ -98,7 +99,7 @@ Found FindLargeRequest(const FailureMoment& moment) {
   const uint64_t requested = moment.requested();
   if (site.in_optimizer || requested * 4 < moment.room()) return std::nullopt;
   if (site.phase == Phase::kWorkspace) return OfWorkspace(moment);
-  // Blocks that the same line made on the way belong to the request.
+  // Blocks that the same line allocated before for the same result belong to the request.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;
   std::vector<const Life*> made;
@@ -116,7 +117,8 @@ Found FindLargeRequest(const FailureMoment& moment) {
            OperatorName(moment.site_of(*life)).find("zeros") != std::string_view::npos;
   });
   if (name == "_to_copy" && converts_zeros) return std::nullopt;
-  // A tensor that grows by copies cannot be split: the concatenation is the cause.
+  // If the tensor grows by concatenation, splitting the request does not help, and the
+  // concatenation is reported as the cause.
   if (IsConcatenation(name) && on_the_way * 2 > requested) return std::nullopt;
   Cause cause;
   cause.title = "One request of " + AdviceText(requested) + " is too large";

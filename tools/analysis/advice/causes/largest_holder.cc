@@ -78,7 +78,8 @@ bool AreBuffersOfBackwardPass(const FailureMoment& moment, const std::vector<con
   return moment.request_site().in_backward && bytes * 2 > BytesOf(lives);
 }
 
-// Returns the change in which each result of this line is freed when the next one is made.
+// Returns the change of the requests in which each result of this line is freed when the line makes
+// the next one.
 Change OneAtATime(const FailureMoment& moment, const Life& one) {
   Change change;
   const Life* before = nullptr;

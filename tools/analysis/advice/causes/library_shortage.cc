@@ -19,8 +19,8 @@ bool IsInBackwardThread(const FailureMoment& moment) {
           moment.passes().HasCalledBackward(moment.event()));
 }
 
-// Describes a request for the handle of autograd's thread: memory that is released before
-// backward() is allocated again before the request comes.
+// Describes a request for a library handle on autograd's own thread. Releasing the cache before
+// backward() does not help, because PyTorch allocates the memory again before this request is made.
 void TellOfBackwardThread(const std::string& request, Cause* cause) {
   cause->is_tried = false;
   cause->action =

@@ -24,8 +24,8 @@ bool ReadsFile(const FailureMoment& moment, const SiteDetail& site) {
 }
 
 // True if the loaded tensors may be the state of an optimizer, which has the sizes of the weights
-// and stays in use. Without a census, an optimizer that has made no state of its own may have
-// loaded it.
+// and stays in use. If there is no census (a reference scan), this is assumed for an optimizer that
+// has not allocated any state itself.
 bool MayBeLoadedState(const FailureMoment& moment) {
   if (moment.holders().any()) return false;
   bool works = false;

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// Returns the last tensors in segments that are now free.
+// Returns the newest tensor of each segment that has no live block now.
 std::vector<const Life*> LastIn(const FailureMoment& moment) {
   std::vector<const Life*> last;
   for (const Life* segment : moment.free_segments()) {
@@ -38,8 +38,8 @@ bool AreSeveralStreams(const FailureMoment& moment) {
   return streams.size() > 1;
 }
 
-// Finds segments that are unused and still allocated. PyTorch would have released those of its
-// common pool.
+// Finds segments in which no block is live but which are still allocated. PyTorch releases such
+// segments of its common pool before a request fails, so these belong to a MemPool.
 Found FindMemPool(const FailureMoment& moment) {
   const Captured captured = HasCaptured(moment.facts());
   const OutOfMemoryFacts& failure = moment.failure();

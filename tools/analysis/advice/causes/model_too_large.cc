@@ -21,7 +21,7 @@ std::vector<const Life*> Parameters(const FailureMoment& moment) {
   return parameters;
 }
 
-// Finds a GPU that is full before the model is complete: nothing has been computed yet.
+// Finds a model that fills the GPU before it is complete: nothing has been computed yet.
 Found FindModelTooLarge(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   if (!site.module.empty() || site.phase == Phase::kForward || site.in_backward ||
@@ -35,7 +35,7 @@ Found FindModelTooLarge(const FailureMoment& moment) {
   const std::vector<const Life*> parameters = Parameters(moment);
   const uint64_t bytes = BytesOf(parameters);
   if (parameters.empty() || bytes * 4 < moment.live_bytes() * 3) return std::nullopt;
-  // The requested parameter is made by the same line as the last one.
+  // The request must be made by the same line as the last parameter.
   if (!SameWork(moment.site_of(*parameters.back()), site)) return std::nullopt;
   Cause cause;
   cause.bytes = (bytes + moment.requested()) / 2;

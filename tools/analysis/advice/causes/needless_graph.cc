@@ -1,5 +1,5 @@
-// A cause of an out-of-memory: a graph without a backward pass, of a model that is in eval(), has
-// no optimizer, or is not trained.
+// A cause of an out-of-memory: a graph for which no backward pass will come, because the model is
+// in eval(), has no optimizer, or is not trained.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -51,7 +51,7 @@ std::vector<const Life*> SavedEver(const FailureMoment& moment) {
   return saved;
 }
 
-// True if an earlier iteration ran these lines, and no backward pass came for its results.
+// True if an earlier iteration ran these lines, and no backward pass ran for its results.
 bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& saved) {
   const bool knows = moment.passes().is_sure() || moment.passes().by() == Iterations::By::kForward;
   if (moment.pass() < 1 || !knows) return false;
@@ -84,10 +84,11 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
             const ParameterWords& parameters) {
   const uint64_t begin = moment.pass() < 0 ? saved.front()->birth : moment.pass_begin();
   const bool has_trained = TrainsAnywhere(moment);
-  // If these lines had a backward pass before, it will come for this iteration, too.
+  // If a backward pass ran for these lines in an earlier iteration, one will come for this
+  // iteration, too.
   const bool is_new = !has_trained || IsNewWork(moment, saved, begin);
-  // If only the head of a model is trained, the backward pass comes, and goes through the layers
-  // before the head.
+  // If only the head of a model is trained, a backward pass will come, and it goes through the
+  // layers before the head, too.
   const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
                            parameters.evaluating < parameters.all;
   // A missing optimizer, or eval(), alone does not exclude a backward pass.
@@ -101,7 +102,7 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
   if (parameters.all > 0 && parameters.untrained == parameters.all) {
     return has_trained || !is_over ? Sign::kNone : Sign::kNoOptimizer;
   }
-  // The census follows the graphs of a separate untrained model itself (FindGraphsOfUntrained).
+  // If a separate model is not trained, FindGraphsOfUntrained finds its graphs by the census.
   const uint64_t untrained = UntrainedBesideTrained(moment, parameters);
   if (untrained * 5 >= parameters.all * 2 && untrained > 0) {
     return Sign::kUntrained;
@@ -136,8 +137,8 @@ const char* TitleOf(Sign sign) {
                                     : "Graphs are recorded where nobody calls backward()";
 }
 
-// Finds graphs of a model that is only evaluated, beside one that is trained: the census followed
-// them to parameters that no optimizer has.
+// Finds graphs of a model that is only evaluated, while another model is trained. The census has
+// followed these graphs to parameters that no optimizer has.
 Found FindGraphsOfUntrained(const FailureMoment& moment) {
   const std::vector<const Life*> saved = SavedForUntrained(moment.holders(), moment.live());
   Cause cause;
@@ -175,7 +176,7 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   cause.place = CommonPlace(moment.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
   const std::string places = LargestPlaces(moment.detail(), saved);
-  // The next operation would read the last block without a graph, too.
+  // The last block is needed even without a graph, because the next operation reads it.
   saved.pop_back();
   cause.bytes = BytesOf(saved);
   cause.held = saved;

@@ -13,7 +13,8 @@
 namespace vramstow {
 namespace {
 
-// Counts parameters that have a gradient, and those that get one before the backward pass is over.
+// Counts parameters that no optimizer has and that have a gradient, or will have one when the
+// backward pass is over.
 Found FindNotFrozen(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   // A program without an optimizer may use the gradients itself.

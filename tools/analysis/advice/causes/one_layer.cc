@@ -71,15 +71,16 @@ Found FindOneLayer(const FailureMoment& moment) {
       CountLayers(moment.detail(), layer.results) > 1) {
     return std::nullopt;
   }
-  // If one batch is far larger than the others, kActivations advises to change the batch.
+  // If one batch is far larger than the others, another cause (kActivations) advises to change the
+  // batch.
   const std::vector<const Life*> largest = OfLargestLine(layer.results);
   if (!layer.is_recomputed && UsualOfUnevenBatch(moment, largest) > 0) return std::nullopt;
-  // kActivations also covers results that do not grow with the batch.
+  // The cause kActivations also covers results that do not grow with the batch.
   if (BytesOf(WithoutBatch(moment, layer.results)) * 2 > bytes) return std::nullopt;
   std::vector<const Life*> cut = layer.results;
   const std::vector<const Life*> gradients = GradientsOfResults(moment, layer.results);
   cut.insert(cut.end(), gradients.begin(), gradients.end());
-  // The request is one more such result, or the gradient of one.
+  // The request is for one more result of this kind, or for the gradient of one.
   const uint64_t all = BytesOf(cut) + moment.requested();
   uint64_t parts = 2;
   while (parts < kMaxPartsOfLayer && all - all / parts < moment.lacking()) parts *= 2;

@@ -14,7 +14,8 @@
 namespace vramstow {
 namespace {
 
-// True if a line made more state in each iteration: it is a history, not state of a fixed size.
+// True if a line allocates more state in each iteration: then the state is a history that grows,
+// and not state of a fixed size.
 bool IsHistory(const FailureMoment& moment, const std::vector<const Life*>& state) {
   std::map<uint32_t, std::set<int64_t>> passes;
   uint64_t growing = 0;

@@ -19,7 +19,7 @@ Found FindOptimizerTemporaries(const FailureMoment& moment) {
   cause.title = "The optimizer's step makes temporaries as large as the parameters";
   const uint64_t now = BytesOf(temporaries) + moment.requested();
   cause.bytes = std::max(now, BytesOf(Gradients(moment)));
-  // Only one temporary block at a time is left.
+  // With the change, only one temporary block is live at a time.
   cause.change = Without(moment.detail(), temporaries);
   cause.change.requested = moment.requested();
   cause.change.spared_later = cause.bytes - now;

@@ -1,4 +1,5 @@
-// A cause of an out-of-memory: memory that other code than PyTorch took from the driver.
+// A cause of an out-of-memory: memory that was allocated from the driver by other code than
+// PyTorch.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -37,8 +37,9 @@ FirstTime MadeTheFirstTime(const FailureMoment& moment) {
   return first;
 }
 
-// Returns the number of pieces. Each piece is recomputed as a whole, and its input is held until
-// then: the sum is smallest if both are equal.
+// Returns the number of pieces into which the recomputed work should be divided. Each piece is
+// recomputed as a whole, and its input is held until then. The sum of both is smallest if they are
+// equal.
 uint64_t PiecesOf(uint64_t all, uint64_t input, uint64_t lacking) {
   uint64_t pieces = 2;
   const auto has_more = [&] {
@@ -65,8 +66,8 @@ Found FindRecomputation(const FailureMoment& moment) {
   }
   // A checkpoint around one layer cannot be divided.
   if (CountLayers(moment.detail(), cause.held) < 2) return std::nullopt;
-  // If one checkpoint made all results of the forward pass, the recomputation goes on until all of
-  // them are live again.
+  // If one checkpoint contains the whole forward pass, the recomputation continues until all
+  // results of the forward pass are live again.
   const FirstTime first = MadeTheFirstTime(moment);
   const uint64_t all = made * 2 >= first.bytes ? std::max(made, first.bytes) : made;
   const uint64_t input = MedianSize(cause.held);

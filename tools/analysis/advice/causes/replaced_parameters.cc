@@ -54,8 +54,9 @@ StateOfOptimizers OptimizersState(const FailureMoment& moment) {
   return state;
 }
 
-// Returns of each kind of entry as many as there are replaced parameters of that size, the oldest
-// first. *any_in_use is set if entries of parameters in use are left.
+// Returns the state of replaced parameters. For each kind of entry these are as many entries as
+// there are replaced parameters of that size, the oldest first. *any_in_use is set if further
+// entries exist, which belong to parameters that are in use.
 std::vector<const Life*> EntriesOfReplaced(const StateOfOptimizers& state, bool* any_in_use) {
   std::vector<const Life*> old;
   for (const auto& [key, lives] : state.entries) {

@@ -23,8 +23,8 @@ std::string VariableOf(const std::string& holder) {
 }
 
 // Returns the blocks that the graph of one variable has saved and that were live before the
-// backward pass at `begin`. If there are several variables, the one that holds most counts: the
-// program may still need the blocks of the other variables.
+// backward pass at `begin`. If several variables have such graphs, the one that holds most bytes is
+// used, because the program may still need the blocks of the others.
 std::vector<const Life*> SavedBefore(const FailureMoment& moment, uint64_t begin,
                                      std::string* variable) {
   std::map<std::string, std::vector<const Life*>> saved;

@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-// Returns the depth at which two stacks differ in the line of the same function; -1 if they do not.
+// Returns the depth at which both stacks are in the same function, but on different lines; -1 if
+// there is no such depth.
 int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLine>& b) {
   for (size_t depth = 0; depth < std::min(a.size(), b.size()); ++depth) {
     if (a[depth].function != b[depth].function) return -1;
@@ -24,13 +25,13 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
 // False if a census names another owner.
 bool MayBeHeldByError(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
-  // An object that holds the error holds its frames after the handler, too.
+  // An object that holds the exception also holds its frames after the handler has ended.
   if (block == nullptr || block->holder.starts_with(kHandledNow)) return true;
   return IsHeldByError(*block) && block->holder.find(": frame ") == std::string::npos;
 }
 
-// Finds blocks of an earlier attempt, made below a line that is over: only the exception that ended
-// it can still hold its frames.
+// Finds blocks of an earlier attempt: they were allocated below a line that has ended since. Only
+// the exception that ended the attempt can still hold its frames.
 Found FindRetryInHandler(const FailureMoment& moment) {
   for (const OutOfMemoryFacts& before : moment.facts().out_of_memory) {
     if (before.event >= moment.event()) break;
@@ -51,7 +52,8 @@ Found FindRetryInHandler(const FailureMoment& moment) {
     cause.bytes = BytesOf(held);
     cause.held = held;
     if (!moment.IsLarge(cause.bytes)) continue;
-    // If a census found no error that holds these blocks, something else holds them.
+    // If a census (a reference scan) found that no exception holds these blocks, their owner is a
+    // different one.
     if (moment.holders().any() && !SummarizeCensus(moment.holders(), held).decides()) continue;
     cause.change = FreedBefore(moment.detail(), held, before.event + 1);
     cause.title = "The first try's tensors are held while the second one runs";

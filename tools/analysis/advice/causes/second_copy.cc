@@ -102,8 +102,9 @@ std::vector<const Life*> CopiesOf(const FailureMoment& moment, const Set& set) {
   return {};
 }
 
-// Returns the list and the number of an item: "global members[3].4.weight" is of item 3 of "global
-// members", a list of modules that each have parameters. Layers of one module are written ".3.".
+// Returns the list and the number of an item: "global members[3].4.weight" is in item 3 of "global
+// members". An item is one of several modules in a list, and has parameters. Layers of one module
+// are written ".3." instead.
 std::optional<std::pair<std::string, std::string>> ItemOf(const std::string& holder) {
   const size_t open = holder.find('[');
   const size_t close = holder.find("].", open == std::string::npos ? holder.size() : open);
@@ -197,8 +198,8 @@ Counts CountParameters(const FailureMoment& moment) {
   return counts;
 }
 
-// True if the sizes are sizes of known parameters; true if no parameters are known. A cache of
-// features has many blocks of one size, and also repeats itself.
+// True if the sizes are those of known parameters, or if no parameters are known. Blocks of a cache
+// of features also have the same size over and over, but they are not parameters.
 bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>& sizes) {
   if (parameters.empty()) return true;
   Counts counts;
@@ -211,8 +212,9 @@ bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>
   return found * 2 >= sizes.size();
 }
 
-// True if the program has no name by which to release most of the blocks: a reference cycle or an
-// exception holds them or, for several copies without a Python object, a graph.
+// True if the program has no name by which it could release most of the blocks: they are held by a
+// reference cycle or by an exception. If they are several copies without a Python object, a graph
+// may hold them, too.
 bool IsBeyondReach(const FailureMoment& moment, const std::vector<const Life*>& lives,
                    bool are_several) {
   uint64_t bytes = 0;
@@ -252,13 +254,13 @@ void SayThatModelsAreKept(Cause* cause) {
       "state.";
 }
 
-// True if another cause says why the same sizes are live again.
+// True if another cause explains why blocks of the same sizes are live again.
 bool IsToldBetter(const FailureMoment& moment) {
   return IsFound(moment, {AdviceId::kEarlierModels}) || kLoadedFile.cause(moment).has_value();
 }
 
-// True in a job that did not fail if the first set is freed while the job goes on with the second
-// one. An average, a teacher or an ensemble is needed as long as the job runs.
+// In a job that did not fail: true if the first set is freed while the job continues with the
+// second one. An average, a teacher or an ensemble, in contrast, is needed as long as the job runs.
 bool IsReplaced(const FailureMoment& moment, const std::vector<const Life*>& first) {
   uint64_t last_birth = 0;
   for (const Life& life : moment.detail().lives) {

@@ -54,9 +54,9 @@ std::vector<const Life*> OfEarlierOptimizers(const FailureMoment& moment,
   return earlier;
 }
 
-// True if there are so many parameters of these sizes that the state may belong to different ones:
-// a GAN has an optimizer for each of its two models. Each line of a step makes one block for each
-// parameter.
+// True if there are enough parameters of these sizes that the state may belong to different
+// parameters, as in a GAN, which has an optimizer for each of its two models. Each line of an
+// optimizer's step allocates one block for each parameter.
 bool AreOfOtherParameters(const FailureMoment& moment, const std::vector<const Life*>& old,
                           const std::vector<const Life*>& fresh) {
   std::set<std::string> lines;
@@ -80,7 +80,8 @@ bool AreOfOtherParameters(const FailureMoment& moment, const std::vector<const L
   });
 }
 
-// Returns state that was live before this iteration, if this iteration has made it again.
+// Returns state that was live before this iteration began, if state of the same sizes was allocated
+// again in this iteration.
 std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
                                          const std::vector<const Life*>& state,
                                          std::vector<const Life*>* fresh) {
@@ -122,7 +123,8 @@ Found TellOfSeveral(const FailureMoment& moment, const std::vector<const Life*>&
   return cause;
 }
 
-// State is made once for each parameter; if it is made again, another optimizer does it.
+// An optimizer allocates its state once for each parameter. If such state is allocated again,
+// another optimizer does it.
 Found FindSecondOptimizer(const FailureMoment& moment) {
   // State of another model is not for the same parameters.
   if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles})) {

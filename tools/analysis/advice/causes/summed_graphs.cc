@@ -1,5 +1,5 @@
-// A cause of an out-of-memory: the graphs of several turns of a loop that wait for one backward
-// pass.
+// A cause of an out-of-memory: a loop runs its body several times before a backward pass, and the
+// graphs of all these runs wait for that backward pass.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -21,7 +21,7 @@ bool MakesTableGradient(const FailureMoment& moment, const SiteDetail& site) {
 
 // Finds the gradient of an embedding, which has as many rows as its table.
 Found FindTableGradient(const FailureMoment& moment) {
-  // Other causes cover the blocks that an optimizer makes for it.
+  // If an optimizer allocates blocks for this gradient, other causes report them.
   if (moment.request_site().in_optimizer) return std::nullopt;
   std::vector<const Life*> held;
   for (const Life* life : moment.live()) {
@@ -30,7 +30,7 @@ Found FindTableGradient(const FailureMoment& moment) {
   const bool asks = MakesTableGradient(moment, moment.request_site());
   Cause cause;
   cause.bytes = BytesOf(held) + (asks ? moment.requested() : 0);
-  // The room is 0 if it is unknown.
+  // moment.room() is 0 if the memory that the process can have is unknown.
   if (cause.bytes == 0 || cause.bytes * 4 < moment.room()) return std::nullopt;
   cause.change = Without(moment.detail(), held);
   if (asks) cause.change.requested = 0;

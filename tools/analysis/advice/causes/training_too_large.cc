@@ -57,8 +57,8 @@ std::string ActionFor(const State& state) {
          others;
 }
 
-// Finds a first backward pass that cannot end, or not even begin: with any batch, parameters and
-// gradients take most of the GPU.
+// Finds a first backward pass that cannot end, or not even begin, because parameters and gradients
+// alone take most of the GPU, whatever the batch size is.
 Found FindTrainingTooLarge(const FailureMoment& moment) {
   const SiteDetail& request = moment.request_site();
   const State state = StateOf(moment);

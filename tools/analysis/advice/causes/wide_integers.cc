@@ -63,7 +63,7 @@ Found FindWideIntegers(const FailureMoment& moment) {
   if (largest == nullptr || !moment.IsLarge(cause.bytes) || wide * 3 < moment.live_bytes()) {
     return std::nullopt;
   }
-  // Results that the same line makes of them have 64 bits, too.
+  // Results that the same line computes from these tensors have 64 bits, too.
   const bool asks_wide = moment.requested() == largest->size;
   cause.change = InParts(moment.detail(), cause.held, parts);
   if (asks_wide) {

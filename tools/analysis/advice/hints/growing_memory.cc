@@ -1,4 +1,4 @@
-// Advice if memory piles up from iteration to iteration.
+// Advice if the live memory grows from iteration to iteration.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -31,7 +31,7 @@ Hint FindGrowingMemory(const Evidence& evidence) {
                          ".detach()), a cache that is never cut, a hook."};
 }
 
-// The blocks that an iteration left behind are freed when it ends.
+// The change frees the blocks that an iteration leaves behind when the iteration ends.
 Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   const std::vector<IterationFacts>& iterations = evidence.facts().iterations.list;
   std::set<std::string> growing;

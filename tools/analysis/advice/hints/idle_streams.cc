@@ -21,8 +21,8 @@ struct StreamCache {
 
 using Caches = std::map<std::pair<int, uint64_t>, StreamCache>;  // by device and stream
 
-// A segment that exists at the end, and the blocks that lay in it. The driver's call has no stream,
-// so the blocks show it.
+// A segment that exists at the end, and the blocks that lay in it. The call that allocated the
+// segment has no stream, but the blocks in it have.
 struct Cached {
   const Life* segment = nullptr;
   uint64_t stream = kUnknownStream;

@@ -17,7 +17,7 @@ constexpr size_t kMaxEventsLate = 200;  // events between a block and its succes
 
 bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
-  // A program that fails frees blocks that had no successor.
+  // If the program failed, the blocks that it freed after that had no successor.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   if (!failures.empty() && life.death >= failures.back().event) return false;
   if (life.death - next.birth > kMaxEventsLate) return false;
@@ -29,8 +29,8 @@ bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Lif
   return false;
 }
 
-// In x = f(x) the old block is freed after the new one was allocated. If it was live at the peak
-// for no other reason, deleting its name first saves it.
+// In x = f(x) the old block is freed after the new one was allocated. If this is the only reason
+// why the old block was live at the peak, deleting its name first saves its bytes.
 Hint FindKeptForSuccessor(const Evidence& evidence) {
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;
   for (const Life& life : evidence.detail().lives) {

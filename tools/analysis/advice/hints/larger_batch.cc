@@ -100,7 +100,7 @@ Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
 double LeastTimes(const Facts& facts, uint64_t capacity) {
   const std::vector<IterationFacts>& all = facts.iterations.list;
   if (!facts.iterations.is_sure || all.empty()) return 0;
-  // The first iteration compiles and tunes, and allocates what the others reuse.
+  // The first iterations also compile and tune, and allocate memory that the later ones reuse.
   constexpr size_t kLeastSteady = 3;
   const size_t first = all.size() >= kLeastSteady ? 1 : 0;
   uint64_t stays = all[first].begin_bytes;
@@ -119,7 +119,8 @@ std::string Rounded(double times) {
   return text;
 }
 
-// Returns ": by this, …", from a careful guess to a bold one. Neither is proved by a run.
+// Returns a text that begins with ": by this, ". It has a cautious and an optimistic estimate; no
+// run has confirmed either.
 std::string TimesText(double least, double most) {
   most = std::max(least, most);
   if (least < 1 || least > kMaxTimes) return ".";
@@ -131,8 +132,8 @@ std::string TimesText(double least, double most) {
   return ": by this, a batch " + from + " to " + to + " times as large fits.";
 }
 
-// A job that failed once has no room, and memory that piles up takes all room after a few more
-// iterations.
+// A larger batch is not recommended if the job ran out of memory, or if memory grows with each
+// iteration, because the growth will use up the free memory.
 Hint FindLargerBatch(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t capacity = CardBytes(facts);
@@ -153,7 +154,7 @@ Hint FindLargerBatch(const Evidence& evidence) {
   advice.title = AdviceText(room) + " of the card were never used";
   advice.evidence = "The job can have " + AdviceText(capacity) + ", and used " + AdviceText(used) +
                     " at the most.";
-  // In a small job it is unknown what else would grow.
+  // If a job uses only a small part of the GPU, it is unknown which other memory would grow.
   if (used * kSmallShare >= capacity) {
     advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
                        " scale with it and " + AdviceText(load.fixed) + " stay";

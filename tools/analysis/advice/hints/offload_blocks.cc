@@ -28,7 +28,7 @@ bool CouldWait(const Evidence& evidence, const Life& life) {
   if (life.death == kStillLive || (phase != Phase::kForward && phase != Phase::kOptimizer)) {
     return false;
   }
-  // A program that fails frees blocks that were live until the request failed.
+  // If the program failed, it freed blocks that were live until the request failed.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   const uint64_t end =
       failures.empty() ? life.death_ns : std::min(life.death_ns, failures.back().time_ns);

@@ -63,7 +63,7 @@ Pieces PiecesAt(const Evidence& evidence, const OutOfMemoryFacts& failure) {
   return pieces;
 }
 
-// Adds the line, and the owner, of the blocks that keep the pieces apart.
+// Adds the source line, and the owner, of the blocks that separate the free pieces.
 void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, AdviceFacts* advice) {
   Pieces pieces = PiecesAt(evidence, failure);
   if (pieces.beside.empty()) return;

@@ -19,7 +19,8 @@ std::string PlaceOfBuffers(const Facts& facts) {
   return "";
 }
 
-// If the trace has only the locked sizes and not the requested ones, the difference is 0.
+// The difference is 0 if the trace has only the locked sizes and not the requested ones; then there
+// is no advice.
 Hint FindPinnedRounding(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t rounding = facts.host.pinned_rounding_bytes;

@@ -35,7 +35,7 @@ Hint FindSetToNone(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t gradients = evidence.AtPeak("gradients");
   if (!evidence.IsWorthIt(gradients) || facts.iterations.list.empty()) return std::nullopt;
-  // Gradients that are live when an iteration begins were not set to None.
+  // Gradients that are live when an iteration begins were not released (set to None) before.
   uint64_t kept = 0;
   const GradientsOfParameters are_gradients(evidence);
   const IterationFacts& last = facts.iterations.list.back();
@@ -56,7 +56,8 @@ Hint FindSetToNone(const Evidence& evidence) {
 
 Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   if (evidence.facts().iterations.list.empty()) return {};
-  // The moment lies in the iteration in which memory ran out or, if it did not, was highest.
+  // Uses a moment within the iteration in which memory ran out. If it did not run out, uses the
+  // iteration with the highest memory.
   const uint64_t moment = evidence.facts().out_of_memory.empty()
                               ? evidence.detail().peak_event
                               : evidence.facts().out_of_memory.back().event;
