@@ -2,8 +2,8 @@
 //
 // Idea: the pool never names CUDA. It is given a DriverTable; `cuda_driver.h` fills one from a CUDA
 // driver, tests fill one from a fake device. The comments state the preconditions that the pool
-// satisfies, and the results that the pool treats specially ("may give ..."). Any other result than
-// success means that nothing was done, and the pool undoes its own step.
+// satisfies, and the results that the pool treats specially ("may return ..."). Any other result
+// than success means that nothing was done, and the pool undoes its own step.
 //
 // Ownership: the caller owns the table and `self`, which outlive the pool. Threads: every function
 // may be called from any thread, also from several at once; the table makes the right context
@@ -79,22 +79,22 @@ struct DriverTable {
 
   // --- Addresses and physical memory ----------------------------------------------------------
   // Reserves an address range; `size` is a multiple of the granularity, `alignment` a power of two.
-  // May give out of memory if there is no such range; the pool then tries a smaller one.
+  // May return kDriverOutOfMemory if there is no such range; the pool then tries a smaller one.
   DriverResult (*reserve)(void* self, uint64_t size, uint64_t alignment, uint64_t* address);
   // Releases a whole range of reserve() in which nothing is mapped.
   DriverResult (*unreserve)(void* self, uint64_t address, uint64_t size);
-  // Creates physical memory on the device. May give out of memory.
+  // Creates physical memory on the device. May return kDriverOutOfMemory.
   DriverResult (*create)(void* self, uint64_t size, uint64_t* handle);
   // Releases physical memory that is mapped nowhere.
   DriverResult (*release)(void* self, uint64_t handle);
   // Creates page-locked physical memory of the host that the device can be given access to. May
-  // give out of memory. It is released by release().
+  // return kDriverOutOfMemory. The memory is released by release().
   DriverResult (*create_host)(void* self, uint64_t size, uint64_t* handle);
   // Maps the whole of a handle at an address of a reserved range. `size` is the handle's size, and
   // nothing is mapped there yet. The mapping has no access rights until set_access.
   DriverResult (*map)(void* self, uint64_t address, uint64_t size, uint64_t handle);
   // Removes one whole mapping, or several that fill the range without a gap. No unfinished work
-  // touches the range. A driver that can remove only one mapping per call gives an error for
+  // touches the range. A driver that can remove only one mapping per call returns an error for
   // several, and has then removed none.
   DriverResult (*unmap)(void* self, uint64_t address, uint64_t size);
   // Gives the device, and the peers that were added, read and write access. The range is mapped
@@ -105,12 +105,13 @@ struct DriverTable {
   DriverResult (*set_host_access)(void* self, uint64_t address, uint64_t size) = nullptr;
 
   // Allocates device memory that is mapped and accessible, at an address that the driver chooses
-  // (cuMemAlloc). Without virtual memory a pool is made of such memory. May give out of memory.
+  // (cuMemAlloc). Without virtual memory a pool is made of such memory. May return
+  // kDriverOutOfMemory.
   DriverResult (*allocate)(void* self, uint64_t size, uint64_t* address);
   // Frees a whole allocation that no unfinished work touches.
   DriverResult (*free)(void* self, uint64_t address);
 
-  // Allocates page-locked host memory that copies can use. May give out of memory.
+  // Allocates page-locked host memory that copies can use. May return kDriverOutOfMemory.
   DriverResult (*host_allocate)(void* self, uint64_t size, uint64_t* address);
   DriverResult (*host_free)(void* self, uint64_t address);
   // Starts to copy the runs in order, without waiting for other work; *job is then passed to
@@ -140,24 +141,25 @@ struct DriverTable {
   DriverResult (*event_create)(void* self, uint64_t* event);
   DriverResult (*event_destroy)(void* self, uint64_t event);
   // Records an event that completes when all work submitted to the stream before this call has
-  // completed. Gives invalid handle, invalid context or detached if the stream does not exist any
-  // more, and capture unsupported if the stream is being captured.
+  // completed. Returns a result of IsStreamGone if the stream does not exist any more, and
+  // kDriverCaptureUnsupported if the stream is being captured.
   DriverResult (*event_record)(void* self, uint64_t event, uint64_t stream);
-  // Like event_record, for all work of the context (cuCtxRecordEvent). May give not supported. It
-  // invalidates captures in progress, so the pool does not call it while it knows of one.
+  // Like event_record, for all work of the context (cuCtxRecordEvent). May return
+  // kDriverNotSupported. The call invalidates captures in progress, so the pool does not make it
+  // while it knows of one.
   DriverResult (*event_record_all)(void* self, uint64_t event);
-  // Gives success if the event has completed, and not ready if it has not.
+  // Returns kDriverSuccess if the event has completed, and kDriverNotReady if it has not.
   DriverResult (*event_query)(void* self, uint64_t event);
   // Waits until all work of the context is done. It is not called while the pool knows of a
   // capture.
   DriverResult (*synchronize)(void* self);
   // Waits until all work of other contexts that may touch the pool's memory is done: contexts of
-  // this device and of its peers. Gives not ready if the work is not done by the deadline (of the
-  // wait clock), and not supported if the driver cannot find out. It is not called while the pool
-  // knows of a capture. Null means that there are no other contexts.
+  // this device and of its peers. Returns kDriverNotReady if the work is not done by the deadline
+  // (of the wait clock), and kDriverNotSupported if the driver cannot find out. It is not called
+  // while the pool knows of a capture. Null means that there are no other contexts.
   DriverResult (*finish_others)(void* self, uint64_t deadline_ns) = nullptr;
-  // Lets the thread's later calls leave captures intact, its own and those of other threads;
-  // returns the previous mode for restore_capture.
+  // From now on the thread's calls do not invalidate captures, neither its own nor those of other
+  // threads. Stores the previous mode, which restore_capture needs, in *previous.
   DriverResult (*relax_capture)(void* self, int32_t* previous);
   DriverResult (*restore_capture)(void* self, int32_t previous);
 

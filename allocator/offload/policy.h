@@ -49,7 +49,8 @@ uint64_t RankColdest(const void* self, const PageUse& use);
 uint64_t RankSizeWeighted(const void* self, const PageUse& use);
 uint64_t RankNextUse(const void* self, const PageUse& use);
 
-// Returns the clock at which the next touch of the page is expected; it is later than `use.now`.
+// Returns the number of the clock at which the next touch of the page is expected. It is later than
+// `use.now`.
 uint64_t ExpectedTouch(const PageUse& use);
 
 OffloadPolicy MakeOffloadPolicy(OffloadChoice choice);

@@ -62,8 +62,8 @@ class AddressSpace {
   DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Assigns memory of the plain driver at these pages to the heap, until DropSegment. Gives out of
-  // memory if the tables cannot cover the address.
+  // Assigns memory of the plain driver at these pages to the heap, until DropSegment. Returns
+  // kDriverOutOfMemory if the tables cannot cover the address.
   DriverResult TakeSegment(uint64_t address, uint64_t size, uint16_t heap)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void DropSegment(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock) {

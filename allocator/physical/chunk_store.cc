@@ -308,7 +308,7 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
   return kDriverSuccess;
 }
 
-// A page becomes permanent if it is registered more often than the counter can count.
+// If a page is registered more often than the counter can count, it stays registered for good.
 void ChunkStore::Register(uint64_t address) {
   Page& page = space_->PageAt(address);
   registered_pages_ += page.registered() ? 0 : 1;

@@ -64,7 +64,7 @@ class Pool {
   // Returns kInvalid if nothing is mapped there or it is not the framework's.
   PoolError FindOfFramework(uint64_t address, BlockInfo* info);
 
-  // Gives the handles of the chunks under the live block with this address and id, for sharing
+  // Stores the handles of the chunks under the live block with this address and id, for sharing
   // between processes: at most `most`, from chunk number `first` on. The chunks stay at their pages
   // while the block lives. Returns how many there are; 0 if there is no such block.
   uint32_t ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,

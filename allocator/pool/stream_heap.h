@@ -189,7 +189,7 @@ class StreamHeap {
   // Lets the next Take serve the request at any address. Returns true if that was not so before.
   bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
   // Plans pages for a block. With `recall`, chunks may return to pages where they were before.
-  // Gives an error if the heap's regions have no room and no region can be added.
+  // Returns an error if the heap's regions have no room and no region can be added.
   DriverResult MakePlan(uint64_t size, bool recall, Plan* plan)
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   DriverResult Execute(const Plan& plan) VRAMSTOW_REQUIRES(mutex, kDeviceLock);

@@ -19,7 +19,8 @@ namespace {
 constexpr unsigned kMaxProcesses = 64;
 constexpr unsigned kMaxTold = 4;
 
-// Types of NVML's interface, for version 3 of the function. NVML returns 0 for success.
+// Types of NVML's interface, as nvmlDeviceGetComputeRunningProcesses_v3 uses them. NVML returns 0
+// for success.
 using Device = void*;
 struct Listed {
   unsigned pid;

@@ -30,7 +30,7 @@ class ScopedCallContext {
   // For calls that allocate. `memory` is the kind of the allocated blocks. `requested` is the
   // number of bytes that the caller asked for, or 0 if it equals the pool's request.
   ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested);
-  // For all other calls.
+  // For calls that do not allocate.
   ScopedCallContext(Trace& trace, const CallSite& site);
   // For a framework's adapter, which calls no function of the driver; `names` are the framework's
   // names of the running operations.

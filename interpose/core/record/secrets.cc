@@ -17,7 +17,7 @@ constexpr std::string_view kTokenStarts[] = {
     "hf_", "sk-", "sk_", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "eyJ"};
 constexpr size_t kShortestToken = 16;  // including its beginning
 
-// Like substr, but without exceptions, which may not be brought into the process.
+// Like substr, but without exceptions, because vramstow must not bring exceptions into the process.
 std::string_view Part(std::string_view text, size_t at, size_t count = std::string_view::npos) {
   if (at > text.size()) return {};
   return {text.data() + at, std::min(count, text.size() - at)};
