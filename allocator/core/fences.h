@@ -68,7 +68,7 @@ class Fences {
   // Returns a timeline whose streams have ended and have no unfinished work: the one whose stream
   // ended first. Returns kMaxTimelines if there is none.
   uint32_t FindFinished() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Gives a timeline of FindFinished, whose ticks have all completed, to another stream.
+  // Assigns a timeline of FindFinished to another stream. All ticks of the timeline have completed.
   void Reuse(uint32_t timeline, uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // The tick to stamp on memory that is freed now.

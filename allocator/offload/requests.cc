@@ -111,7 +111,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     Mover::Return& next = slices[at];
     next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMaxPages}));
     for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_.AddressOf(laid + i);
-    // No work may still use these chunks.
+    // Only chunks that no unfinished work uses are taken.
     pool_->MakeUpTo(next.count, pool_->chunks().IdleFor(Fences::kEverything));
     result = mover_.Lay(&next);
     laid += next.count;

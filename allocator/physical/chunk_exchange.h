@@ -45,7 +45,7 @@ class ChunkExchange {
   uint32_t TakeOut(ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
   // Like TakeOut, but returns a chunk of the device that no unfinished work touches.
   uint32_t TakeOutUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns a chunk that was taken out to the store.
+  // Puts a chunk that was taken out back into the store.
   void PutBack(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     NoteTaken(chunk, false);
     table_->PutIdle(chunk);

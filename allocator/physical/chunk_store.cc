@@ -61,7 +61,7 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made, uint64_t neighbour
   return kDriverSuccess;
 }
 
-// Releases an idle chunk that is mapped nowhere to the device.
+// Releases to the device an idle chunk that is mapped at no page.
 DriverResult ChunkStore::ReleaseOne(uint32_t index) {
   const uint64_t handle = table_[index].handle;
   const uint64_t size = table_.PagesOf(index) * chunk_bytes();

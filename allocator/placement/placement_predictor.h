@@ -1,7 +1,7 @@
 // PlacementPredictor: predicts where the blocks of a repeating job lie from where they lay before.
 //
 // Idea: a training loop requests the same sizes in the same order again and again. If each block
-// lies where it lay in the iteration before, the iteration finds all its memory mapped. So the
+// lies where it lay in the previous iteration, the iteration finds all its memory mapped. So the
 // class records the sizes and addresses of a heap's requests in order. While the sizes repeat those
 // of an earlier iteration (a round), it predicts that iteration's addresses. It detects the
 // repetition from the sizes of the last few requests. A wrong prediction costs only a look-up,

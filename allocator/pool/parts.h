@@ -60,7 +60,7 @@ struct PoolParts {
   uint64_t opened_ns = 0;
   std::atomic<uint64_t> limit_bytes{0};                       // the user's limit
   uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's share
-  // The time with which new blocks are recorded as touched; 0 while touches are not recorded
+  // The time that is recorded as the touch of a new block; 0 while touches are not recorded
   // (allocator/offload).
   std::atomic<uint32_t> touch_clock{0};
   std::atomic<bool> serves_framework{false};

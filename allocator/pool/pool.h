@@ -1,9 +1,9 @@
 // Pool: the caching allocator of one device, on the driver's virtual memory.
 //
-// Idea: each stream has a heap that serves hits under a lock of its own. A request that needs the
-// driver climbs the pressure ladder under the device's lock (PressureLadder). Physical memory is
-// fungible: chunks move between heaps and addresses, so free memory in pieces is as good as free
-// memory in one piece. docs/pool.md explains the design.
+// Idea: each stream has a heap that serves requests from cached memory under a lock of its own. A
+// request that needs the driver climbs the pressure ladder under the device's lock
+// (PressureLadder). Physical memory is fungible: chunks move between heaps and addresses, so free
+// memory in pieces is as good as free memory in one piece. docs/pool.md explains the design.
 //
 // Ownership: the pool owns its arenas, chunks and events until Close; the driver table belongs to
 // the caller. A Pool is large: give it static storage or pages of its own. Threads: every function

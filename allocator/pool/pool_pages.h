@@ -40,7 +40,7 @@ class PoolPages {
   bool has_relief() const { return parts_->config.relief.relieve != nullptr; }
 
   // --- Touches, from any thread ------------------------------------------------------------------
-  // Sets the time with which new blocks are recorded as touched; 0 stops the recording.
+  // Sets the time that is recorded as the touch of a new block; 0 stops the recording.
   void SetClock(uint32_t clock) { parts_->touch_clock.store(clock, std::memory_order_relaxed); }
   // Records a touch. Returns true if it changed the record: the page is the pool's, is not pinned,
   // and was not touched at this time already.

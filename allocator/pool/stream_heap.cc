@@ -50,7 +50,7 @@ HeapPages StreamHeap::Pages() {
 uint32_t StreamHeap::TakeFromBin(uint64_t size) {
   uint32_t index = 0;
   if (spans_[bins_.First(size)].zone == SpanTable::kLargeZone) {
-    // In a repeating job, use only the block at the address of the iteration before.
+    // In a repeating job, use only the block at the address of the previous iteration.
     PlacementPredictor& predictor = placement_.predictor();
     const uint64_t place = predictor.Predict(size);
     if (place != 0 && predictor.Repeating()) {

@@ -152,7 +152,7 @@ class StreamHeap {
       TakeBack(index);
     });
   }
-  // Every operation but a hit and a free calls this first.
+  // Every operation, except Take and a free, calls this first.
   void FlushDeferred() VRAMSTOW_REQUIRES(mutex) {
     if (deferred_.any()) FlushAllDeferred();
   }
@@ -222,7 +222,7 @@ class StreamHeap {
   bool IsVacant() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Gives a vacant heap this key.
   void Rename(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // True if a hit for this stream may be served here. A heap that was found without a lock may have
+  // True if Take may serve a request of this stream. A heap that was found without a lock may have
   // got another key meanwhile, or be paused.
   bool Serves(uint64_t stream) const VRAMSTOW_REQUIRES(mutex) { return serves_ == stream; }
 
@@ -323,7 +323,8 @@ class StreamHeap {
   LargePlacement placement_ VRAMSTOW_GUARDED_BY(mutex);
 };
 
-// Holds a heap's lock with no free deferred; used by all operations but hits and frees.
+// Holds a heap's lock, and has carried out the deferred frees. Used by all operations except Take
+// and frees.
 class VRAMSTOW_SCOPED_CAPABILITY HeapLock {
  public:
   explicit HeapLock(StreamHeap* heap) VRAMSTOW_ACQUIRE(heap->mutex) : heap_(heap) {

@@ -51,8 +51,8 @@ void CopyText(uintptr_t text, uint32_t header_bytes, char* to, size_t size) {
   const uint32_t kind = state >> 2 & 7;
   const bool is_compact = (state >> 5 & 1) != 0;
   const bool is_ascii = (state >> 6 & 1) != 0;
-  // In texts that are not ASCII, the length and address of the UTF-8 form follow the header (before
-  // 3.12 also another length).
+  // In texts that are not ASCII, the length and address of the UTF-8 form follow the header. In
+  // CPython before 3.12 another length follows, too.
   const uint32_t data = header_bytes + (is_ascii ? 0 : header_bytes == 48 ? 24 : 16);
   const uint64_t count = is_compact ? At<uint64_t>(text, kSizeOffset) : 0;
   for (uint64_t i = 0; i < count; ++i) {

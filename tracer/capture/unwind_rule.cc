@@ -8,8 +8,8 @@
 #include "tracer/capture/find_object.h"
 #include "tracer/capture/symbol_search.h"
 
-// A function of libgcc that finds the entry of .eh_frame for an address. Every libgcc since 3.0 has
-// it, also the static one that is linked here.
+// A function of libgcc that finds the entry of .eh_frame for an address. Every libgcc since version
+// 3.0 of GCC has it, including the static libgcc that is linked here.
 extern "C" {
 struct dwarf_eh_bases {  // NOLINT(readability-identifier-naming): so it is called there
   void* tbase;
