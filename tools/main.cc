@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/likely_name.h"
 #include "tools/base/words.h"
 #include "tools/commands/advice_page.h"
 #include "tools/commands/command_table.h"
-#include "tools/commands/likely_name.h"
 #include "tools/commands/pages.h"
 #include "tools/commands/topics.h"
 #include "tools/terminal/exit_status.h"

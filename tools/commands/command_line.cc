@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "tools/base/likely_name.h"
 #include "tools/base/words.h"
-#include "tools/commands/likely_name.h"
 #include "tools/terminal/exit_status.h"
 #include "tools/terminal/output.h"
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "base/units.h"
 #include "tools/analysis/facts/fact_names.h"
+#include "tools/base/likely_name.h"
 #include "tools/base/words.h"
-#include "tools/commands/likely_name.h"
 #include "tools/json/json_value.h"
 
 namespace vramstow {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "tools/commands/likely_name.h"
+#include "tools/base/likely_name.h"
 
 namespace vramstow {
 namespace {

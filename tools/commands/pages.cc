@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "tools/base/likely_name.h"
 #include "tools/base/words.h"
-#include "tools/commands/likely_name.h"
 #include "tools/launch/installation.h"
 
 namespace vramstow {

@@ -1,4 +1,4 @@
-#include "tools/commands/likely_name.h"
+#include "tools/base/likely_name.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // LikelyName: what somebody meant who misspelt a name.
 //
 // Ownership: none. Threads: any. Errors: none. Units: none.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_LIKELY_NAME_H_
-#define VRAMSTOW_TOOLS_COMMANDS_LIKELY_NAME_H_
+#ifndef VRAMSTOW_TOOLS_BASE_LIKELY_NAME_H_
+#define VRAMSTOW_TOOLS_BASE_LIKELY_NAME_H_
 
 #include <string>
 #include <string_view>
@@ -17,4 +17,4 @@ std::string LikelyName(std::string_view given, const std::vector<std::string>& k
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_LIKELY_NAME_H_
+#endif  // VRAMSTOW_TOOLS_BASE_LIKELY_NAME_H_
