@@ -118,6 +118,7 @@ RULE: dict[str, set[str]] = {
     "tools/commands": {
         "tools/attach",
         "tools/doctor",
+        "tools/jobs",
         "tools/json",
         "tools/launch",
         "tools/plan",
@@ -146,12 +147,22 @@ RULE: dict[str, set[str]] = {
         "tools/base",
         "base",
     },
-    "tools/json": set(),
-    "tools/launch": {
+    "tools/jobs": {
+        "tools/doctor",
+        "tools/launch",
+        "tools/terminal",
         "tools/pipeline",
         "tools/inputs",
+        "tools/symbols",
         "tools/analysis/facts",
         "tools/analysis/accounts",
+        "tools/base",
+        "simulator",
+        "base",
+    },
+    "tools/json": set(),
+    "tools/launch": {
+        "tools/inputs",
         "tools/json",
         "tools/base",
         "simulator",

@@ -16,14 +16,14 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
-#include "tools/commands/run_folder.h"
 #include "tools/inputs/card_evidence.h"
 #include "tools/inputs/open_input.h"
+#include "tools/jobs/rehearsal.h"
+#include "tools/jobs/run_folder.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/end_signals.h"
 #include "tools/launch/installation.h"
-#include "tools/launch/rehearsal.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
@@ -71,11 +71,10 @@ int FidelityIsWrong(const std::string& sentence) {
 // Rehearses the command and compares it with what the card did.
 class Comparer {
  public:
-  Comparer(const FidelitySettings& settings, std::string program, std::string folder,
-           AllocationSequence card, std::vector<ListedCard> cards)
+  Comparer(const FidelitySettings& settings, std::string folder, AllocationSequence card,
+           std::vector<ListedCard> cards)
       : settings_(settings),
         evidence_(EvidenceOf(settings.snapshot)),
-        program_(std::move(program)),
         folder_(std::move(folder)),
         card_(std::move(card)),
         cards_(std::move(cards)) {}
@@ -83,8 +82,8 @@ class Comparer {
   absl::StatusOr<Compared> On(const std::string& spec) {
     const std::string folder = absl::StrCat(folder_, "/", ++runs_);
     Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", spec));
-    const auto rehearsal =
-        Rehearse(program_, {"--simulate=" + spec, "--stacks=sites"}, settings_.command, folder);
+    const auto rehearsal = Rehearse(
+        settings_.command, {{"VRAMSTOW_SIMULATE", spec}, {"VRAMSTOW_STACKS", "sites"}}, folder);
     if (!rehearsal.ok()) return rehearsal.status();
     if (rehearsal->exit_status != 0) {
       return absl::FailedPreconditionError(absl::StrCat("the command failed with exit status ",
@@ -112,7 +111,6 @@ class Comparer {
 
   const FidelitySettings& settings_;
   const CardEvidence evidence_;
-  const std::string program_;
   const std::string folder_;
   const AllocationSequence card_;
   const std::vector<ListedCard> cards_;
@@ -330,8 +328,7 @@ int CompareWith(const FidelitySettings& settings, const Installation& installati
   if (!folder.ok()) return FidelityIsWrong("cannot make a folder for the traces.");
   auto cards = ListCards(installation.simulator_directory);
   if (!cards.ok()) return FidelityIsWrong(std::string(cards.status().message()));
-  Comparer comparer(settings, installation.program, folder.path(), std::move(card),
-                    *std::move(cards));
+  Comparer comparer(settings, folder.path(), std::move(card), *std::move(cards));
   auto compared = comparer.On(spec);
   if (absl::IsCancelled(compared.status())) {
     Complain("fidelity", "interrupted before anything was known.");

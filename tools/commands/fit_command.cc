@@ -17,11 +17,10 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/fit_once.h"
-#include "tools/commands/run_folder.h"
+#include "tools/jobs/rehearsal.h"
+#include "tools/jobs/run_folder.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/end_signals.h"
-#include "tools/launch/installation.h"
-#include "tools/launch/rehearsal.h"
 #include "tools/plan/cards.h"
 #include "tools/plan/fit_search.h"
 #include "tools/terminal/output.h"
@@ -81,11 +80,8 @@ uint64_t CapacityOf(const Facts& facts) {
 
 class Fitter {
  public:
-  Fitter(std::string program, std::string folder, std::vector<std::string> command, uint64_t repeat)
-      : program_(std::move(program)),
-        folder_(std::move(folder)),
-        command_(std::move(command)),
-        repeat_(repeat) {}
+  Fitter(std::string folder, std::vector<std::string> command, uint64_t repeat)
+      : folder_(std::move(folder)), command_(std::move(command)), repeat_(repeat) {}
 
   absl::StatusOr<CardResult> Fit(const std::string& card, const FitRange& range) {
     CardResult result;
@@ -109,16 +105,14 @@ class Fitter {
   uint64_t runs() const { return runs_; }
 
  private:
-  absl::StatusOr<Rehearsal> Run(const std::string& card, uint64_t value,
-                                const std::vector<std::string>& more) {
-    std::vector<std::string> flags = {"--simulate=" + card};
-    flags.insert(flags.end(), more.begin(), more.end());
+  absl::StatusOr<Rehearsal> Run(const std::string& card, uint64_t value, FlagValues flags) {
+    flags["VRAMSTOW_SIMULATE"] = card;
     std::vector<std::string> command;
     for (const std::string& word : command_) {
       command.push_back(absl::StrReplaceAll(word, {{kPlace, absl::StrCat(value)}}));
     }
     Progress::OfProcess().Begin(absl::StrCat("rehearsal ", runs_ + 1, ": ", value, " on ", card));
-    return Rehearse(program_, flags, command, absl::StrCat(folder_, "/", ++runs_));
+    return Rehearse(command, flags, absl::StrCat(folder_, "/", ++runs_));
   }
 
   // A job that varies fits if each of its runs does.
@@ -150,7 +144,7 @@ class Fitter {
   // Looks what tensors alone would need, and who grows: seen where the pool serves them.
   void LookAtTensors(uint64_t from, CardResult* result) {
     const uint64_t largest = *result->found.largest;
-    const std::vector<std::string> flags = {"--pool=on", "--stacks=sites"};
+    const FlagValues flags = {{"VRAMSTOW_POOL", "on"}, {"VRAMSTOW_STACKS", "sites"}};
     const auto small = Run(result->card, from, flags);
     const auto large = largest == from ? small : Run(result->card, largest, flags);
     for (const auto* run : {&small, &large}) {
@@ -184,7 +178,6 @@ class Fitter {
     if (result->growth.size() > kMaxSites) result->growth.resize(kMaxSites);
   }
 
-  const std::string program_;
   const std::string folder_;
   const std::vector<std::string> command_;
   const uint64_t repeat_;
@@ -326,15 +319,14 @@ JsonValue JsonOfSchema(const char* name) {
                             {"cards", JsonValue::Array()}});
 }
 
-int FitOnce(const FitSettings& settings, const std::string& program, const std::string& folder) {
+int FitOnce(const FitSettings& settings, const std::string& folder) {
   std::string text;
   JsonValue json = JsonOfSchema("vramstow.estimate");
   bool any = false;
   size_t number = 0;
   for (const std::string& card : SplitCards(settings.simulate)) {
     Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
-    const auto estimate =
-        EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
+    const auto estimate = EstimateOn(card, settings.command, absl::StrCat(folder, "/", ++number));
     if (absl::IsCancelled(estimate.status())) break;
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
     any = any || estimate->fits;
@@ -346,8 +338,8 @@ int FitOnce(const FitSettings& settings, const std::string& program, const std::
   return PrintFit(settings, text, json, any);
 }
 
-int FitCards(const FitSettings& settings, const std::string& program, const std::string& folder) {
-  Fitter fitter(program, folder, settings.command, settings.repeat);
+int FitCards(const FitSettings& settings, const std::string& folder) {
+  Fitter fitter(folder, settings.command, settings.repeat);
   std::string text;
   JsonValue json = JsonOfSchema("vramstow.fit");
   bool any = false;
@@ -411,12 +403,9 @@ int FitCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const std::string wrong = WrongWith(settings);
   if (!wrong.empty()) return FitIsWrong(wrong);
-  const auto installation = FindInstallation();
-  if (!installation.ok()) return FitIsWrong(std::string(installation.status().message()));
   const RunFolder folder(settings.keep);
   if (!folder.ok()) return FitIsWrong("cannot make a folder for the traces.");
-  return settings.once ? FitOnce(settings, installation->program, folder.path())
-                       : FitCards(settings, installation->program, folder.path());
+  return settings.once ? FitOnce(settings, folder.path()) : FitCards(settings, folder.path());
 }
 
 }  // namespace vramstow

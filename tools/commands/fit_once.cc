@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/words.h"
-#include "tools/launch/rehearsal.h"
+#include "tools/jobs/rehearsal.h"
 
 namespace vramstow {
 namespace {
@@ -17,13 +17,11 @@ constexpr char kMuchMemory[] = ",memory=1TiB";
 constexpr char kCached[] = "cached";
 constexpr char kContext[] = "context";
 
-absl::StatusOr<Rehearsal> Run(const std::string& card, const std::string& program,
-                              const std::vector<std::string>& command, const std::string& folder,
-                              const std::vector<std::string>& more_flags) {
-  // Stacks tell what blocks are for.
-  std::vector<std::string> flags = {"--simulate=" + card, "--stacks=sites"};
-  flags.insert(flags.end(), more_flags.begin(), more_flags.end());
-  return Rehearse(program, flags, command, folder);
+absl::StatusOr<Rehearsal> Run(const std::string& card, const std::vector<std::string>& command,
+                              const std::string& folder, FlagValues flags) {
+  flags["VRAMSTOW_SIMULATE"] = card;
+  flags["VRAMSTOW_STACKS"] = "sites";  // stacks tell what blocks are for
+  return Rehearse(command, flags, folder);
 }
 
 bool IsUsed(const DeviceFacts& device) {
@@ -71,11 +69,10 @@ absl::Status FailedFor(const Rehearsal& rehearsal, const std::string& card) {
 
 }  // namespace
 
-absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::string& program,
+absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
                                         const std::vector<std::string>& command,
-                                        const std::string& folder,
-                                        const std::vector<std::string>& more_flags) {
-  auto rehearsal = Run(card, program, command, folder, more_flags);
+                                        const std::string& folder, const FlagValues& more_flags) {
+  auto rehearsal = Run(card, command, folder, more_flags);
   if (!rehearsal.ok()) return rehearsal.status();
   CardEstimate estimate;
   estimate.card = card;
@@ -94,7 +91,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::stri
   }
   if (estimate.out_of_memory == 0) return FailedFor(*rehearsal, card);
   estimate.advice_at_failure = std::move(rehearsal->facts.advice);
-  auto roomy = Run(card + kMuchMemory, program, command, folder + "-roomy", more_flags);
+  auto roomy = Run(card + kMuchMemory, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
   if (roomy->exit_status == 0) {
     TakePeak(roomy->facts, estimate.total_bytes, &estimate);

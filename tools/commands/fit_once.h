@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/facts/facts.h"
+#include "tools/jobs/settings.h"
 #include "tools/json/json_value.h"
 
 namespace vramstow {
@@ -45,10 +46,10 @@ struct CardEstimate {
 };
 
 // `folder` is for traces and output, and must not exist; `more_flags` are of `vramstow run`.
-absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::string& program,
+absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
                                         const std::vector<std::string>& command,
                                         const std::string& folder,
-                                        const std::vector<std::string>& more_flags = {});
+                                        const FlagValues& more_flags = {});
 
 std::string TextOf(const CardEstimate& estimate);
 JsonValue JsonOf(const CardEstimate& estimate);

@@ -24,8 +24,8 @@
 #include "tools/commands/command_line.h"
 #include "tools/commands/fit_once.h"
 #include "tools/commands/plan_text.h"
-#include "tools/commands/run_folder.h"
 #include "tools/inputs/trace_start.h"
+#include "tools/jobs/run_folder.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/driver.h"
@@ -95,15 +95,15 @@ constexpr char kOutside[] = "with";
 // What can be changed from outside of a command.
 struct RunVariant {
   const char* name;
-  std::vector<std::string> flags;  // of vramstow run
+  FlagValues flags;  // of vramstow run
   bool expandable = false;
 };
 const std::vector<RunVariant>& AllRunVariants() {
   static const auto* all = new std::vector<RunVariant>{
       {"nothing changed", {}},
       {"expandable segments", {}, true},
-      {"the pool", {"--pool=on"}},
-      {"the pool and offloading", {"--pool=on", "--offload=auto"}},
+      {"the pool", {{"VRAMSTOW_POOL", "on"}}},
+      {"the pool and offloading", {{"VRAMSTOW_POOL", "on"}, {"VRAMSTOW_OFFLOAD", "auto"}}},
   };
   return *all;
 }
@@ -161,12 +161,8 @@ absl::StatusOr<double> ReadTokens(absl::string_view text) {
 
 class PlanRehearser {
  public:
-  PlanRehearser(std::string program, std::string folder, const PlanSettings& settings,
-                std::vector<PlanCard> cards)
-      : program_(std::move(program)),
-        folder_(std::move(folder)),
-        settings_(settings),
-        cards_(std::move(cards)) {}
+  PlanRehearser(std::string folder, const PlanSettings& settings, std::vector<PlanCard> cards)
+      : folder_(std::move(folder)), settings_(settings), cards_(std::move(cards)) {}
 
   const std::vector<PlanCard>& cards() const { return cards_; }
 
@@ -180,7 +176,7 @@ class PlanRehearser {
     Progress::OfProcess().Begin(absl::StrCat("rehearsal ", ++runs_, ": ", what));
     const std::string run = absl::StrCat(folder_, "/", runs_);
     const auto estimate =
-        EstimateOn(absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName), program_,
+        EstimateOn(absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName),
                    CommandOf(choice), run, FlagsOf(choice));
     if (absl::IsFailedPrecondition(estimate.status())) {
       trial.problem = absl::StrCat("It fails: ", estimate.status().message());
@@ -212,7 +208,8 @@ class PlanRehearser {
     if (const RunVariant* outside = RunVariantOf(choice)) {
       if (outside->expandable) before = ExpandableWord() + " ";
       if (!outside->flags.empty()) {
-        before = absl::StrCat("vramstow run ", absl::StrJoin(outside->flags, " "), " -- ");
+        before =
+            absl::StrCat("vramstow run ", absl::StrJoin(TypedFlags(outside->flags), " "), " -- ");
       }
     }
     return before + absl::StrJoin(words, " ", [](std::string* text, const std::string& word) {
@@ -344,9 +341,9 @@ class PlanRehearser {
     return found == AllRunVariants().end() ? nullptr : &*found;
   }
 
-  static std::vector<std::string> FlagsOf(const Choice& choice) {
+  static FlagValues FlagsOf(const Choice& choice) {
     const RunVariant* outside = RunVariantOf(choice);
-    return outside == nullptr ? std::vector<std::string>{} : outside->flags;
+    return outside == nullptr ? FlagValues{} : outside->flags;
   }
 
   std::vector<std::string> CommandOf(const Choice& choice) const {
@@ -370,7 +367,6 @@ class PlanRehearser {
         ", ", Bytes(*trial.peak_bytes), " at the peak");
   }
 
-  const std::string program_;
   const std::string folder_;
   const PlanSettings& settings_;
   const std::vector<PlanCard> cards_;
@@ -545,7 +541,7 @@ int PlanCommand(const std::vector<std::string>& arguments) {
   if (!folder.ok()) return PlanIsWrong("cannot make a folder for the traces.");
   PlanSpace space{.cards = {}, .placeholders = *places, .margin = settings.margin_percent / 100};
   for (const PlanCard& card : *cards) space.cards.push_back(card.text);
-  PlanRehearser planner(installation->program, folder.path(), settings, *std::move(cards));
+  PlanRehearser planner(folder.path(), settings, *std::move(cards));
   return PlanAll(settings, space, tokens, &planner);
 }
 

@@ -10,7 +10,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {
@@ -41,12 +47,6 @@ bool IsFromTerminal(int signal, const siginfo_t& info) {
       return false;
   }
 }
-
-struct Child {
-  pid_t pid = -1;
-  bool running = false;
-  ChildEnd end;
-};
 
 void Relay(int signal, const siginfo_t& info, pid_t child) {
   if (IsFromTerminal(signal, info)) return;
@@ -103,13 +103,66 @@ std::vector<char*> Pointers(const std::vector<std::string>& command) {
   return pointers;
 }
 
-// The state of this process before RunChildren, which a child gets back.
-struct Before {
-  sigset_t mask = {};
-  struct sigaction child_action = {};
-};
+// Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it
+// does not, but a folder on the way may not be searched.
+bool IsInPath(const std::string& command) {
+  const char* path = std::getenv("PATH");
+  for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    if (access(absl::StrCat(folder.empty() ? "." : folder, "/", command).c_str(), F_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
 
-Child Start(char* const* arguments, char* const* variables, const Before& before) {
+bool IsPath(const std::string& command) { return command.find('/') != std::string::npos; }
+
+// There is no file, or none that PATH finds.
+bool IsMissing(const ChildEnd& end, const std::string& command) {
+  return end.how == ChildEnd::How::kNotStarted &&
+         (end.value == ENOENT || (end.value == EACCES && !IsPath(command) && !IsInPath(command)));
+}
+
+// Between fork and exec: only what a signal handler may call.
+void BecomeAs(const ChildStart& start) {
+  if (start.output >= 0) {
+    setsid();
+    signal(SIGINT, SIG_DFL);
+    dup2(start.output, STDOUT_FILENO);
+    dup2(start.output, STDERR_FILENO);
+  }
+  sigaction(SIGCHLD, &start.child_action, nullptr);
+  sigprocmask(SIG_SETMASK, &start.mask, nullptr);
+}
+
+}  // namespace
+
+int ExitStatusOf(const ChildEnd& end, const std::string& command) {
+  constexpr int kNotFound = 127;
+  constexpr int kNotExecutable = 126;
+  constexpr int kSignal = 128;
+  if (end.how == ChildEnd::How::kExited) return end.value;
+  if (end.how == ChildEnd::How::kKilled) return kSignal + end.value;
+  return IsMissing(end, command) ? kNotFound : kNotExecutable;
+}
+
+std::string WhyNotStarted(const ChildEnd& end, const std::string& command) {
+  if (end.how == ChildEnd::How::kExited || end.how == ChildEnd::How::kKilled) return "";
+  if (end.how == ChildEnd::How::kNoProcess) {
+    return absl::StrCat("cannot start a process (", strerror(end.value), ").");
+  }
+  if (!IsMissing(end, command)) {
+    return absl::StrCat("cannot run '", Printable(command), "': ", strerror(end.value), ".");
+  }
+  return absl::StrCat(
+      "cannot run '", Printable(command), "': there is no such ",
+      IsPath(command) ? "file, or its interpreter is missing." : "command in PATH.");
+}
+
+Child StartChild(const std::vector<std::string>& command, Environment* environment,
+                 const ChildStart& start) {
+  const std::vector<char*> arguments = Pointers(command);
+  const std::vector<char*> variables = environment->Pointers();
   Child child;
   int exec_error[2];
   if (pipe2(exec_error, O_CLOEXEC) != 0) {
@@ -118,9 +171,8 @@ Child Start(char* const* arguments, char* const* variables, const Before& before
   }
   child.pid = fork();
   if (child.pid == 0) {
-    sigaction(SIGCHLD, &before.child_action, nullptr);
-    sigprocmask(SIG_SETMASK, &before.mask, nullptr);
-    execvpe(arguments[0], arguments, variables);
+    BecomeAs(start);
+    execvpe(arguments[0], arguments.data(), variables.data());
     const int error = errno;
     const ssize_t written = write(exec_error[1], &error, sizeof error);
     _exit(written == sizeof error ? 127 : 126);
@@ -137,27 +189,19 @@ Child Start(char* const* arguments, char* const* variables, const Before& before
   return child;
 }
 
-}  // namespace
-
-ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment) {
-  std::vector<Environment> one = {*environment};
-  return RunChildren(command, &one).front();
-}
-
 std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
                                   std::vector<Environment>* environments) {
-  const std::vector<char*> arguments = Pointers(command);
   const sigset_t relayed = RelayedSignals();
-  Before before;
-  sigprocmask(SIG_BLOCK, &relayed, &before.mask);
+  ChildStart start;
+  sigprocmask(SIG_BLOCK, &relayed, &start.mask);
   // If whoever started this program ignores SIGCHLD, the command's end would be lost.
   struct sigaction wait_for_children = {};
   wait_for_children.sa_handler = SIG_DFL;
-  sigaction(SIGCHLD, &wait_for_children, &before.child_action);
+  sigaction(SIGCHLD, &wait_for_children, &start.child_action);
 
   std::vector<Child> children;
   for (Environment& environment : *environments) {
-    children.push_back(Start(arguments.data(), environment.Pointers().data(), before));
+    children.push_back(StartChild(command, &environment, start));
     const ChildEnd::How how = children.back().end.how;
     if (how == ChildEnd::How::kNotStarted || !children.back().running) break;
   }

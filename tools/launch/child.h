@@ -5,12 +5,16 @@
 // process alone is passed on. When the command stops, this process stops; when it is continued, so
 // is the command.
 //
-// Ownership: none. Threads: the caller's process must have one thread. Errors: told in ChildEnd.
+// Ownership: none. Threads: for RunChildren the caller's process must have one thread. Errors: told
+// in ChildEnd.
 // Signals: all that can be passed on are blocked in this process from RunChild on, also after it
 // returned, so that nothing but SIGKILL keeps it from ending as the command did.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_CHILD_H_
 #define VRAMSTOW_TOOLS_LAUNCH_CHILD_H_
 
+#include <sys/types.h>
+
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -29,11 +33,33 @@ struct ChildEnd {
   int value = 0;
 };
 
-// Runs `command` (not empty) and waits for its end.
-ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment);
+// The end as an exit status, as shells have it: 128 and the number of the signal; 127 where there
+// is no such command, and 126 where it cannot be executed.
+int ExitStatusOf(const ChildEnd& end, const std::string& command);
+// Why a command could not be started, in one sentence; empty if it was.
+std::string WhyNotStarted(const ChildEnd& end, const std::string& command);
 
-// Runs it once in each environment (at least one), all at the same time, and waits for all ends,
-// which stand in the order of the environments. Where one cannot be started, later ones are not.
+// A child that was started and, where exec failed, has ended.
+struct Child {
+  pid_t pid = -1;
+  bool running = false;
+  ChildEnd end;
+};
+
+// What a child gets beside its arguments and its environment.
+struct ChildStart {
+  sigset_t mask = {};
+  struct sigaction child_action = {};  // for SIGCHLD
+  // At least 0: the file that its standard output and standard error go to. Then it also gets a
+  // session of its own and dies of SIGINT, unless it handles that.
+  int output = -1;
+};
+Child StartChild(const std::vector<std::string>& command, Environment* environment,
+                 const ChildStart& start);
+
+// Runs `command` (not empty) once in each environment (at least one), all at the same time, and
+// waits for all ends, which stand in the order of the environments. Where one cannot be started,
+// later ones are not.
 std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
                                   std::vector<Environment>* environments);
 

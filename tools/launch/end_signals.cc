@@ -50,7 +50,12 @@ int EndSignals::Wait(std::chrono::milliseconds most) const {
   return signal;
 }
 
-const sigset_t& EndSignals::MaskOfChildren() { return mask_of_children; }
+sigset_t EndSignals::MaskOfChildren() {
+  if (objects > 0) return mask_of_children;
+  sigset_t now = {};
+  sigprocmask(SIG_SETMASK, nullptr, &now);
+  return now;
+}
 
 int EndSignals::taken() { return taken_signal; }
 

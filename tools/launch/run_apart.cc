@@ -1,13 +1,16 @@
 #include "tools/launch/run_apart.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 
+#include "base/descriptor.h"
 #include "tools/launch/end_signals.h"
-#include "tools/launch/run_logged.h"
 
 namespace vramstow {
 namespace {
@@ -15,21 +18,46 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Ends a process group step by step: as it was asked, then more and more firmly.
-class GroupEnd {
+// A command in a session of its own, and how its process group is ended step by step: as it was
+// asked, then more and more firmly.
+class Session {
  public:
-  explicit GroupEnd(pid_t group) : group_(group) {}
+  explicit Session(const Child& leader) : leader_(leader) {}
 
-  // Somebody asks by this signal.
+  // Somebody asks it to end by this signal.
   void Ask(int signal) {
+    if (is_over()) return;
     if (is_asked_) return Send(SIGKILL);
     is_asked_ = true;
     begin_ = steady_clock::now();
     Send(signal);
   }
 
-  // Time has passed.
-  void GoOn() {
+  // Notices that the command has ended, or that time has passed.
+  void LookAfter() {
+    if (is_over()) return;
+    int status = 0;
+    if (waitpid(leader_.pid, &status, WNOHANG) != leader_.pid) return Insist();
+    // What it started and left behind ends, too.
+    if (is_asked_) Send(SIGKILL);
+    leader_.running = false;
+    if (!is_started()) return;
+    leader_.end = WIFSIGNALED(status) ? ChildEnd{ChildEnd::How::kKilled, WTERMSIG(status)}
+                                      : ChildEnd{ChildEnd::How::kExited, WEXITSTATUS(status)};
+  }
+
+  void Send(int signal) const {
+    if (!is_over()) kill(-leader_.pid, signal);
+  }
+
+  bool is_started() const {
+    return leader_.end.how != ChildEnd::How::kNotStarted && leader_.pid > 0;
+  }
+  bool is_over() const { return !leader_.running; }
+  const ChildEnd& end() const { return leader_.end; }
+
+ private:
+  void Insist() {
     constexpr milliseconds kUntilTerminate{3'000};
     constexpr milliseconds kUntilKill{10'000};
     if (!is_asked_) return;
@@ -42,47 +70,48 @@ class GroupEnd {
     }
   }
 
-  // The command itself has ended: what it started and left behind does, too.
-  void Finish() const {
-    if (is_asked_) Send(SIGKILL);
-  }
-
- private:
-  void Send(int signal) const { kill(-group_, signal); }
-
-  const pid_t group_;
+  Child leader_;
   bool is_asked_ = false;
   bool is_terminated_ = false;
   steady_clock::time_point begin_;
 };
 
-void StopWith(pid_t group) {
-  kill(-group, SIGSTOP);
+void StopWith(const std::vector<Session>& sessions) {
+  for (const Session& session : sessions) session.Send(SIGSTOP);
   kill(getpid(), SIGSTOP);
   // Somebody has continued this process.
-  kill(-group, SIGCONT);
+  for (const Session& session : sessions) session.Send(SIGCONT);
 }
 
 }  // namespace
 
-int RunApart(const std::vector<std::string>& command, const std::string& log) {
+std::vector<ChildEnd> RunApart(const std::vector<std::string>& command,
+                               std::vector<Environment>* environments, const std::string& output) {
   constexpr milliseconds kPatience{500};
   const EndSignals signals;
-  const pid_t child = StartLogged(command, log, &EndSignals::MaskOfChildren());
-  if (child < 0) return -1;
-  GroupEnd end(child);
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) != child) {
+  if (signals.Wait(milliseconds{0}); EndSignals::taken() != 0) return {};
+  const Descriptor file(open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (file.get() < 0) return {{ChildEnd::How::kNoProcess, errno}};
+  std::vector<Session> sessions;
+  for (Environment& environment : *environments) {
+    sessions.emplace_back(StartChild(command, &environment,
+                                     {.mask = EndSignals::MaskOfChildren(), .output = file.get()}));
+    if (!sessions.back().is_started()) break;
+  }
+  const auto is_over = [](const Session& session) { return session.is_over(); };
+  for (;;) {
+    for (Session& session : sessions) session.LookAfter();
+    if (std::ranges::all_of(sessions, is_over)) break;
     const int signal = signals.Wait(kPatience);
     if (signal == SIGTSTP) {
-      StopWith(child);
+      StopWith(sessions);
     } else if (signal != 0 && signal != SIGCHLD) {
-      end.Ask(signal);
+      for (Session& session : sessions) session.Ask(signal);
     }
-    end.GoOn();
   }
-  end.Finish();
-  return ExitStatusOf(status);
+  std::vector<ChildEnd> ends;
+  for (const Session& session : sessions) ends.push_back(session.end());
+  return ends;
 }
 
 }  // namespace vramstow

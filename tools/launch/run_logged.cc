@@ -7,23 +7,11 @@
 
 #include <cerrno>
 
+#include "tools/launch/end_signals.h"
+
 namespace vramstow {
-namespace {
 
-void AddSession(const sigset_t& mask, posix_spawnattr_t* attributes) {
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  posix_spawnattr_setsigdefault(attributes, &interrupt);
-  posix_spawnattr_setsigmask(attributes, &mask);
-  posix_spawnattr_setflags(attributes,
-                           POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-}
-
-}  // namespace
-
-pid_t StartLogged(const std::vector<std::string>& command, const std::string& log,
-                  const sigset_t* mask_of_session) {
+int RunLogged(const std::vector<std::string>& command, const std::string& log) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
@@ -37,28 +25,22 @@ pid_t StartLogged(const std::vector<std::string>& command, const std::string& lo
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  if (mask_of_session != nullptr) AddSession(*mask_of_session, &attributes);
+  const sigset_t mask = EndSignals::MaskOfChildren();
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
   const int error =
       posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error == 0) return child;
-  errno = error;
-  return -1;
-}
-
-int ExitStatusOf(int wait_status) {
-  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
-}
-
-int RunLogged(const std::vector<std::string>& command, const std::string& log) {
-  const pid_t child = StartLogged(command, log, nullptr);
-  if (child < 0) return -1;
+  if (error != 0) {
+    errno = error;
+    return -1;
+  }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return ExitStatusOf(status);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace vramstow

@@ -4,9 +4,6 @@
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 
-#include <sys/types.h>
-
-#include <csignal>
 #include <string>
 #include <vector>
 
@@ -16,14 +13,6 @@ namespace vramstow {
 // -1 if it cannot be started (errno says why). The command is looked for on the path unless it has
 // a slash.
 int RunLogged(const std::vector<std::string>& command, const std::string& log);
-
-// Only starts it: the process, or -1. With a mask in a session of its own, with this signal mask
-// and Ctrl-C as it is by default.
-pid_t StartLogged(const std::vector<std::string>& command, const std::string& log,
-                  const sigset_t* mask_of_session);
-
-// What waitpid says, as an exit status of RunLogged.
-int ExitStatusOf(int wait_status);
 
 }  // namespace vramstow
 

@@ -132,12 +132,18 @@ absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string&
   return analysis;
 }
 
-absl::StatusOr<Facts> ExplainFile(const std::string& path) {
-  absl::StatusOr<Analysis> analysis = AnalyzeAll(path);
-  if (!analysis.ok()) return analysis.status();
-  const Explanation explanation(analysis->detail, &analysis->facts);
-  FindHandChanges(analysis->detail, explanation.categories(), &analysis->facts);
-  return std::move(analysis->facts);
+Facts ExplainWithoutAdvice(const Analysis& analysis) {
+  Facts facts = analysis.facts;
+  const Explanation explanation(analysis.detail, &facts);
+  FindHandChanges(analysis.detail, explanation.categories(), &facts);
+  return facts;
+}
+
+void NameNeighboursOf(std::vector<Analysis>* analyses) {
+  if (analyses->size() < 2) return;
+  std::vector<Recorded> recorded;
+  for (Analysis& one : *analyses) recorded.push_back({&one, TraceStartUnixNs(one.facts.file)});
+  NameNeighbours(recorded);
 }
 
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
@@ -172,11 +178,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
         path,
         " is a folder without a file that is read here: record a run into it, or name a file."));
   }
-  if (set.analyses.size() > 1) {
-    std::vector<Recorded> recorded;
-    for (Analysis& one : set.analyses) recorded.push_back({&one, TraceStartUnixNs(one.facts.file)});
-    NameNeighbours(recorded);
-  }
+  NameNeighboursOf(&set.analyses);
   // Sorts the analyses in the order in which facts of several traces are reported.
   std::ranges::stable_sort(set.analyses, {}, [](const Analysis& analysis) {
     return analysis.facts.rank.value_or(std::numeric_limits<int64_t>::max());

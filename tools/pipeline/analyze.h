@@ -20,11 +20,14 @@ namespace vramstow {
 // Runs the steps after the events were read: explains, advises, proves, and orders advice.
 void ExplainAndProve(Analysis* analysis);
 
+// Returns the facts with iterations and what is derived from them, without advice.
+Facts ExplainWithoutAdvice(const Analysis& analysis);
+
+// Names, in the advice of each analysis, which of the others held its card when memory ran out.
+void NameNeighboursOf(std::vector<Analysis>* analyses);
+
 // If `within` is not empty, only events in ranges (marks) of this name are analysed.
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
-
-// Returns the facts of a file with its iterations and what is derived from them, without advice.
-absl::StatusOr<Facts> ExplainFile(const std::string& path);
 
 // The analyses of several paths. A path is a file, or a folder, which stands for the files of its
 // newest run (tools/inputs/runs.h).

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/jobs/settings.h"
+
 namespace vramstow {
 namespace {
 
@@ -166,6 +168,11 @@ TEST(Settings, TensorsWithoutThePoolAreObserved) {
   ASSERT_TRUE(pooled.ok()) << pooled.status();
   EXPECT_FALSE(pooled->observed);
   EXPECT_TRUE(pooled->tensors);
+}
+
+TEST(Flags, AreTypedInTheOrderOfTheTable) {
+  EXPECT_THAT(TypedFlags({{"VRAMSTOW_OFFLOAD", "auto"}, {"VRAMSTOW_POOL", "on"}}),
+              ElementsAre("--pool=on", "--offload=auto"));
 }
 
 TEST(Flags, AreWrittenWithTheirValues) {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/launch/run_traces.h"
+#include "tools/jobs/run_id.h"
 
 namespace vramstow {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/launch/run_traces.h"
+#include "tools/jobs/job_traces.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,6 +20,11 @@ void** RunSlot() {
 
 bool Never() { return false; }
 
+JobTraces TracesOf(const std::string& directory, const std::string& run_id, time_t begin,
+                   const std::function<bool()>& stop) {
+  return ReadJobTraces({.directory = directory, .run_id = run_id, .begin = begin}, stop);
+}
+
 // A folder with one trace of the run "1-a" that has 200,000 events.
 std::string FolderWithTrace() {
   static const std::string* const folder_of_all = [] {
@@ -39,37 +44,37 @@ std::string FolderWithTrace() {
   return *folder_of_all;
 }
 
-TEST(FindRunTraces, FindsTheTracesOfTheRunOnly) {
-  const RunTraces found = FindRunTraces(FolderWithTrace(), "1-a", time(nullptr), Never);
+TEST(ReadJobTraces, FindsTheTracesOfTheRunOnly) {
+  const JobTraces found = TracesOf(FolderWithTrace(), "1-a", time(nullptr), Never);
   ASSERT_THAT(found.facts, SizeIs(1));
   EXPECT_EQ(found.facts[0].peak.allocated_bytes, 200000u);
-  EXPECT_THAT(FindRunTraces(FolderWithTrace(), "1-b", time(nullptr), Never).facts, IsEmpty());
+  EXPECT_THAT(TracesOf(FolderWithTrace(), "1-b", time(nullptr), Never).facts, IsEmpty());
 }
 
-TEST(FindRunTraces, AddsNoCopyThatWasMadeWhileTheProcessRan) {
+TEST(ReadJobTraces, AddsNoCopyThatWasMadeWhileTheProcessRan) {
   const std::string& folder = FolderWithTrace();
   const std::filesystem::path trace = *std::filesystem::directory_iterator(folder);
   const std::string copy = folder + "/" + trace.stem().string() + "-oom.stow";
   std::filesystem::copy_file(trace, copy);
-  EXPECT_THAT(FindRunTraces(folder, "1-a", time(nullptr), Never).facts, SizeIs(1));
+  EXPECT_THAT(TracesOf(folder, "1-a", time(nullptr), Never).facts, SizeIs(1));
   std::filesystem::remove(copy);
 }
 
-TEST(FindRunTraces, LeavesOutFilesFromLongBeforeTheRun) {
+TEST(ReadJobTraces, LeavesOutFilesFromLongBeforeTheRun) {
   const time_t later = time(nullptr) + 7200;
-  EXPECT_THAT(FindRunTraces(FolderWithTrace(), "1-a", later, Never).facts, IsEmpty());
+  EXPECT_THAT(TracesOf(FolderWithTrace(), "1-a", later, Never).facts, IsEmpty());
 }
 
-TEST(FindRunTraces, StopsInTheMiddleOfATraceWhenItIsTold) {
+TEST(ReadJobTraces, StopsInTheMiddleOfATraceWhenItIsTold) {
   int asked = 0;
-  const RunTraces found =
-      FindRunTraces(FolderWithTrace(), "1-a", time(nullptr), [&asked] { return ++asked > 2; });
+  const JobTraces found =
+      TracesOf(FolderWithTrace(), "1-a", time(nullptr), [&asked] { return ++asked > 2; });
   EXPECT_TRUE(found.stopped);
   EXPECT_EQ(asked, 3) << "and asks no more";
 }
 
-TEST(FindRunTraces, AFolderThatIsNotThereHasNone) {
-  EXPECT_THAT(FindRunTraces("/does/not/exist", "1-a", time(nullptr), Never).facts, IsEmpty());
+TEST(ReadJobTraces, AFolderThatIsNotThereHasNone) {
+  EXPECT_THAT(TracesOf("/does/not/exist", "1-a", time(nullptr), Never).facts, IsEmpty());
 }
 
 }  // namespace

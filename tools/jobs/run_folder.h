@@ -4,8 +4,8 @@
 //
 // Ownership: it goes away with this, unless it is to be kept. Threads: one at a time. Errors: ok().
 // Units: none.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
-#define VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
+#ifndef VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_
+#define VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_
 
 #include <cstdlib>
 #include <filesystem>
@@ -42,4 +42,4 @@ class RunFolder {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
+#endif  // VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_

@@ -1,17 +1,18 @@
-// Rehearsal: runs a command under `vramstow run`, with its output kept apart, and says what it did
+// Rehearsal: runs a command on a simulated card, with its output kept apart, and says what it did
 // with memory.
 //
 // Ownership: results are copies; traces and output lie in the folder. Threads: one at a time.
 // Errors: one sentence where the command could not be run, or left no trace; Cancelled where this
 // process was asked to end (EndSignals). Units: bytes.
-#ifndef VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
-#define VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
+#ifndef VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_
+#define VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/facts/facts.h"
+#include "tools/jobs/settings.h"
 
 namespace vramstow {
 
@@ -22,17 +23,13 @@ struct Rehearsal {
   std::string output;      // the file with what the command said
 };
 
-// `program` is vramstow itself; `folder` is made, and must not exist.
-absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
-                                   const std::vector<std::string>& run_flags,
-                                   const std::vector<std::string>& command,
+// `flags` are those of `vramstow run`; `folder` is made, and must not exist.
+absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, const FlagValues& flags,
                                    const std::string& folder);
 
-// The last lines of a file, for a sentence: at most `most` bytes.
-std::string EndOf(const std::string& path, size_t most);
 // The last line in which the command itself said something, shortened to `most` bytes.
 std::string LastLineOf(const std::string& path, size_t most);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
+#endif  // VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_

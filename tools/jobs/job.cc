@@ -1,0 +1,121 @@
+#include "tools/jobs/job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/options.h"
+#include "tools/analysis/facts/merge.h"
+#include "tools/jobs/job_traces.h"
+#include "tools/jobs/preparation.h"
+#include "tools/launch/end_signals.h"
+#include "tools/launch/environment.h"
+#include "tools/launch/ranks.h"
+#include "tools/launch/run_apart.h"
+#include "tools/launch/run_ends.h"
+#include "tools/terminal/progress_bar.h"
+
+namespace vramstow {
+namespace {
+
+bool Failed(const ChildEnd& end) { return end.how != ChildEnd::How::kExited || end.value != 0; }
+
+// Runs the command; where some ranks of a job are simulated once for each of these, and then the
+// first end that is no success stands for all. Nothing where this process was asked to end before.
+std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
+                               const Environment& environment) {
+  const auto& ranks = checked.ranks;
+  std::vector<Environment> environments(std::max<size_t>(ranks.size(), 1), environment);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    TellRank(ranks[i], checked.settings.simulate, &environments[i]);
+  }
+  const std::vector<ChildEnd> ends = job.output.empty()
+                                         ? RunChildren(job.command, &environments)
+                                         : RunApart(job.command, &environments, job.output);
+  if (ends.empty()) return std::nullopt;
+  for (size_t i = 0; i < ends.size() && ranks.size() > 1; ++i) {
+    if (ends[i].how == ChildEnd::How::kExited && ends[i].value != 0) {
+      job.note("", absl::StrCat("rank ", ranks[i].rank, " ended with status ", ends[i].value, "."));
+    } else if (ends[i].how == ChildEnd::How::kKilled) {
+      job.note("",
+               absl::StrCat("rank ", ranks[i].rank, " was ended by signal ", ends[i].value, "."));
+    }
+  }
+  const auto first = std::ranges::find_if(ends, Failed);
+  return first != ends.end() ? *first : ends.front();
+}
+
+// What the trace of a process could not keep.
+void AddUncaught(const std::map<std::string, std::string>& uncaught, std::vector<Facts>* traces) {
+  for (Facts& facts : *traces) {
+    const auto process = facts.facts.find("process.pid");
+    if (process == facts.facts.end()) continue;
+    const auto error = uncaught.find(process->second);
+    if (error != uncaught.end()) facts.facts.try_emplace("program.uncaught", error->second);
+  }
+}
+
+bool IsAskedToEndApart() {
+  const EndSignals signals;
+  signals.Wait(std::chrono::milliseconds{0});
+  return EndSignals::taken() != 0;
+}
+
+void ReadTraces(const Job& job, const JobTracesQuery& query, const RunEnds& ends,
+                Outcome* outcome) {
+  outcome->traces.running = FindProcessesOfRun(query.run_id);
+  std::optional<ProgressBar> bar;  // the command has ended and left the terminal
+  if (job.output.empty()) bar.emplace(STDERR_FILENO);
+  JobTraces traces = ReadJobTraces(query, job.output.empty() ? IsAskedToEnd : IsAskedToEndApart);
+  outcome->traces.unread = traces.unread;
+  outcome->traces.stopped = traces.stopped;
+  if (traces.stopped || traces.facts.empty()) return;
+  outcome->traces.has_others = job.output.empty() && HasOtherTraces(query, traces);
+  AddUncaught(ends.Uncaught(), &traces.facts);
+  outcome->facts = MergeTraces(std::move(traces.facts));
+}
+
+}  // namespace
+
+absl::StatusOr<Outcome> RunJob(const Job& job) {
+  const auto checked = CheckJob(job);
+  if (!checked.ok()) return checked.status();
+  const Settings& settings = checked->settings;
+  Environment environment;
+  for (const auto& [variable, value] : checked->flags) environment.Set(variable, value);
+  JobTracesQuery query;
+  query.run_id = NewRunId(environment.Get(kRunIdVariable));
+  environment.Set(kRunIdVariable, query.run_id);
+  const RunEnds run_ends(&environment);
+  AddPreloads(job, *checked, &environment);
+
+  query.begin = time(nullptr);
+  const auto end = Launch(job, *checked, environment);
+  if (!end.has_value()) return absl::CancelledError("interrupted.");
+  Outcome outcome;
+  outcome.output = job.output;
+  outcome.quiet = settings.quiet && job.output.empty();
+  outcome.exit = {*end, ExitStatusOf(*end, job.command.front()),
+                  WhyNotStarted(*end, job.command.front())};
+  if (outcome.quiet || !settings.trace || !outcome.exit.not_started.empty()) return outcome;
+  query.directory = outcome.traces.directory = settings.trace_directory;
+  query.explain =
+      job.output.empty() ? JobTracesQuery::Explain::kMoment : JobTracesQuery::Explain::kEverything;
+  try {
+    ReadTraces(job, query, run_ends, &outcome);
+  } catch (const std::exception& error) {
+    // Whatever goes wrong here must not change how the command ended.
+    outcome.traces.problem = error.what();
+  }
+  return outcome;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,182 @@
+#include "tools/jobs/preparation.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/host_mapping.h"
+#include "tools/base/words.h"
+#include "tools/doctor/host_mapping.h"
+#include "tools/launch/card_list.h"
+#include "tools/launch/driver.h"
+#include "tools/launch/job_folder.h"
+#include "tools/launch/prepare_adapters.h"
+#include "tools/launch/ranks.h"
+#include "tools/terminal/progress_bar.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kTraceDirectory[] = "VRAMSTOW_TRACE_DIR";
+
+// A folder that is not there is made when all else is right; until then the flag says where.
+absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
+  const auto flag = flags->find(kTraceDirectory);
+  const char* variable = std::getenv(kTraceDirectory);
+  std::string directory = variable == nullptr ? "" : variable;
+  if (flag != flags->end()) directory = flag->second;
+  auto folder = FindJobFolder(directory);
+  if (folder.ok() && !folder->parent.empty()) (*flags)[kTraceDirectory] = folder->parent;
+  return folder;
+}
+
+// The card that a snapshot tells of, in place of "match=SNAPSHOT".
+absl::Status TakeMatchedCard(const Job& job, CheckedJob* checked) {
+  Settings& settings = checked->settings;
+  std::string why;
+  const auto spec =
+      ResolveMatch(settings.simulate, checked->installation.simulator_directory, &why);
+  if (!spec.ok()) return spec.status();
+  if (!why.empty() && !settings.quiet) job.note("", Printable(why));
+  checked->flags["VRAMSTOW_SIMULATE"] = *spec;
+  settings.simulate = *spec;
+  return absl::OkStatus();
+}
+
+// Makes the folder for traces absolute, because the command may change its own.
+absl::Status PrepareTraceDirectory(Settings* settings) {
+  if (!settings->trace) return absl::OkStatus();
+  std::error_code error;
+  const std::filesystem::path absolute =
+      std::filesystem::canonical(settings->trace_directory, error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot use the folder for traces, '",
+                                                   settings->trace_directory,
+                                                   "': ", error.message(), "."));
+  }
+  settings->trace_directory = absolute;
+  if (access(absolute.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot write traces into ", absolute.string(), " (", strerror(errno),
+                   "): name another folder with --trace-dir, or trace nothing with --no-trace."));
+}
+
+absl::Status CheckMachine(const Settings& settings, const Installation& installation) {
+  const bool rehearsal = !settings.simulate.empty();
+  if (absl::Status status = CheckInstallation(installation, rehearsal); !status.ok()) return status;
+  if (!rehearsal) return CheckDriver();
+  return CheckSimulator(installation.simulator_directory, settings.simulate).status();
+}
+
+// Whether a rehearsal on this card has to know PyTorch's operators: to compute them, unless all is
+// discarded and reads as zeros, or to say what a card would have to do.
+bool WantsOperators(const std::string& simulate) {
+  const std::vector<std::string> options = absl::StrSplit(simulate, ',');
+  const auto has = [&](absl::string_view begin) {
+    return std::any_of(options.begin(), options.end(), [begin](const std::string& option) {
+      return absl::StartsWith(option, begin);
+    });
+  };
+  return !simulate.empty() && (!has("contents=discard") || has("clock=model") || has("work-log="));
+}
+
+void NoteVariables(const Job& job, const FlagValues& flags) {
+  for (const std::string& sentence : MisspeltVariables(Environment().entries())) {
+    job.note("run", Printable(sentence));
+  }
+  for (const std::string& sentence : VariablesWithoutPool(flags)) job.note("run", sentence);
+}
+
+}  // namespace
+
+absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
+  CheckedJob checked;
+  checked.flags = job.flags;
+  ImplyPool(&checked.flags);
+  const auto job_folder = TakeJobFolder(&checked.flags);
+  if (!job_folder.ok()) return job_folder.status();
+  auto settings = ReadSettings(checked.flags);
+  if (!settings.ok()) return settings.status();
+  checked.settings = *std::move(settings);
+  auto installation = FindInstallation();
+  if (!installation.ok()) return installation.status();
+  checked.installation = *std::move(installation);
+  if (checked.settings.simulate.starts_with(kMatchSpec)) {
+    if (absl::Status status = TakeMatchedCard(job, &checked); !status.ok()) return status;
+  }
+  if (job.command.empty()) {
+    return absl::InvalidArgumentError(
+        "no command to run: put it after --, as in vramstow run -- python train.py.");
+  }
+  if (absl::Status status = PrepareTraceDirectory(&checked.settings); !status.ok()) return status;
+  if (absl::Status status = CheckMachine(checked.settings, checked.installation); !status.ok()) {
+    return status;
+  }
+  if (checked.settings.trace) {
+    absl::Status status = MakeJobFolder(*job_folder, &checked.settings.trace_directory);
+    if (!status.ok()) return status;
+    checked.flags[kTraceDirectory] = checked.settings.trace_directory;
+  }
+  if (!checked.settings.quiet) NoteVariables(job, checked.flags);
+  const std::string& spec = checked.settings.simulate;
+  auto ranks = FindRanks(checked.installation.simulator_directory, spec);
+  if (!ranks.ok()) return ranks.status();
+  checked.ranks = *std::move(ranks);
+  if (checked.ranks.empty()) return checked;
+  if (absl::Status status = CheckStartsNoRanks(job.command, spec); !status.ok()) return status;
+  return checked;
+}
+
+void AddPreloads(const Job& job, const CheckedJob& checked, Environment* environment) {
+  const Settings& settings = checked.settings;
+  const Installation& installation = checked.installation;
+  const std::string& program = job.command.front();
+  const auto with_bar = [&job](auto&& prepare) {
+    std::optional<ProgressBar> bar;  // a job that runs apart has that of its command
+    if (job.output.empty()) bar.emplace(STDERR_FILENO);
+    return prepare();
+  };
+  // Before CUPTI, which may be among the others.
+  if (settings.trace && settings.cupti) AddCuptiWatch(installation, environment);
+  AddLibraries(installation, !settings.simulate.empty(), environment);
+  if (settings.trace && settings.nvtx) AddNvtx(installation, environment);
+  if (settings.observed || !settings.simulate.empty()) AddPythonHook(installation, environment);
+  if (settings.observed) PrepareObservers(installation, program, environment);
+  if (settings.offload) {
+    constexpr uint64_t kPatienceMs = 30'000;
+    environment->Set(kHostMappingVariable, with_bar([&] {
+                       return FindHostMappings({installation, settings.simulate, kPatienceMs},
+                                               HostTrialOf::kUnknown);
+                     }));
+  }
+  PrepareCensuses(installation, program, environment);
+  if (WantsOperators(settings.simulate)) {
+    const std::string why =
+        with_bar([&] { return PrepareValues(installation, program, environment); });
+    if (!why.empty()) {
+      job.note("",
+               absl::StrCat("the rehearsal computes nothing of PyTorch: ", Printable(why), "."));
+    }
+  }
+  if (settings.tensors) {
+    AddPythonHook(installation, environment);
+    const std::string why =
+        with_bar([&] { return PrepareAdapters(installation, program, environment); });
+    if (!why.empty()) {
+      job.note("", absl::StrCat("the pool serves PyTorch's segments, not its tensors: ",
+                                Printable(why), "."));
+    }
+  }
+}
+
+}  // namespace vramstow

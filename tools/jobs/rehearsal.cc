@@ -1,0 +1,115 @@
+#include "tools/jobs/rehearsal.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tools/jobs/job.h"
+#include "tools/launch/end_signals.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMaxSentence = 300;
+
+// The last lines of a file: at most `most` bytes.
+std::string EndOf(const std::string& path, size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(most)));
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// What vramstow itself wrote into the output, in the command's process or before it.
+bool IsNote(std::string_view line) {
+  return line.starts_with("vramstow: ") || line.starts_with("vramstow run: ");
+}
+
+// Notes of the job stand where the command's output does.
+void AddNote(const std::string& path, const std::string& command, std::string_view sentence) {
+  std::ofstream(path, std::ios::app) << absl::StrCat("vramstow", command.empty() ? "" : " ",
+                                                     command, ": ", std::string(sentence), "\n");
+}
+
+// Why there are no facts.
+absl::Status UsedNoMemory(const Outcome& outcome) {
+  if (outcome.exit.status == 0) {
+    return absl::FailedPreconditionError("the command used no device memory.");
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the command failed with exit status ", outcome.exit.status,
+                   " before it used device memory: ",
+                   outcome.exit.not_started.empty() ? LastLineOf(outcome.output, kMaxSentence)
+                                                    : outcome.exit.not_started));
+}
+
+// Of several processes the one that took most counts; what any of them was refused does, too.
+Rehearsal RehearsalOf(Outcome outcome) {
+  std::vector<Facts>& traces = outcome.facts.traces;
+  uint64_t out_of_memory = 0;
+  for (const Facts& facts : traces) out_of_memory += facts.counts.out_of_memory;
+  // Of several that took the same, the first rank.
+  std::ranges::stable_sort(traces, {}, [](const Facts& facts) {
+    return facts.rank.value_or(std::numeric_limits<int64_t>::max());
+  });
+  const auto largest = std::ranges::max_element(
+      traces, {}, [](const Facts& facts) { return facts.peak.reserved_bytes; });
+  Rehearsal rehearsal{.exit_status = outcome.exit.status,
+                      .facts = std::move(*largest),
+                      .processes = traces.size(),
+                      .output = std::move(outcome.output)};
+  rehearsal.facts.counts.out_of_memory = out_of_memory;
+  return rehearsal;
+}
+
+}  // namespace
+
+std::string LastLineOf(const std::string& path, size_t most) {
+  constexpr size_t kMaxEnd = 64 * 1024;
+  const std::string text = "\n" + EndOf(path, kMaxEnd);
+  for (size_t end = text.size(); end > 0;) {
+    const size_t begin = text.rfind('\n', end - 1);
+    const std::string line = text.substr(begin + 1, end - begin - 1);
+    if (line.find_first_not_of(" \t\r") != std::string::npos && !IsNote(line)) {
+      return line.size() > most ? line.substr(line.size() - most) : line;
+    }
+    end = begin;
+  }
+  return "it said nothing.";
+}
+
+absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, const FlagValues& flags,
+                                   const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::create_directories(folder, error)) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot make the folder ", folder, ": ",
+                     error ? error.message() : std::string("it is there already"), "."));
+  }
+  const std::string traces = folder + "/traces";
+  std::filesystem::create_directory(traces, error);
+  Job job{.command = command, .flags = flags, .output = folder + "/output.txt", .note = {}};
+  job.flags["VRAMSTOW_TRACE_DIR"] = traces;
+  job.note = [&job](const std::string& who, std::string_view sentence) {
+    AddNote(job.output, who, sentence);
+  };
+  auto outcome = RunJob(job);
+  if (EndSignals::taken() != 0) return absl::CancelledError("interrupted.");
+  if (!outcome.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the command was not started: ", outcome.status().message()));
+  }
+  if (outcome->facts.traces.empty()) return UsedNoMemory(*outcome);
+  return RehearsalOf(*std::move(outcome));
+}
+
+}  // namespace vramstow

@@ -1,0 +1,177 @@
+#include "tools/jobs/settings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "base/options.h"
+#include "tools/base/likely_name.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kPoolVariable[] = "VRAMSTOW_POOL";
+
+// Settings of the pool: without the pool they would do nothing. Their help says that the flag
+// switches the pool on.
+constexpr const char* kPoolSettings[] = {
+    "VRAMSTOW_NVTX_MEMORY", "VRAMSTOW_BACKING",      "VRAMSTOW_PLAIN",
+    "VRAMSTOW_LIMIT",       "VRAMSTOW_LARGE_CHUNKS", "VRAMSTOW_DECAY",
+    "VRAMSTOW_KEEP_FREE",   "VRAMSTOW_FREE_WAITS",   "VRAMSTOW_CHECK"};
+
+bool MovesMemory(const FlagValues& flags) {
+  const auto flag = flags.find("VRAMSTOW_OFFLOAD");
+  OffloadSetting offload;
+  return flag != flags.end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
+}
+
+const char* FlagOf(std::string_view variable) {
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    if (variable == table.rows[i].environment) return table.rows[i].flag;
+  }
+  return "";
+}
+
+// The sentence that refuses a flag which works in the trace only; empty: there is a trace, or no
+// flag needs it.
+std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool pool) {
+  if (options.trace) return "";
+  if (!pool && std::strcmp(options.collect, "on") == 0) {
+    return "--collect=on without the pool needs the trace: leave --no-trace out, or say --pool=on, "
+           "too.";
+  }
+  if (flags.contains("VRAMSTOW_CENSUS") && std::strcmp(options.census, "on") == 0) {
+    return "--census=on writes into the trace who holds tensors: leave --no-trace out.";
+  }
+  for (const char* variable : {"VRAMSTOW_NVTX", "VRAMSTOW_CUPTI"}) {
+    const auto flag = flags.find(variable);
+    if (flag == flags.end() || flag->second != "1") continue;
+    return absl::StrCat(FlagOf(variable), " writes into the trace: leave --no-trace out.");
+  }
+  return "";
+}
+
+// ReadOptions asks a plain function; this is what it finds.
+const FlagValues* looked_up_flags = nullptr;
+
+const char* LookUp(const char* variable) {
+  const auto flag = looked_up_flags->find(variable);
+  return flag != looked_up_flags->end() ? flag->second.c_str() : std::getenv(variable);
+}
+
+// The sentence names the variable; the user may have given a flag.
+std::string InTermsOfFlags(std::string sentence, const FlagValues& flags) {
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    const std::string_view variable = table.rows[i].environment;
+    if (!sentence.starts_with(absl::StrCat(std::string(variable), " "))) continue;
+    if (!flags.contains(std::string(variable))) continue;
+    return table.rows[i].flag + sentence.substr(variable.size());
+  }
+  return sentence;
+}
+
+}  // namespace
+
+std::vector<std::string> TypedFlags(const FlagValues& flags) {
+  std::vector<std::string> typed;
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    const OptionRow& row = table.rows[i];
+    const auto flag = flags.find(row.environment);
+    if (flag == flags.end()) continue;
+    typed.push_back(row.type == OptionType::kBool ? row.flag
+                                                  : absl::StrCat(row.flag, "=", flag->second));
+  }
+  return typed;
+}
+
+void ImplyPool(FlagValues* flags) {
+  if (flags->contains(kPoolVariable) || std::getenv(kPoolVariable) != nullptr) return;
+  const bool is_of_pool =
+      std::any_of(std::begin(kPoolSettings), std::end(kPoolSettings),
+                  [flags](const char* variable) { return flags->contains(variable); });
+  if (is_of_pool || MovesMemory(*flags)) (*flags)[kPoolVariable] = "on";
+}
+
+absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
+  looked_up_flags = &flags;
+  Options options;
+  OptionError error = {};
+  if (!ReadOptions(LookUp, &options, &error)) {
+    return absl::InvalidArgumentError(InTermsOfFlags(error.sentence, flags));
+  }
+  const bool pool = std::strcmp(options.pool, "on") == 0;
+  const bool segments = std::strcmp(options.level, "segments") == 0;
+  if (!pool && !options.trace && std::strcmp(options.level, "tensors") == 0) {
+    return absl::InvalidArgumentError(
+        "--level=tensors without the pool only traces tensors: leave --no-trace out.");
+  }
+  if (const std::string why = WhatNeedsTrace(flags, options, pool); !why.empty()) {
+    return absl::InvalidArgumentError(why);
+  }
+  OffloadSetting offload;
+  if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
+    return absl::InvalidArgumentError("--offload moves memory of the pool: say --pool=on, too.");
+  }
+  if (options.nvtx_memory && !pool) {
+    return absl::InvalidArgumentError(
+        "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
+  }
+  for (const char* variable : kPoolSettings) {
+    if (pool || !flags.contains(variable)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        FlagOf(variable), " is a setting of the pool, which is off: say --pool=on, too."));
+  }
+  const bool metrics = *options.metrics != '\0';
+  if (metrics && !pool && segments) {
+    return absl::InvalidArgumentError(
+        "--metrics tells the numbers of PyTorch's tensors or of the pool: leave --level=segments "
+        "out, or say --pool=on, too.");
+  }
+  const bool observes = !pool && !segments && (options.trace || metrics);
+  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx, options.cupti,
+                  offload.on,    pool && !segments, observes,         options.quiet};
+}
+
+std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
+  looked_up_flags = &flags;
+  const char* pool = LookUp(kPoolVariable);
+  std::vector<std::string> sentences;
+  if (pool != nullptr && std::string_view(pool) == "on") return sentences;
+  for (const char* variable : {"VRAMSTOW_LIMIT", "VRAMSTOW_KEEP_FREE"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0' || std::string_view(value) == "0") continue;
+    sentences.push_back(absl::StrCat(
+        variable, " has no effect, because the pool is off: --pool=on switches it on."));
+  }
+  return sentences;
+}
+
+std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {
+  constexpr std::string_view kPrefix = "VRAMSTOW_";
+  // Beside the settings: what the pages name.
+  std::vector<std::string> known = {"PROGRAM", "RUN_ID", "RUN_END", "NCCL_TIMEOUT",
+                                    "CUDNN_WORKSPACE"};
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    known.emplace_back(std::string_view(table.rows[i].environment).substr(kPrefix.size()));
+  }
+  std::vector<std::string> sentences;
+  for (const std::string& entry : environment) {
+    if (!entry.starts_with(kPrefix)) continue;
+    const std::string name = entry.substr(kPrefix.size(), entry.find('=') - kPrefix.size());
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string likely = LikelyName(name, known);
+    if (likely.empty()) continue;
+    sentences.push_back(absl::StrCat(std::string(kPrefix), name,
+                                     " is no variable of vramstow, and is ignored; did you mean ",
+                                     std::string(kPrefix), likely, "?"));
+  }
+  return sentences;
+}
+
+}  // namespace vramstow
