@@ -2,16 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/words.h"
+#include "tools/commands/analysis_output.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
-#include "tools/inputs/redacted_source.h"
-#include "tools/pipeline/analyze.h"
-#include "tools/report/json.h"
-#include "tools/report/screen.h"
-#include "tools/report/text.h"
-#include "tools/terminal/output.h"
 
 namespace vramstow {
 namespace {
@@ -32,18 +26,6 @@ constexpr char kAnalyzeFooter[] =
     "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n"
     "\n"
     "Exit status: 0; 1 if the report could not be written; 2 if an input cannot be read.";
-
-// Returns the files as a user types them after a command. Redacted names have no folders.
-std::string InputWords(const std::vector<std::string>& files, bool redact) {
-  constexpr size_t kMaxNamed = 4;
-  if (redact) return "--redact INPUT";
-  std::string words;
-  for (const std::string& file : files) {
-    if (&file - files.data() == kMaxNamed) return words + " ...";
-    words += (words.empty() ? "" : " ") + ShellWord(file);
-  }
-  return words;
-}
 
 }  // namespace
 
@@ -71,21 +53,8 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   if (!TakeDefaultInput("analyze", &files)) return kExitUsage;
-  auto inputs = AnalyzePaths(files, within);
-  if (!inputs.ok()) {
-    Complain("analyze", std::string(inputs.status().message()));
-    return kExitUsage;
-  }
-  FactSet set = Together(*std::move(inputs));
-  if (redact) {
-    Redactor redactor = RedactorFor(files);
-    redactor.Learn(set);
-    redactor.Redact(&set);
-  }
-  if (json) return PrintResult("analyze", JsonReport(set));
-  const TextStyle style = StyleOfStdout();
-  return PrintResult("analyze", full ? TextReport(set, style)
-                                     : ScreenReport(set, InputWords(files, redact), style));
+  return PrintAnalysis("analyze", files,
+                       {.within = within, .redact = redact, .full = full, .json = json});
 }
 
 }  // namespace vramstow

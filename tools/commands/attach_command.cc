@@ -4,32 +4,23 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/units.h"
-#include "tools/attach/entry.h"
-#include "tools/attach/growth.h"
-#include "tools/attach/remote_process.h"
-#include "tools/attach/request.h"
-#include "tools/base/progress.h"
+#include "tools/attach/attachment.h"
+#include "tools/attach/growth_report.h"
 #include "tools/base/words.h"
-#include "tools/commands/census_text.h"
+#include "tools/commands/analysis_output.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/json/json_value.h"
-#include "tools/launch/adapter.h"
-#include "tools/launch/installation.h"
-#include "tools/pipeline/analyze.h"
+#include "tools/report/census_text.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
@@ -80,83 +71,7 @@ void Sleep(uint64_t nanoseconds) {
   }
 }
 
-absl::StatusOr<std::string> Compiled(const Installation& installation,
-                                     const TorchInstallation& torch, AdapterKind kind) {
-  const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
-  const bool tries = WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"));
-  const Adapters adapters(installation.adapter_sources, {kind, tries});
-  if (std::string shipped = adapters.FindShipped(torch); !shipped.empty()) return shipped;
-  const auto folder = AdapterFolder::Make(chosen == nullptr ? "" : chosen);
-  if (!folder.ok()) return folder.status();
-  Progress::OfProcess().Begin(
-      absl::StrCat("compiling what it needs for PyTorch ", torch.release, ", once"));
-  const auto adapter = adapters.Build(torch, *folder);
-  if (!adapter.ok()) return adapter.status();
-  return adapter->path;
-}
-
-// Returns the files that the process loads, compiled before it is entered.
-absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
-  constexpr char kAllocator[] = "libc10_cuda.so";
-  const RemoteFile* allocator = process.FindFile(kAllocator);
-  if (allocator == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("process ", process.pid(),
-                     " has not loaded PyTorch with CUDA. Name the process that uses the GPU "
-                     "(nvidia-smi lists them)."));
-  }
-  const auto installation = FindInstallation();
-  if (!installation.ok()) return installation.status();
-  const auto torch =
-      FindTorch(std::string(absl::StripSuffix(allocator->path, absl::StrCat("/lib/", kAllocator))));
-  if (!torch.ok()) return torch.status();
-  auto observer = Compiled(*installation, *torch, AdapterKind::kObserver);
-  if (!observer.ok()) return observer.status();
-  ObservationFiles files{absl::StrCat(installation->python_start, "/observation.py"),
-                         installation->shim, *std::move(observer), ""};
-  // If there is no compiled census, a user who asks for one is told why.
-  if (const auto census = Compiled(*installation, *torch, AdapterKind::kCensus); census.ok()) {
-    files.census = *census;
-  }
-  return files;
-}
-
-// The process, and the questions to it.
-class Attachment {
- public:
-  static absl::StatusOr<Attachment> Make(pid_t pid, const AttachOptions& wishes) {
-    auto process = RemoteProcess::Open(pid);
-    if (!process.ok()) return process.status();
-    if (!process->HasOurFiles()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("process ", pid, " is in a container, and sees other files: run vramstow ",
-                       "attach in there (docker exec, kubectl exec)."));
-    }
-    if (const auto python = FindRemotePython(*process); !python.ok()) return python.status();
-    auto files = FilesFor(*process);
-    if (!files.ok()) return files.status();
-    auto request = AttachRequest::Make(*process);
-    if (!request.ok()) return request.status();
-    return Attachment(*std::move(request), *std::move(files), wishes);
-  }
-
-  // Asks a question. The trace is temporary, unless `keeps_trace` is set.
-  absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace) {
-    return request_.Ask(action, files_, keeps_trace ? wishes_.traces : request_.folder(),
-                        absl::Nanoseconds(static_cast<int64_t>(wishes_.patience_ns)),
-                        action == "end" ? [] { return false; } : WantsToEnd);
-  }
-
- private:
-  Attachment(AttachRequest request, ObservationFiles files, const AttachOptions& wishes)
-      : request_(std::move(request)), files_(std::move(files)), wishes_(wishes) {}
-
-  AttachRequest request_;
-  ObservationFiles files_;
-  const AttachOptions& wishes_;
-};
-
-int Refuse(const absl::Status& status) {
+int RefuseToAttach(const absl::Status& status) {
   Complain("attach", Printable(std::string(status.message())));
   return kExitUsage;
 }
@@ -181,86 +96,18 @@ JsonValue TraceJson(pid_t pid, const AttachAnswer& answer) {
 
 int TellCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("census", false);
-  if (!answer.ok()) return Refuse(answer.status());
+  if (!answer.ok()) return RefuseToAttach(answer.status());
   const JsonValue* census = answer->body.Find("census");
-  if (census == nullptr) return Refuse(absl::UnavailableError("the process told no census."));
+  if (census == nullptr)
+    return RefuseToAttach(absl::UnavailableError("the process told no census."));
   // The JSON is the one of vramstow ctl PID census --json.
   return Print(wishes, JsonOf(pid, *answer, *census),
                absl::StrCat("process ", pid, ": ", CensusText(*census)));
 }
 
-std::string Signed(int64_t bytes) {
-  return absl::StrCat(bytes < 0 ? "-" : "+", Bytes(static_cast<uint64_t>(std::abs(bytes))));
-}
-
-// The blocks that a line made while the process was observed, and that are still live.
-struct GrownLine {
-  std::string site;
-  uint64_t bytes = 0;
-  uint64_t blocks = 0;
-};
-
-std::vector<GrownLine> LinesOf(const std::string& trace) {
-  std::vector<GrownLine> lines;
-  const auto analysis = AnalyzeFile(trace);
-  if (!analysis.ok()) return lines;
-  for (const auto& group : analysis->facts.live.groups) {
-    if (group.site.empty()) continue;
-    const auto known = std::find_if(lines.begin(), lines.end(), [&group](const GrownLine& line) {
-      return line.site == group.site;
-    });
-    GrownLine& line = known == lines.end() ? lines.emplace_back() : *known;
-    line.site = group.site;
-    line.bytes += group.size * group.count;
-    line.blocks += group.count;
-  }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const GrownLine& a, const GrownLine& b) { return a.bytes > b.bytes; });
-  return lines;
-}
-
-JsonValue GrowthJson(const std::vector<GrownHolder>& holders, const std::vector<GrownLine>& lines) {
-  JsonValue json =
-      JsonValue::Object({{"holders", JsonValue::Array()}, {"lines", JsonValue::Array()}});
-  for (const GrownHolder& holder : holders) {
-    json["holders"].Append(JsonValue::Object({{"holder", holder.holder},
-                                              {"about", holder.about},
-                                              {"grown_bytes", holder.bytes},
-                                              {"grown_blocks", holder.blocks},
-                                              {"bytes", holder.bytes_now},
-                                              {"blocks", holder.blocks_now}}));
-  }
-  for (const GrownLine& line : lines) {
-    json["lines"].Append(
-        JsonValue::Object({{"site", line.site}, {"bytes", line.bytes}, {"blocks", line.blocks}}));
-  }
-  return json;
-}
-
-std::string GrowthText(const std::vector<GrownHolder>& holders,
-                       const std::vector<GrownLine>& lines) {
-  constexpr size_t kMax = 10;
-  std::string text = holders.empty() ? "No holder has more than before.\n" : "By holder:\n";
-  for (size_t i = 0; i < std::min(kMax, holders.size()); ++i) {
-    const GrownHolder& holder = holders[i];
-    absl::StrAppend(&text, "  ", Signed(holder.bytes), ", now ", Bytes(holder.bytes_now), " in ",
-                    Count(holder.blocks_now),
-                    holder.blocks_now == 1 ? " block: " : " blocks: ", Printable(holder.holder),
-                    " (", Printable(holder.about), ")\n");
-  }
-  if (lines.empty()) return text;
-  absl::StrAppend(&text, "Made meanwhile and still there, by line:\n");
-  for (size_t i = 0; i < std::min(kMax, lines.size()); ++i) {
-    absl::StrAppend(&text, "  ", Bytes(lines[i].bytes), " in ", Count(lines[i].blocks),
-                    lines[i].blocks == 1 ? " block: " : " blocks: ", Printable(lines[i].site),
-                    "\n");
-  }
-  return text;
-}
-
 int TellGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto observed = attachment.Ask("observe", false);
-  if (!observed.ok()) return Refuse(observed.status());
+  if (!observed.ok()) return RefuseToAttach(observed.status());
   const bool was_there = observed->body.Bool("was_there");
   const auto before = attachment.Ask("census", false);
   Sleep(wishes.every_ns);
@@ -269,33 +116,27 @@ int TellGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   // The lines of a trace that was there before cover its whole time, and not only this observation.
   if (!was_there) {
     const auto ended = attachment.Ask("end", false);
-    if (!ended.ok()) return Refuse(ended.status());
+    if (!ended.ok()) return RefuseToAttach(ended.status());
   }
-  if (WantsToEnd()) return Refuse(absl::CancelledError("stopped; the process is as it was."));
+  if (WantsToEnd())
+    return RefuseToAttach(absl::CancelledError("stopped; the process is as it was."));
   for (const auto* answer : {&before, &after}) {
-    if (!answer->ok()) return Refuse(answer->status());
+    if (!answer->ok()) return RefuseToAttach(answer->status());
     if ((*answer)->body.Find("census") == nullptr) {
-      return Refuse(absl::UnavailableError("the process told no census."));
+      return RefuseToAttach(absl::UnavailableError("the process told no census."));
     }
   }
-  const JsonValue& first = *before->body.Find("census");
-  const JsonValue& second = *after->body.Find("census");
-  const auto holders = CompareCensuses(first, second);
-  const auto lines = was_there ? std::vector<GrownLine>() : LinesOf(trace);
-  const auto live = static_cast<int64_t>(second.Unsigned("live_bytes"));
-  const int64_t grown = live - static_cast<int64_t>(first.Unsigned("live_bytes"));
-  JsonValue json = GrowthJson(holders, lines);
-  json["live_bytes"] = live;
-  json["grown_bytes"] = grown;
-  return Print(wishes, JsonOf(pid, *after, std::move(json)),
-               absl::StrCat("process ", pid, ": ", Signed(grown), " in tensors within ",
-                            Time(wishes.every_ns), ", now ", Bytes(static_cast<uint64_t>(live)),
-                            "\n", GrowthText(holders, lines)));
+  const auto report = MakeGrowthReport(*before->body.Find("census"), *after->body.Find("census"),
+                                       was_there ? std::vector<GrownLine>() : GrownLinesOf(trace));
+  return Print(wishes, JsonOf(pid, *after, JsonOf(report)),
+               absl::StrCat("process ", pid, ": ", SignedBytes(report.grown_bytes),
+                            " in tensors within ", Time(wishes.every_ns), ", now ",
+                            Bytes(report.live_bytes), "\n", TextOf(report)));
 }
 
 int Detach(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("end", false);
-  if (!answer.ok()) return Refuse(answer.status());
+  if (!answer.ok()) return RefuseToAttach(answer.status());
   return Print(wishes, TraceJson(pid, *answer),
                absl::StrCat("process ", pid, " is not observed any more; its trace is ",
                             answer->body.Text("path"), "\n"));
@@ -303,7 +144,7 @@ int Detach(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
 
 int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("observe", true);
-  if (!answer.ok()) return Refuse(answer.status());
+  if (!answer.ok()) return RefuseToAttach(answer.status());
   const std::string trace = answer->body.Text("path");
   if (wishes.for_ns == 0) {
     const std::string since =
@@ -314,9 +155,9 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   }
   Sleep(wishes.for_ns);
   const auto ended = attachment.Ask("end", true);
-  if (!ended.ok()) return Refuse(ended.status());
+  if (!ended.ok()) return RefuseToAttach(ended.status());
   if (wishes.json) return Print(wishes, TraceJson(pid, *ended), "");
-  return AnalyzeCommand({trace});
+  return PrintAnalysis("attach", {trace}, {});
 }
 
 // Parses a time. Returns false if it is none, after writing one sentence.
@@ -378,8 +219,11 @@ int AttachCommand(const std::vector<std::string>& arguments) {
 
   HearSignals();
   const auto pid = static_cast<pid_t>(process);
-  auto attachment = Attachment::Make(pid, wishes);
-  if (!attachment.ok()) return Refuse(attachment.status());
+  auto attachment = Attachment::Make(
+      pid, {.traces = wishes.traces,
+            .patience = absl::Nanoseconds(static_cast<int64_t>(wishes.patience_ns)),
+            .wants_to_end = WantsToEnd});
+  if (!attachment.ok()) return RefuseToAttach(attachment.status());
   if (wishes.detach) return Detach(pid, *attachment, wishes);
   if (wishes.census) return TellCensus(pid, *attachment, wishes);
   if (wishes.growth) return TellGrowth(pid, *attachment, wishes);

@@ -1,6 +1,5 @@
 // vramstow check: tests what a run did with memory, for continuous integration.
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -8,17 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "base/units.h"
-#include "tools/analysis/facts/known_part.h"
-#include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
-#include "tools/commands/compare.h"
 #include "tools/commands/default_input.h"
+#include "tools/compare/compare.h"
+#include "tools/compare/verdict.h"
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
@@ -52,97 +47,6 @@ constexpr char kCheckFooter[] =
     "written; 2 for wrong arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
-constexpr size_t kMaxSitesTold = 5;
-
-struct Verdict {
-  std::vector<std::string> failures;
-  std::vector<std::string> warnings;
-  std::vector<std::string> sites;
-};
-
-// A tolerance, "5%", "20MiB" or "0". Any other number without a unit is refused, because it could
-// mean a share or a percentage.
-struct Tolerance {
-  double share = 0;
-  double bytes = 0;
-  double Of(double value) const { return std::max(bytes, std::abs(value) * share); }
-};
-bool ParseTolerance(std::string text, Tolerance* tolerance) {
-  if (text.ends_with('%')) {
-    text.pop_back();
-    if (!absl::SimpleAtod(text, &tolerance->share)) return false;
-    tolerance->share /= 100;
-    return tolerance->share >= 0 && std::isfinite(tolerance->share);
-  }
-  double number = 0;
-  if (absl::SimpleAtod(text, &number)) return number == 0;
-  uint64_t bytes = 0;
-  if (!ParseBytes(text, &bytes)) return false;
-  tolerance->bytes = static_cast<double>(bytes);
-  return true;
-}
-
-// If a part of a run is missing, no figure of it is known.
-Verdict VerdictOnMissing(const FactSet& set) {
-  Verdict verdict;
-  for (const Facts& trace : set.traces) {
-    const std::string file = Printable(trace.file);
-    const KnownPart known = KnownPartOf(trace);
-    if (EndedUnseen(trace)) {
-      verdict.failures.push_back(absl::StrCat(
-          file, ": OutOfMemoryError ended the program, and no failed request was recorded."));
-    } else if (known == KnownPart::kUntilOpen || known == KnownPart::kNewest) {
-      verdict.warnings.push_back(absl::StrCat(file,
-                                              " is not complete: what is checked is what "
-                                              "happened ",
-                                              KnownPartInWords(trace), "."));
-    } else if (known != KnownPart::kWhole) {
-      verdict.failures.push_back(absl::StrCat(file, " is not complete: it tells what happened ",
-                                              KnownPartInWords(trace), "."));
-    }
-  }
-  return verdict;
-}
-
-void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
-                   Verdict* verdict) {
-  for (const FigureChange& figure : CompareFigures(baseline, facts)) {
-    if (figure.after <= figure.before + tolerance.Of(figure.before)) continue;
-    verdict->failures.push_back(absl::StrFormat("%s rose from %s to %s.", figure.path,
-                                                FigureText(figure.path, figure.before),
-                                                FigureText(figure.path, figure.after)));
-  }
-  if (verdict->failures.empty()) return;
-  for (const SiteChange& site : CompareSites(baseline, facts)) {
-    if (verdict->sites.size() == kMaxSitesTold) break;
-    const int64_t change = site.peak_after - site.peak_before;
-    if (change <= 0) continue;
-    verdict->sites.push_back(absl::StrFormat(
-        "+%s at the peak: %s%s", Bytes(static_cast<uint64_t>(change)), Printable(site.site),
-        site.operation.empty() ? "" : ", " + Printable(site.operation)));
-  }
-}
-
-std::string Told(const Verdict& verdict, bool json) {
-  if (json) {
-    const JsonValue told = JsonValue::Object(
-        {{"schema", JsonValue::Object({{"name", "vramstow.check"}, {"version", 1}})},
-         {"passed", verdict.failures.empty()},
-         {"failures", verdict.failures},
-         {"warnings", verdict.warnings},
-         {"sites", verdict.sites}});
-    return told.Dump() + "\n";
-  }
-  std::string text;
-  for (const std::string& warning : verdict.warnings) {
-    absl::StrAppend(&text, "WARNING: ", warning, "\n");
-  }
-  if (verdict.failures.empty()) return text + "passed\n";
-  for (const std::string& failure : verdict.failures)
-    absl::StrAppend(&text, "FAILED: ", failure, "\n");
-  for (const std::string& site : verdict.sites) absl::StrAppend(&text, "  ", site, "\n");
-  return text;
-}
 
 // Reads a baseline: facts, or files from which facts can be made. Returns an empty text on success,
 // otherwise one sentence.
@@ -177,6 +81,13 @@ std::string ReadBaseline(const std::string& path, const std::string& within, Jso
 int CheckIsWrong(const std::string& sentence) {
   Complain("check", sentence);
   return kExitUsage;
+}
+
+// `made`: what is printed before the verdict.
+int PrintVerdict(const Verdict& verdict, const std::string& made, bool json) {
+  const int printed =
+      PrintResult("check", json ? JsonOf(verdict).Dump() + "\n" : made + TextOf(verdict));
+  return printed != kExitOk ? printed : verdict.failures.empty() ? kExitOk : kExitFailed;
 }
 
 }  // namespace
@@ -248,8 +159,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   }
   const std::string made =
       update && !json ? absl::StrCat(Printable(baseline_path), " is the baseline now\n") : "";
-  const int printed = PrintResult("check", made + Told(verdict, json));
-  return printed != kExitOk ? printed : verdict.failures.empty() ? kExitOk : kExitFailed;
+  return PrintVerdict(verdict, made, json);
 }
 
 }  // namespace vramstow

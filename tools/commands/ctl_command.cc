@@ -10,12 +10,12 @@
 #include "absl/time/clock.h"
 #include "base/units.h"
 #include "tools/base/words.h"
-#include "tools/commands/census_text.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
-#include "tools/commands/control_client.h"
 #include "tools/json/json_value.h"
+#include "tools/report/census_text.h"
 #include "tools/terminal/output.h"
+#include "tools/top/control_client.h"
 
 namespace vramstow {
 namespace {

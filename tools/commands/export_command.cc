@@ -19,7 +19,7 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
-#include "tools/commands/csv.h"
+#include "tools/exports/csv_writer.h"
 #include "tools/exports/merged_trace.h"
 #include "tools/exports/parquet.h"
 #include "tools/exports/perfetto.h"
@@ -140,7 +140,7 @@ std::vector<std::string> FormatNames() {
   return names;
 }
 
-std::string Footer() {
+std::string ExportFooter() {
   std::string text;
   for (const Format& format : kFormats) {
     absl::StrAppendFormat(&text, "%-11s %s\n", format.name, format.meaning);
@@ -372,7 +372,7 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "export",
       .summary = "Writes a trace, or another program's recording, in another format.",
-      .footer = Footer(),
+      .footer = ExportFooter(),
       .options = {
           {"INPUT",
            &inputs,

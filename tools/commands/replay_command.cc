@@ -272,7 +272,7 @@ struct ReplayArguments {
   bool json = false;
 };
 
-std::string Footer() {
+std::string ReplayFooter() {
   return "Models, as a list with commas; settings follow a colon, PyTorch's as in its own "
          "variable:\n" +
          DescribeModels() +
@@ -289,7 +289,7 @@ CommandLine LineFor(ReplayArguments* options) {
   return {
       .command = "replay",
       .summary = "Plays the requests of a recorded run to models of other allocators.",
-      .footer = Footer(),
+      .footer = ReplayFooter(),
       .options = {
           {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
           {"--models",

@@ -141,7 +141,7 @@ absl::Status CheckNoEmptyValue(const std::vector<std::string>& flags) {
   return absl::OkStatus();
 }
 
-int Refuse(const absl::Status& status) {
+int RefuseToRun(const absl::Status& status) {
   Complain("run", Printable(std::string(status.message())));
   return kExitUsage;
 }
@@ -239,28 +239,28 @@ bool AsksForCards(const FlagValues& flags) {
 
 int PrintCards() {
   const auto installation = FindInstallation();
-  if (!installation.ok()) return Refuse(installation.status());
+  if (!installation.ok()) return RefuseToRun(installation.status());
   const auto cards = CheckSimulator(installation->simulator_directory, kHelp);
-  return cards.ok() ? PrintResult("run", *cards + "\n") : Refuse(cards.status());
+  return cards.ok() ? PrintResult("run", *cards + "\n") : RefuseToRun(cards.status());
 }
 
 // Runs the command and ends as it did.
 int RunInPlace(const Job& job, bool json) {
   auto outcome = RunJob(job);
-  if (!outcome.ok()) return Refuse(outcome.status());
-  const JobExit exit = outcome->exit;
-  if (!exit.not_started.empty()) {
-    Complain("run", exit.not_started);
-    return exit.status;
+  if (!outcome.ok()) return RefuseToRun(outcome.status());
+  const JobExit ended = outcome->exit;
+  if (!ended.not_started.empty()) {
+    Complain("run", ended.not_started);
+    return ended.status;
   }
-  if (outcome->quiet) EndAs(exit.end);
+  if (outcome->quiet) EndAs(ended.end);
   try {
     PrintSummary(*std::move(outcome), json);
   } catch (const std::exception& error) {
     // Whatever goes wrong here must not change how the command ended.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));
   }
-  EndAs(exit.end);
+  EndAs(ended.end);
 }
 
 }  // namespace
@@ -285,7 +285,8 @@ int RunCommand(const std::vector<std::string>& arguments) {
        Wrapped("Write the summary as one line of JSON, the same as vramstow analyze --json",
                kHelpWidth)});
   line.options.push_back({kHelpAll, &help_all, "Print this text with all flags"});
-  if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
+  if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok())
+    return RefuseToRun(status);
   const std::vector<std::string> help = {"--help"};
   if (const auto status = ReadArguments(line, shows_all ? help : split.flags)) return *status;
   const FlagValues flags = reader.Values();

@@ -13,9 +13,9 @@
 
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
-#include "tools/commands/top_server.h"
-#include "tools/commands/top_view.h"
 #include "tools/terminal/output.h"
+#include "tools/top/top_server.h"
+#include "tools/top/top_view.h"
 
 namespace vramstow {
 namespace {

@@ -59,6 +59,31 @@ def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
     assert result.stderr.count("vramstow plan: rehearsal ") == told["rehearsals"]
 
 
+def test_the_largest_alone_is_what_fit_finds(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    command = ["--json", "--", sys.executable, job, "{batch}"]
+    card = "h100,memory=4GiB"
+    told = {}
+    for arguments in (
+        ["plan", "--largest", "--cards", card, "--batch", "1,2,4..64"],
+        ["fit", f"--simulate={card}", "--to", "64"],
+    ):
+        result = subprocess.run(
+            [VRAMSTOW, *arguments, *command],
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        told[arguments[0]] = json.loads(result.stdout)
+    assert told["plan"] == told["fit"]
+    assert 16 < told["plan"]["cards"][0]["largest"] < 32
+    several = plan(tmp_path, "--largest", "--cards", card, "--x", "1", places="{batch} {x}")
+    assert several.returncode == 2 and several.stderr.count("\n") == 1
+
+
 def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) -> None:
     result = plan(tmp_path, "--cards", "h100,memory=4GiB", "--batch", "1,2,4..64")
     assert result.returncode == 0, result.stderr

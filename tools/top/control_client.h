@@ -4,8 +4,8 @@
 // sentence: kNotFound if there can be no such socket, kFailedPrecondition if the process refuses,
 // kUnavailable and kDeadlineExceeded if it does not answer, kInvalidArgument for an invalid
 // request. Units: none.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_CONTROL_CLIENT_H_
-#define VRAMSTOW_TOOLS_COMMANDS_CONTROL_CLIENT_H_
+#ifndef VRAMSTOW_TOOLS_TOP_CONTROL_CLIENT_H_
+#define VRAMSTOW_TOOLS_TOP_CONTROL_CLIENT_H_
 
 #include <sys/types.h>
 
@@ -22,4 +22,4 @@ absl::StatusOr<std::string> AskProcess(pid_t process, const std::string& folder,
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_CONTROL_CLIENT_H_
+#endif  // VRAMSTOW_TOOLS_TOP_CONTROL_CLIENT_H_

@@ -8,15 +8,15 @@
 //
 // Ownership: copies a few numbers for each process. Threads: used by one thread at a time. Errors:
 // none. Units: bytes.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
-#define VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
+#ifndef VRAMSTOW_TOOLS_TOP_TOP_METRICS_H_
+#define VRAMSTOW_TOOLS_TOP_TOP_METRICS_H_
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "tools/commands/top_view.h"
+#include "tools/top/top_view.h"
 
 namespace vramstow {
 
@@ -52,4 +52,4 @@ class TopMetrics {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
+#endif  // VRAMSTOW_TOOLS_TOP_TOP_METRICS_H_

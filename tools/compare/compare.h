@@ -5,8 +5,8 @@
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // values that one side lacks are skipped. Units: those of the facts.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
-#define VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
+#ifndef VRAMSTOW_TOOLS_COMPARE_COMPARE_H_
+#define VRAMSTOW_TOOLS_COMPARE_COMPARE_H_
 
 #include <optional>
 #include <string>
@@ -66,4 +66,4 @@ std::string FigureText(const std::string& path, double value);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
+#endif  // VRAMSTOW_TOOLS_COMPARE_COMPARE_H_

@@ -1,4 +1,4 @@
-#include "tools/commands/csv.h"
+#include "tools/exports/csv_writer.h"
 
 #include <charconv>
 

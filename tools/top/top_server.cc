@@ -1,4 +1,4 @@
-#include "tools/commands/top_server.h"
+#include "tools/top/top_server.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -1,4 +1,4 @@
-#include "tools/commands/compare.h"
+#include "tools/compare/compare.h"
 
 #include <algorithm>
 #include <charconv>

@@ -7,8 +7,8 @@
 // Ownership: owns the listener, the clients, and the file of a local socket, which is removed at
 // the end. Threads: used by one thread at a time; SIGINT, SIGTERM and SIGHUP are blocked while it
 // serves. Errors: one sentence from Open. Units: milliseconds.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
-#define VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
+#ifndef VRAMSTOW_TOOLS_TOP_TOP_SERVER_H_
+#define VRAMSTOW_TOOLS_TOP_TOP_SERVER_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "base/clients.h"
-#include "tools/commands/top_metrics.h"
-#include "tools/commands/top_view.h"
+#include "tools/top/top_metrics.h"
+#include "tools/top/top_view.h"
 
 namespace vramstow {
 
@@ -53,4 +53,4 @@ class TopServer {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
+#endif  // VRAMSTOW_TOOLS_TOP_TOP_SERVER_H_

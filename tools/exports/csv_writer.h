@@ -5,8 +5,8 @@
 //
 // Ownership: copies the names. Threads: used by one thread at a time. Errors: none. Units: bytes,
 // nanoseconds.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_CSV_H_
-#define VRAMSTOW_TOOLS_COMMANDS_CSV_H_
+#ifndef VRAMSTOW_TOOLS_EXPORTS_CSV_WRITER_H_
+#define VRAMSTOW_TOOLS_EXPORTS_CSV_WRITER_H_
 
 #include <cstdint>
 #include <string>
@@ -41,4 +41,4 @@ class CsvWriter {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_CSV_H_
+#endif  // VRAMSTOW_TOOLS_EXPORTS_CSV_WRITER_H_

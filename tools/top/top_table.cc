@@ -1,10 +1,10 @@
-#include "tools/commands/top_table.h"
+#include "tools/top/top_table.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "tools/base/words.h"
-#include "tools/commands/top_view.h"
+#include "tools/top/top_view.h"
 
 namespace vramstow {
 namespace {

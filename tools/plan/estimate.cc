@@ -1,4 +1,4 @@
-#include "tools/commands/fit_once.h"
+#include "tools/plan/estimate.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,8 +2,8 @@
 //
 // Ownership: the caller owns the result. Threads: a pure function, callable from any thread.
 // Errors: a value that is missing in the answer is 0 or empty. Units: bytes.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_CENSUS_TEXT_H_
-#define VRAMSTOW_TOOLS_COMMANDS_CENSUS_TEXT_H_
+#ifndef VRAMSTOW_TOOLS_REPORT_CENSUS_TEXT_H_
+#define VRAMSTOW_TOOLS_REPORT_CENSUS_TEXT_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ std::string CensusText(const JsonValue& census);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_CENSUS_TEXT_H_
+#endif  // VRAMSTOW_TOOLS_REPORT_CENSUS_TEXT_H_

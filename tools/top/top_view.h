@@ -6,8 +6,8 @@
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: one sentence if
 // there is nothing to show. Units: bytes, milliseconds.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
-#define VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
+#ifndef VRAMSTOW_TOOLS_TOP_TOP_VIEW_H_
+#define VRAMSTOW_TOOLS_TOP_TOP_VIEW_H_
 
 #include <sys/types.h>
 
@@ -90,4 +90,4 @@ std::vector<std::string> TracesOfProcess(pid_t process);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
+#endif  // VRAMSTOW_TOOLS_TOP_TOP_VIEW_H_

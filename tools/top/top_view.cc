@@ -1,4 +1,4 @@
-#include "tools/commands/top_view.h"
+#include "tools/top/top_view.h"
 
 #include <signal.h>
 
@@ -17,11 +17,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "tools/base/words.h"
-#include "tools/commands/control_client.h"
-#include "tools/commands/top_table.h"
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
+#include "tools/top/control_client.h"
+#include "tools/top/top_table.h"
 
 namespace vramstow {
 namespace {

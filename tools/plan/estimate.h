@@ -1,5 +1,5 @@
-// FitOnce: rehearses a command once on a card: whether it fits, its peak, and what that consists
-// of.
+// CardEstimate: rehearses a command once on a card: whether it fits, its peak, and what that
+// consists of.
 //
 // Idea: the peak is what the card has to give: the memory that is reserved when most of it is, and
 // the context. Its parts add up to it: what the blocks are for, what is reserved without being in
@@ -8,8 +8,8 @@
 //
 // Ownership: copies. Threads: one at a time. Errors: one sentence where the command fails for
 // another reason than memory, or uses no device memory. Units: bytes.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_FIT_ONCE_H_
-#define VRAMSTOW_TOOLS_COMMANDS_FIT_ONCE_H_
+#ifndef VRAMSTOW_TOOLS_PLAN_ESTIMATE_H_
+#define VRAMSTOW_TOOLS_PLAN_ESTIMATE_H_
 
 #include <cstdint>
 #include <optional>
@@ -56,4 +56,4 @@ JsonValue JsonOf(const CardEstimate& estimate);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_FIT_ONCE_H_
+#endif  // VRAMSTOW_TOOLS_PLAN_ESTIMATE_H_

@@ -5,8 +5,8 @@
 //
 // Ownership: the results are copies. Threads: used by one thread at a time. Errors: none. Units:
 // columns of a terminal.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_TABLE_H_
-#define VRAMSTOW_TOOLS_COMMANDS_TOP_TABLE_H_
+#ifndef VRAMSTOW_TOOLS_TOP_TOP_TABLE_H_
+#define VRAMSTOW_TOOLS_TOP_TOP_TABLE_H_
 
 #include <cstddef>
 #include <string>
@@ -21,4 +21,4 @@ std::vector<std::string> TopTable(const std::vector<TopProcess>& processes, size
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_TABLE_H_
+#endif  // VRAMSTOW_TOOLS_TOP_TOP_TABLE_H_

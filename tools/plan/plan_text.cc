@@ -1,4 +1,4 @@
-#include "tools/commands/plan_text.h"
+#include "tools/plan/plan_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/words.h"
+#include "tools/plan/plan_rehearser.h"
 #include "tools/report/table.h"
 
 namespace vramstow {
@@ -53,7 +54,7 @@ std::string HoursText(const PlanReport& report, const PlanRow& row) {
 }
 
 bool HasSteps(const PlanReport& report) {
-  return std::ranges::any_of(report.result->rows, [](const PlanRow& row) {
+  return std::ranges::any_of(report.result.rows, [](const PlanRow& row) {
     return !DoesNotFit(row) && row.step.has_value();
   });
 }
@@ -87,7 +88,7 @@ std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow
   table.AddRow(head);
   size_t shown = 0;
   size_t fitting = 0;
-  for (const PlanRow& row : report.result->rows) {
+  for (const PlanRow& row : report.result.rows) {
     if (!is_told(row) || ++fitting > kMaxFitting) continue;
     ++shown;
     std::vector<std::string> cells = WithSettings(row);
@@ -117,7 +118,7 @@ std::string OthersTable(const PlanReport& report) {
   size_t shown = 0;
   size_t others = 0;
   const PlanRow* last = nullptr;
-  for (const PlanRow& row : report.result->rows) {
+  for (const PlanRow& row : report.result.rows) {
     if (!DoesNotFit(row)) continue;
     ++others;
     if ((last != nullptr && IsOfSameGroup(*last, row)) || shown == kMaxOthers) continue;
@@ -165,7 +166,7 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
                                       {"tokens_per_second", nullptr},
                                       {"card_hours", nullptr},
                                       {"why_not", nullptr},
-                                      {"command", report.command(row)}});
+                                      {"command", TypedCommand(report.command, row.choice)}});
   if (row.peak_bytes.has_value()) {
     json["peak_bytes"] = *row.peak_bytes;
     json["spare_bytes"] =
@@ -202,11 +203,11 @@ std::optional<double> CardHours(const PlanReport& report, const PlanRow& row) {
 }
 
 std::string TextOf(const PlanReport& report) {
-  const std::vector<PlanRow>& rows = report.result->rows;
+  const std::vector<PlanRow>& rows = report.result.rows;
   const bool any_fits = !rows.empty() && rows.front().fits;
   const bool any_tight = std::ranges::any_of(rows, IsTight);
   std::string text;
-  if (report.result->interrupted) {
+  if (report.result.interrupted) {
     absl::StrAppend(&text, "Interrupted; this is what is known.\n\n");
   }
   if (any_fits) {
@@ -237,7 +238,7 @@ std::string TextOf(const PlanReport& report) {
     absl::StrAppend(&text, "\n", Wrapped(note, kTextColumns), "\n");
   if (any_fits) {
     absl::StrAppend(&text, "\nTo run the first, on ", Printable(rows.front().card), ":\n  ",
-                    report.command(rows.front()), "\n");
+                    TypedCommand(report.command, rows.front().choice), "\n");
   }
   return text;
 }
@@ -245,15 +246,15 @@ std::string TextOf(const PlanReport& report) {
 JsonValue JsonOf(const PlanReport& report) {
   JsonValue json =
       JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.plan"}, {"version", 1}})},
-                         {"interrupted", report.result->interrupted},
-                         {"rehearsals", report.result->rehearsals},
+                         {"interrupted", report.result.interrupted},
+                         {"rehearsals", report.result.rehearsals},
                          {"margin", report.margin},
                          {"tokens", nullptr},
                          {"hints", JsonValue(report.hints)},
                          {"notes", JsonValue(report.notes)},
                          {"rows", JsonValue::Array()}});
   if (report.tokens.has_value()) json["tokens"] = *report.tokens;
-  for (const PlanRow& row : report.result->rows) json["rows"].Append(JsonOfRow(report, row));
+  for (const PlanRow& row : report.result.rows) json["rows"].Append(JsonOfRow(report, row));
   return json;
 }
 

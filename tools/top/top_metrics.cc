@@ -1,4 +1,4 @@
-#include "tools/commands/top_metrics.h"
+#include "tools/top/top_metrics.h"
 
 #include <utility>
 

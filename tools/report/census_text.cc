@@ -1,4 +1,4 @@
-#include "tools/commands/census_text.h"
+#include "tools/report/census_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

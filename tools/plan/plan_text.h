@@ -1,11 +1,10 @@
 // PlanText: writes the results of `vramstow plan`, as a table for people and as JSON.
 //
-// Ownership: refers to its arguments. Threads: used by one thread at a time. Errors: none. Units:
+// Ownership: copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, seconds.
-#ifndef VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
-#define VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
+#ifndef VRAMSTOW_TOOLS_PLAN_PLAN_TEXT_H_
+#define VRAMSTOW_TOOLS_PLAN_PLAN_TEXT_H_
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,16 +16,15 @@
 namespace vramstow {
 
 struct PlanReport {
-  const PlanResult* result = nullptr;
+  PlanResult result;
   std::vector<PlanCard> cards;
   std::vector<std::string> names;  // names of the placeholders: columns of the table
   double margin = 0;
   std::optional<double> tokens;  // tokens of the whole job
   // Changes that would let more fit, in one or two sentences each.
   std::vector<std::string> hints;
-  std::vector<std::string> notes;  // remarks on the numbers, one sentence each
-  // Returns the command to type for a row.
-  std::function<std::string(const PlanRow& row)> command;
+  std::vector<std::string> notes;    // remarks on the numbers, one sentence each
+  std::vector<std::string> command;  // with its placeholders
 };
 
 // Returns how long the job takes, as cards times hours; nullopt if a time or the number of tokens
@@ -38,4 +36,4 @@ JsonValue JsonOf(const PlanReport& report);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_COMMANDS_PLAN_TEXT_H_
+#endif  // VRAMSTOW_TOOLS_PLAN_PLAN_TEXT_H_

@@ -1,4 +1,4 @@
-#include "tools/commands/control_client.h"
+#include "tools/top/control_client.h"
 
 #include <poll.h>
 #include <signal.h>

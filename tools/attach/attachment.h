@@ -1,0 +1,47 @@
+// Attachment: a process that was started without vramstow, and what it is asked.
+//
+// Idea: what the process loads is compiled before it is entered, so that it never waits for a
+// compiler.
+//
+// Ownership: the request's folder. Threads: one at a time. Errors: one sentence. Units: none.
+#ifndef VRAMSTOW_TOOLS_ATTACH_ATTACHMENT_H_
+#define VRAMSTOW_TOOLS_ATTACH_ATTACHMENT_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/attach/request.h"
+
+namespace vramstow {
+
+class Attachment {
+ public:
+  struct Options {
+    std::string traces;       // the folder for a trace that stays
+    absl::Duration patience;  // how long to wait for an answer
+    std::function<bool()> wants_to_end;
+  };
+
+  static absl::StatusOr<Attachment> Make(pid_t pid, Options options);
+
+  // Has the process do `action` ("observe", "census" or "end"), with a trace for the time of this
+  // question only, or one that stays. The end is waited for, whatever the user wants.
+  absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace);
+
+ private:
+  Attachment(AttachRequest request, ObservationFiles files, Options options)
+      : request_(std::move(request)), files_(std::move(files)), options_(std::move(options)) {}
+
+  AttachRequest request_;
+  ObservationFiles files_;
+  Options options_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ATTACH_ATTACHMENT_H_

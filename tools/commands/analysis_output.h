@@ -1,0 +1,25 @@
+// What `analyze` prints of files, and `attach --for` of the trace that it has recorded.
+//
+// Ownership: none. Threads: the main one. Errors: by the exit status, after one sentence. Units:
+// none.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_ANALYSIS_OUTPUT_H_
+#define VRAMSTOW_TOOLS_COMMANDS_ANALYSIS_OUTPUT_H_
+
+#include <string>
+#include <vector>
+
+namespace vramstow {
+
+struct AnalysisOutput {
+  std::string within = {};  // only what lies in ranges of this name; empty: all of it
+  bool redact = false;
+  bool full = false;  // every section, not only what fits on one screen
+  bool json = false;
+};
+// Analyses the files and prints what is known of them as the result of `command`.
+int PrintAnalysis(const std::string& command, const std::vector<std::string>& files,
+                  const AnalysisOutput& output);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_ANALYSIS_OUTPUT_H_

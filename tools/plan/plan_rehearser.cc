@@ -1,0 +1,277 @@
+#include "tools/plan/plan_rehearser.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
+#include "tools/inputs/trace_start.h"
+#include "tools/plan/step_time.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kHowTimesAreMade[] =
+    "Times are estimates, made of each operator's products and bytes, the rates of the card's data "
+    "sheet and the shares of them that trainings reach: see vramstow help plan.md.";
+constexpr char kUntoldKernels[] =
+    " kernels of a step are known by their names alone (Triton's and those of torch.compile, for "
+    "example, and all with values=off). The estimate counts their launches and leaves out what "
+    "they "
+    "compute, so that the times are too short.";
+// Kernels without an operator are mentioned from this part of all on.
+constexpr uint64_t kMaxUntold = 10;
+
+// Where a rehearsal says what a card would have to do.
+constexpr char kWorkLogOption[] = ",work-log=";
+constexpr char kWorkLogName[] = "-work-%p.csv";
+
+// By the card's own clock a rehearsal knows what moves and changes cost, unless it has another one.
+std::string WithClock(const std::string& spec) {
+  return absl::StrContains(spec, "clock=") ? spec : absl::StrCat(spec, ",clock=model");
+}
+
+constexpr size_t kMaxHints = 3;
+
+// The one setting of a command without places.
+constexpr char kOutside[] = "with";
+
+// What can be changed from outside of a command.
+struct RunVariant {
+  const char* name;
+  FlagValues flags;  // of vramstow run
+  bool expandable = false;
+};
+const std::vector<RunVariant>& AllRunVariants() {
+  static const auto* all = new std::vector<RunVariant>{
+      {"nothing changed", {}},
+      {"expandable segments", {}, true},
+      {"the pool", {{"VRAMSTOW_POOL", "on"}}},
+      {"the pool and offloading", {{"VRAMSTOW_POOL", "on"}, {"VRAMSTOW_OFFLOAD", "auto"}}},
+  };
+  return *all;
+}
+
+// What PyTorch's allocator is told, beside what it is told already.
+std::string ExpandableWord() {
+  const char* before = std::getenv("PYTORCH_CUDA_ALLOC_CONF");
+  return absl::StrCat("PYTORCH_CUDA_ALLOC_CONF=", before == nullptr ? "" : before,
+                      before == nullptr || *before == '\0' ? "" : ",", "expandable_segments:True");
+}
+
+std::string TextOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+const RunVariant* RunVariantOf(const Choice& choice) {
+  if (choice.size() != 1 || choice.front().name != kOutside) return nullptr;
+  const auto found = std::ranges::find(AllRunVariants(), choice.front().value, &RunVariant::name);
+  return found == AllRunVariants().end() ? nullptr : &*found;
+}
+
+FlagValues FlagsOf(const Choice& choice) {
+  const RunVariant* outside = RunVariantOf(choice);
+  return outside == nullptr ? FlagValues{} : outside->flags;
+}
+
+std::vector<std::string> CommandOf(const std::vector<std::string>& command, const Choice& choice) {
+  std::vector<std::string> words = Filled(command, choice);
+  const RunVariant* outside = RunVariantOf(choice);
+  if (outside != nullptr && outside->expandable) {
+    words.insert(words.begin(), {"env", ExpandableWord()});
+  }
+  return words;
+}
+
+std::string OutcomeOf(const PlanTrial& trial, double margin) {
+  if (!trial.problem.empty()) return "fails";
+  const char* const outcome = trial.fits ? "fits" : "does not fit";
+  if (!trial.peak_bytes.has_value()) return outcome;
+  const uint64_t usable = UsableBytes(trial.total_bytes, margin);
+  const bool is_tight = trial.fits && *trial.peak_bytes > usable;
+  return absl::StrCat(
+      is_tight ? absl::StrFormat("tight, less than %.0f%% stays free", 100 * margin) : outcome,
+      ", ", Bytes(*trial.peak_bytes), " at the peak");
+}
+
+std::string WhatOf(const std::string& card, const Choice& choice) {
+  return absl::StrCat(TextOf(choice), " on ", Printable(card));
+}
+
+// What would have served the request that failed, then what lowers the peak, as replays have
+// proved.
+std::vector<AdviceFacts> ChangesOf(const CardEstimate& estimate) {
+  std::vector<AdviceFacts> changes;
+  for (const AdviceFacts& advice : estimate.advice_at_failure) {
+    if (advice.proof.is_proved && advice.fits.value_or(false)) changes.push_back(advice);
+  }
+  for (const AdviceFacts& advice : estimate.facts.advice) {
+    const bool is_known = std::ranges::find(changes, advice.id, &AdviceFacts::id) != changes.end();
+    if (is_known || advice.replayed_bytes.value_or(0) == 0) continue;
+    changes.push_back(advice);
+    changes.back().fits.reset();
+  }
+  return changes;
+}
+
+}  // namespace
+
+Placeholder RunVariants() {
+  Placeholder outside{.name = kOutside, .values = {}};
+  for (const RunVariant& one : AllRunVariants()) outside.values.emplace_back(one.name);
+  return outside;
+}
+
+std::string TypedCommand(const std::vector<std::string>& command, const Choice& choice) {
+  std::vector<std::string> words = Filled(command, choice);
+  std::string before;
+  if (const RunVariant* outside = RunVariantOf(choice)) {
+    if (outside->expandable) before = ExpandableWord() + " ";
+    if (!outside->flags.empty()) {
+      before =
+          absl::StrCat("vramstow run ", absl::StrJoin(TypedFlags(outside->flags), " "), " -- ");
+    }
+  }
+  return before + absl::StrJoin(words, " ", [](std::string* text, const std::string& word) {
+           absl::StrAppend(text, ShellWord(word));
+         });
+}
+
+absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
+                                                 const Choice& choice) {
+  const auto card = std::ranges::find(cards_, card_text, &PlanCard::text);
+  PlanTrial trial;
+  trial.problem = WhyNotAmongRanks(choice, *card);
+  trial.ran = trial.problem.empty();
+  if (!trial.ran) return trial;
+  const std::string what = WhatOf(card_text, choice);
+  Progress::OfProcess().Begin(absl::StrCat("rehearsal ", ++runs_, ": ", what));
+  const std::string run = absl::StrCat(folder_, "/", runs_);
+  const auto estimate =
+      EstimateOn(absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName),
+                 CommandOf(command_, choice), run, FlagsOf(choice));
+  if (absl::IsFailedPrecondition(estimate.status())) {
+    trial.problem = absl::StrCat("It fails: ", estimate.status().message());
+  } else if (!estimate.ok()) {
+    return estimate.status();
+  } else {
+    trial.fits = estimate->fits;
+    trial.total_bytes = estimate->total_bytes;
+    if (estimate->spare_bytes.has_value()) {
+      trial.peak_bytes =
+          static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);
+    }
+    // Processes of one machine have a card each, or one has several.
+    uint64_t& used = used_cards_[card_text];
+    used = std::max({used, estimate->processes, estimate->devices});
+    changes_[what] = ChangesOf(*estimate);
+    const CardRates* rates = FindCardRates(card->key);
+    const uint64_t processes = card->has_absent ? card->count : estimate->processes;
+    if (rates != nullptr) trial.step = StepOf(*estimate, run, processes, *rates);
+  }
+  note_(absl::StrCat("rehearsal ", runs_, ": ", what, ": ", OutcomeOf(trial, margin_)));
+  return trial;
+}
+
+std::vector<std::string> PlanRehearser::Hints(const PlanSpace& space, PlanResult* result) {
+  const auto axis = AxisOf(space.placeholders);
+  if (!axis.has_value() || result->rows.empty()) return {};
+  const PlanRow& first = result->rows.front();
+  const PlanRow* next = first.fits ? NextLarger(*result, first, *axis) : &first;
+  if (next == nullptr || next->failed) return {};
+  std::optional<uint64_t> peak_bytes = next->peak_bytes;
+  if (next->source != PlanRow::Source::kRehearsed) {
+    const auto trial = Attempt(next->card, next->choice);
+    result->rehearsals += trial.ok() ? 1 : 0;
+    result->interrupted = absl::IsCancelled(trial.status());
+    if (!trial.ok() || !trial->peak_bytes.has_value()) return {};
+    peak_bytes = trial->peak_bytes;
+  }
+  std::vector<std::string> hints;
+  const uint64_t usable = UsableBytes(next->total_bytes, space.margin);
+  for (const AdviceFacts& change : changes_[WhatOf(next->card, next->choice)]) {
+    if (!peak_bytes.has_value() || hints.size() == kMaxHints) break;
+    const uint64_t lowered = *peak_bytes - std::min(*peak_bytes, change.replayed_bytes.value_or(0));
+    if (!change.fits.has_value() && lowered > usable) continue;
+    const std::string proof =
+        change.fits.has_value()
+            ? "In a replay of its rehearsal the request that failed is served then"
+            : absl::StrCat("In a replay of its rehearsal the peak is then ", Bytes(lowered),
+                           " in place of ", Bytes(*peak_bytes));
+    hints.push_back(
+        absl::StrCat("With one change ", TextOf(next->choice),
+                     first.fits ? " may fit, too: " : " may fit: ", Printable(change.title), ". ",
+                     proof, ". ", Printable(change.action), " It costs: ", Printable(change.cost)));
+  }
+  return hints;
+}
+
+std::vector<std::string> PlanRehearser::Notes() const {
+  std::vector<std::string> notes;
+  if (timed_ > 0) notes.emplace_back(kHowTimesAreMade);
+  if (timed_ == 0 && runs_ > 0) {
+    notes.emplace_back(
+        "No step of a training was recognised, so that there are no times: see vramstow help "
+        "plan.md.");
+  }
+  if (untold_ > 0) {
+    notes.push_back(absl::StrCat(Count(untold_), " of ", Count(launched_), kUntoldKernels));
+  }
+  for (const PlanCard& card : cards_) {
+    const auto used = used_cards_.find(card.text);
+    if (card.has_absent || used == used_cards_.end() || used->second >= card.count) continue;
+    notes.push_back(absl::StrCat("The command uses ", used->second, " of the ", card.count,
+                                 " cards of ", Printable(card.text),
+                                 "; card hours count all of them."));
+  }
+  return notes;
+}
+
+// The median of the steps that the program made; the first is left out where there are others.
+std::optional<PlanStep> PlanRehearser::StepOf(const CardEstimate& estimate, const std::string& run,
+                                              uint64_t processes, const CardRates& rates) {
+  const auto process = estimate.facts.facts.find("process.pid");
+  if (process == estimate.facts.facts.end()) return std::nullopt;
+  const std::vector<WorkItem> items = ReadWorkLog(
+      TextOfFile(absl::StrCat(run, absl::StrReplaceAll(kWorkLogName, {{"%p", process->second}}))));
+  const uint64_t start = TraceStartUnixNs(estimate.facts.file);
+  std::vector<StepTime> steps;
+  for (const IterationFacts& iteration : estimate.facts.iterations.list) {
+    steps.push_back(
+        EstimateStep(Within(items, start + iteration.begin_ns, start + iteration.end_ns), rates));
+  }
+  if (steps.size() > 1) steps.erase(steps.begin());
+  std::erase_if(steps, [](const StepTime& step) { return step.seconds <= 0; });
+  if (steps.empty()) return std::nullopt;
+  std::ranges::sort(steps, {}, &StepTime::seconds);
+  const StepTime& step = steps[steps.size() / 2];
+  const double moves = estimate.facts.offload.step_cost_seconds.value_or(0);
+  ++timed_;
+  if (step.untold > untold_ && step.untold * kMaxUntold > step.launched) {
+    untold_ = step.untold;
+    launched_ = step.launched;
+  }
+  return PlanStep{.seconds = step.seconds + moves,
+                  .tokens = step.tokens * processes,
+                  .parts = {{"products", step.products},
+                            {"attention", step.attention},
+                            {"memory", step.memory},
+                            {"launches", step.launches},
+                            {"collectives", step.collectives},
+                            {"transfers", step.transfers},
+                            {"program", step.program},
+                            {"moves", moves}},
+                  .launched = step.launched,
+                  .untold = step.untold};
+}
+
+}  // namespace vramstow
