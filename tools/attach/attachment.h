@@ -1,9 +1,10 @@
-// Attachment: a process that was started without vramstow, and what it is asked.
+// Attachment: sends questions to a process that was started without vramstow.
 //
-// Idea: what the process loads is compiled before it is entered, so that it never waits for a
-// compiler.
+// Idea: the libraries that the process loads are compiled before it is entered, so that it never
+// waits for a compiler.
 //
-// Ownership: the request's folder. Threads: one at a time. Errors: one sentence. Units: none.
+// Ownership: owns the folder of the request. Threads: used by one thread at a time. Errors: one
+// sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_ATTACH_ATTACHMENT_H_
 #define VRAMSTOW_TOOLS_ATTACH_ATTACHMENT_H_
 
@@ -29,8 +30,8 @@ class Attachment {
 
   static absl::StatusOr<Attachment> Make(pid_t pid, Options options);
 
-  // Has the process do `action` ("observe", "census" or "end"), with a trace for the time of this
-  // question only, or one that stays. The end is waited for, whatever the user wants.
+  // Makes the process do `action` ("observe", "census" or "end") and returns its answer. The trace
+  // is temporary, unless `keeps_trace` is set. "end" is waited for even if the user wants to end.
   absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace);
 
  private:

@@ -1,7 +1,7 @@
-// GrowthReport: what grew in a process between two censuses, by holder and by line of the program.
+// GrowthReport: lists what grew in a process between two censuses, by holder and by source line.
 //
-// Ownership: copies. Threads: pure functions. Errors: without a trace that can be read there are no
-// lines. Units: bytes.
+// Ownership: results are copies. Threads: pure functions, callable from any thread. Errors: there
+// are no lines if the trace cannot be read. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ATTACH_GROWTH_REPORT_H_
 #define VRAMSTOW_TOOLS_ATTACH_GROWTH_REPORT_H_
 
@@ -14,22 +14,22 @@
 
 namespace vramstow {
 
-// What one line of the program made while the process was observed, and is still there.
+// The blocks that a source line made while the process was observed, and that are still live.
 struct GrownLine {
   std::string site;
   uint64_t bytes = 0;
   uint64_t blocks = 0;
 };
-// Of the trace of that time; the largest first.
+// Returns the lines of the trace of that time, the largest first.
 std::vector<GrownLine> GrownLinesOf(const std::string& trace);
 
 struct GrowthReport {
   std::vector<GrownHolder> holders;
   std::vector<GrownLine> lines;
-  uint64_t live_bytes = 0;  // in tensors, at the end
+  uint64_t live_bytes = 0;  // live bytes of tensors at the end
   int64_t grown_bytes = 0;
 };
-// `before` and `after` are censuses.
+// Compares two censuses.
 GrowthReport MakeGrowthReport(const JsonValue& before, const JsonValue& after,
                               std::vector<GrownLine> lines);
 

@@ -1,4 +1,4 @@
-// What `analyze` prints of files, and `attach --for` of the trace that it has recorded.
+// AnalysisOutput: prints the analysis of files, for `analyze` and `attach --for`.
 //
 // Ownership: none. Threads: the main one. Errors: by the exit status, after one sentence. Units:
 // none.
@@ -11,7 +11,7 @@
 namespace vramstow {
 
 struct AnalysisOutput {
-  std::string within = {};  // only what lies in ranges of this name; empty: all of it
+  std::string within = {};  // if not empty, only events in ranges of this name
   bool redact = false;
   bool full = false;  // every section, not only what fits on one screen
   bool json = false;

@@ -75,7 +75,8 @@ int PrintPlan(const PlanReport& report, bool json) {
   return !rows.empty() && rows.front().fits ? kExitOk : kExitNothingFits;
 }
 
-// The largest value of {batch} between those that were given; that is vramstow fit.
+// Prints the largest {batch} between the smallest and the largest given value, as vramstow fit
+// does.
 int PlanLargest(const PlanTask& task, const PlanRequest& request, const std::string& folder,
                 bool json) {
   if (task.placeholders.size() != 1 || task.placeholders.front().name != kBatch) {

@@ -192,7 +192,7 @@ std::string EndInWords(const ChildEnd& end) {
              : absl::StrCat("the command ended with status ", end.value);
 }
 
-// What was found in the traces, and the sentences on what was not.
+// Prints the summary of the traces, or why there is none.
 void PrintSummary(Outcome outcome, bool json) {
   const JobFiles& traces = outcome.traces;
   if (traces.directory.empty()) {
@@ -230,7 +230,7 @@ void PrintSummary(Outcome outcome, bool json) {
   WriteAll(STDERR_FILENO, RunSummary(outcome.facts, place));
 }
 
-// Whether only the cards are asked for.
+// Returns true for --simulate=help.
 bool AsksForCards(const FlagValues& flags) {
   const auto flag = flags.find("VRAMSTOW_SIMULATE");
   const char* variable = std::getenv("VRAMSTOW_SIMULATE");

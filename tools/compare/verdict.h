@@ -1,8 +1,8 @@
-// Verdict: whether a run holds what it was to hold: against an earlier run, and where a part of it
-// is not known.
+// Verdict: the result of `vramstow check`: the figures of a run that rose above those of an earlier
+// run, and the parts of the run that are missing.
 //
-// Ownership: copies. Threads: pure functions. Errors: none; what does not hold is a failure. Units:
-// bytes.
+// Ownership: results are copies. Threads: pure functions, callable from any thread. Errors: none; a
+// condition that does not hold is a failure of the verdict. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_COMPARE_VERDICT_H_
 #define VRAMSTOW_TOOLS_COMPARE_VERDICT_H_
 
@@ -19,22 +19,24 @@ namespace vramstow {
 struct Verdict {
   std::vector<std::string> failures;
   std::vector<std::string> warnings;
-  std::vector<std::string> sites;  // that grew, where a figure rose
+  std::vector<std::string> sites;  // call sites that grew, if a figure rose
 };
 
-// The rise that is accepted.
+// A rise that is accepted.
 struct Tolerance {
   double share = 0;
   double bytes = 0;
   double Of(double value) const { return std::max(bytes, std::abs(value) * share); }
 };
-// "5%", "20MiB" or "0". False: none of these; a number without a unit may mean a share or percent.
+// Parses "5%", "20MiB" or "0". Returns false for other texts: any other number without a unit could
+// mean a share or a percentage.
 bool ParseTolerance(std::string text, Tolerance* tolerance);
 
-// No figure of a run is known where a part of it is not.
+// Returns a failure or a warning for each trace that is incomplete, because its figures are
+// unknown.
 Verdict VerdictOnMissing(const FactSet& set);
 
-// Adds a failure for each figure that rose above the baseline's by more than the tolerance.
+// Adds a failure for each figure that exceeds the baseline by more than the tolerance.
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict);
 

@@ -1,11 +1,12 @@
-// BesideCard: rehearses a job beside a memory snapshot of a real card, and again with what would
-// explain where the two part.
+// BesideCard: compares a simulated run of a job with a memory snapshot of a real GPU, and runs it
+// again with settings that would explain the differences.
 //
-// Idea: tools/analysis/fidelity compares two sequences of allocations and names causes. A cause
-// that is a setting is tried: what does not bring the two closer is no cause.
+// Idea: tools/analysis/fidelity compares two sequences of allocations and names causes of their
+// differences. If a cause is a setting, the job runs with it; a setting that removes no difference
+// is dropped.
 //
-// Ownership: copies; traces and output lie in the folder. Threads: one at a time. Errors: one
-// sentence where the snapshot or the card is wrong, or where the command fails; Cancelled where
+// Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
+// Errors: one sentence if the snapshot or the GPU is wrong, or if the command fails; Cancelled if
 // this process was asked to end before anything was known. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FIDELITY_BESIDE_CARD_H_
 #define VRAMSTOW_TOOLS_FIDELITY_BESIDE_CARD_H_
@@ -21,21 +22,21 @@ namespace vramstow {
 
 struct FidelityRequest {
   std::string snapshot;
-  std::string simulate;  // empty: the card that the snapshot tells of
-  bool tries = true;     // rehearse again with what would explain a difference
+  std::string simulate;  // empty for the GPU of the snapshot
+  bool tries = true;     // run again with settings that would explain a difference
   std::vector<std::string> command;
 };
 
-// What a request means, once nothing is wrong with it.
+// A request in which nothing is wrong, and what was found for it.
 struct FidelityTask {
-  AllocationSequence card;  // what the card did
-  std::string spec;         // on which the job is rehearsed
-  std::string why;          // it is that card, in one sentence; empty: the request named it
+  AllocationSequence card;  // the allocations on the real GPU
+  std::string spec;         // the simulated GPU
+  std::string why;          // why it is this GPU, in one sentence; empty if the request names it
   std::vector<ListedCard> cards;
 };
 absl::StatusOr<FidelityTask> CheckFidelity(const FidelityRequest& request);
 
-// A rehearsal beside the card, on one SPEC.
+// A simulated run, compared with the real GPU.
 struct Compared {
   std::string spec;
   FidelityFacts facts;

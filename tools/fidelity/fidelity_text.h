@@ -1,4 +1,4 @@
-// What `vramstow fidelity` found, as a text for people and as JSON.
+// FidelityText: writes the results of `vramstow fidelity`, as a text for people and as JSON.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none. Units: written out.
 #ifndef VRAMSTOW_TOOLS_FIDELITY_FIDELITY_TEXT_H_

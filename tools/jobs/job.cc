@@ -28,8 +28,8 @@ namespace {
 
 bool Failed(const ChildEnd& end) { return end.how != ChildEnd::How::kExited || end.value != 0; }
 
-// Runs the command; where some ranks of a job are simulated once for each of these, and then the
-// first end that is no success stands for all. Nothing where this process was asked to end before.
+// Runs the command, once for each simulated rank. Returns the first end that is no success, and
+// nullopt if this process was asked to end before.
 std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
                                const Environment& environment) {
   const auto& ranks = checked.ranks;
@@ -53,7 +53,7 @@ std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
   return first != ends.end() ? *first : ends.front();
 }
 
-// What the trace of a process could not keep.
+// Adds the exceptions that the traces could not keep, for example because the disk was full.
 void AddUncaught(const std::map<std::string, std::string>& uncaught, std::vector<Facts>* traces) {
   for (Facts& facts : *traces) {
     const auto process = facts.facts.find("process.pid");

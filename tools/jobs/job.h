@@ -1,13 +1,14 @@
-// Job: a command that runs under vramstow, and what came of it.
+// Job: runs a command under vramstow, and returns how it ended and what it did with memory.
 //
-// Idea: `vramstow run`, and all that rehearses, go this one way: check, prepare, start, wait, read
-// the traces once. A job runs in place of this program, as far as anybody can see, or apart, with
-// its output in a file.
+// Idea: every command of vramstow that starts a program uses this function. It checks the settings,
+// prepares the environment, starts the program, waits for its end, and reads each trace once. A job
+// runs in place, so that it looks as if it ran without vramstow, or apart, with its output in a
+// file.
 //
-// Ownership: copies; traces and output are files. Threads: the main one; in place it must be the
-// only one. Errors: one sentence where nothing was started because something is wrong; Cancelled
-// where this process was asked to end (EndSignals). How the command fails is no error. Units: none.
-// Signals: child.h in place, run_apart.h apart.
+// Ownership: results are copies; traces and output are files. Threads: the main thread; a job in
+// place needs a process of one thread. Errors: one sentence if the job was not started because
+// something is wrong; Cancelled if this process was asked to end (EndSignals). A command that fails
+// is no error. Units: none. Signals: as in child.h for a job in place, as in run_apart.h otherwise.
 #ifndef VRAMSTOW_TOOLS_JOBS_JOB_H_
 #define VRAMSTOW_TOOLS_JOBS_JOB_H_
 
@@ -28,39 +29,41 @@ namespace vramstow {
 struct Job {
   std::vector<std::string> command;
   FlagValues flags;
-  // The file that the command's output is appended to, and then all of its traces are explained;
-  // empty: it runs in place, and only what takes a moment is explained.
+  // If this names a file, the command runs apart: its output is appended to the file, and all of
+  // its traces are explained. If it is empty, the command runs in place, and only what takes a
+  // moment is explained.
   std::string output;
-  // Gets what is to be known before the command starts, or of ranks that failed: the command of
-  // vramstow that says it (empty: vramstow itself), and one sentence.
+  // Receives each note: the command of vramstow that writes it (empty for vramstow itself), and one
+  // sentence.
   std::function<void(const std::string& command, std::string_view sentence)> note;
 };
 
-// The end of the command; of several ranks the first that is no success.
+// How the command ended. If it ran for several ranks, this is the first end that is no success.
 struct JobExit {
   ChildEnd end;
-  int status = 0;           // as shells have it
-  std::string not_started;  // why it could not be started, in one sentence; empty: it was
+  int status = 0;           // the exit status as shells report it
+  std::string not_started;  // one sentence if the command could not be started, otherwise empty
 };
 
-// The traces that it left.
+// The traces that the command wrote.
 struct JobFiles {
-  std::string directory;                // empty: nothing was traced
-  size_t unread = 0;                    // newer than the job's beginning, and no readable trace
-  bool stopped = false;                 // somebody asked to end while they were read
-  bool has_others = false;              // HasOtherTraces; of a job in place
-  std::vector<RunningProcess> running;  // processes that it started and that still run
-  std::string problem;                  // why they could not be read; empty: they were
+  std::string directory;                // empty if nothing was traced
+  size_t unread = 0;                    // files of the job's time that are no readable trace
+  bool stopped = false;                 // the user asked to end while the traces were read
+  bool has_others = false;              // see HasOtherTraces; false if the job ran apart
+  std::vector<RunningProcess> running;  // processes that the command started and that still run
+  std::string problem;                  // why the traces could not be read; empty on success
 };
 
 struct Outcome {
   JobExit exit;
   JobFiles traces;
-  FactSet facts;       // of the traces; without traces that were read it has none
-  std::string output;  // Job::output
-  bool quiet = false;  // VRAMSTOW_QUIET: then traces were not read
+  FactSet facts;       // facts of each trace and of all together; empty if no trace was read
+  std::string output;  // the file with the command's output, as in Job
+  bool quiet = false;  // a quiet job in place: its traces were not read
 };
 
+// Runs the command and waits for its end.
 absl::StatusOr<Outcome> RunJob(const Job& job);
 
 }  // namespace vramstow

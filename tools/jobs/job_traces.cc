@@ -25,10 +25,10 @@ using Explain = JobTracesQuery::Explain;
 // The clock of a file server may be behind this machine's.
 constexpr time_t kClockSlack = 3600;
 constexpr uint64_t kEventsBetweenLooks = 1 << 16;
-// Of traces that are explained while a user waits for a prompt.
+// The longest trace that is explained while a user waits for a prompt.
 constexpr uint64_t kMaxEvents = 2'000'000;
 
-// Ends early when it is told to.
+// Ends early once stop() returns true.
 class StoppableSource : public EventSource {
  public:
   StoppableSource(EventSource* source, const std::function<bool()>& stop)
@@ -77,7 +77,7 @@ std::vector<std::string> TraceFiles(const std::string& directory) {
   return files;
 }
 
-// The traces of the job; files of others are left out, and those that cannot be read are counted.
+// Returns the traces of the job. Files of other jobs are skipped, and unreadable files are counted.
 std::vector<std::string> FilesOfJob(const JobTracesQuery& query, const std::function<bool()>& stop,
                                     JobTraces* traces) {
   std::vector<std::string> files;
@@ -97,8 +97,8 @@ std::vector<std::string> FilesOfJob(const JobTracesQuery& query, const std::func
   return files;
 }
 
-// The machine that reads these traces may not have the libraries of this one. Where that fails, a
-// trace names them here only, as before.
+// Writes the names of native functions into the traces, because another machine may not have the
+// libraries of this one. If that fails, the names are known on this machine only.
 void KeepFunctionsOf(const std::vector<std::string>& files) {
   constexpr std::chrono::milliseconds kMax{2000};
   const auto end = std::chrono::steady_clock::now() + kMax;
@@ -110,8 +110,8 @@ void KeepFunctionsOf(const std::vector<std::string>& files) {
   }
 }
 
-// Explains, while the traces of a job are read one after the other, what takes a moment only. The
-// detail of a trace is kept as long as something may still have to be explained by it.
+// Explains the last failure and moves of memory while the traces are read one after the other. The
+// detail of a trace is kept as long as it may be needed for that.
 class MomentExplainer {
  public:
   void Add(Analysis analysis) {
@@ -144,8 +144,8 @@ class MomentExplainer {
     OffloadFacts offload;
   };
 
-  // What an iteration takes by a simulated card's clock, and whether the job ran only because
-  // memory was moved.
+  // Finds how long an iteration takes by the simulated GPU's clock, and whether the job ran only
+  // because memory was moved.
   static std::optional<Moves> ExplainMoves(const Analysis& analysis) {
     constexpr auto kClock = static_cast<size_t>(EventKind::kModelClock);
     constexpr auto kPressure = static_cast<size_t>(OffloadReason::kPressure);
@@ -162,14 +162,14 @@ class MomentExplainer {
     ExplainAndProve(&analyses_[*failed_]);
     const bool is_of_others = !facts.out_of_memory.empty() &&
                               facts.out_of_memory.back().cause == AdviceId::kOtherProcesses;
-    // What another process of the job held is told by its trace.
+    // The trace of another process of the job tells how much memory that process held.
     if (is_of_others && events_ <= kMaxEvents) NameNeighboursOf(&analyses_);
   }
 
   std::vector<Analysis> analyses_;
-  std::vector<std::optional<Moves>> moves_;  // of each analysis
-  uint64_t events_ = 0;                      // of all
-  std::optional<size_t> failed_;             // the last that ran out of memory
+  std::vector<std::optional<Moves>> moves_;  // one for each analysis
+  uint64_t events_ = 0;                      // events of all traces
+  std::optional<size_t> failed_;             // the last trace that ran out of memory
 };
 
 }  // namespace

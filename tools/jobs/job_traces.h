@@ -1,9 +1,10 @@
-// JobTraces: reads the traces that a job left, each once, and makes its facts.
+// JobTraces: reads the traces that a job wrote, each once, and returns their facts.
 //
-// Idea: the user of `vramstow run` waits for a prompt, so that only what takes a moment is
-// explained: the last failure, and moves of memory. A search needs all of it.
+// Idea: the user of `vramstow run` waits for a prompt, so only the last failure and moves of memory
+// are explained, and no long trace is. A search needs the explanation of everything.
 //
-// Ownership: copies. Threads: one at a time. Errors: what cannot be read is counted. Units: none.
+// Ownership: results are copies. Threads: used by one thread at a time. Errors: files that cannot
+// be read are counted. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_JOB_TRACES_H_
 #define VRAMSTOW_TOOLS_JOBS_JOB_TRACES_H_
 
@@ -20,30 +21,30 @@
 
 namespace vramstow {
 
-// Which traces are read, and how much of them is explained.
+// Says which traces are read, and how much of them is explained.
 struct JobTracesQuery {
   enum class Explain : uint8_t {
-    kMoment,      // why memory ran out last, and moves of memory; not of long traces
-    kEverything,  // as vramstow analyze does
+    kMoment,      // the last out-of-memory and moves of memory, in traces that are not long
+    kEverything,  // everything that vramstow analyze explains
   };
 
   std::string directory;
   std::string run_id;
-  time_t begin = 0;  // older files are left out
+  time_t begin = 0;  // files that are older are skipped
   Explain explain = Explain::kMoment;
 };
 
 struct JobTraces {
-  std::vector<Facts> facts;  // by the names of the files
+  std::vector<Facts> facts;  // sorted by the names of the files
   size_t unread = 0;         // files newer than the job's beginning that are no readable trace
-  bool stopped = false;      // stop() said so; facts is not complete
+  bool stopped = false;      // stop() returned true, so facts is incomplete
 };
 
-// `stop` is asked again and again; once it gives true, the rest is left.
+// Calls `stop` repeatedly; once it returns true, the remaining traces are skipped.
 JobTraces ReadJobTraces(const JobTracesQuery& query, const std::function<bool()>& stop);
 
-// Would `vramstow analyze DIRECTORY` take other files than these traces? Files that were written
-// before the job are not those of the newest run.
+// Returns true if `vramstow analyze DIRECTORY` would read other files than these traces. Files that
+// were written before the job do not belong to the newest run.
 bool HasOtherTraces(const JobTracesQuery& query, const JobTraces& traces);
 
 }  // namespace vramstow

@@ -1,10 +1,10 @@
-// Preparation: all that is found out and laid ready before the command of a job starts.
+// Preparation: checks a job, and prepares its environment, before the command starts.
 //
-// Idea: what is wrong with a flag or with the machine is told before anything runs: a folder is
-// made, and an adapter compiled, only when all else is right.
+// Idea: a wrong flag or a missing driver is reported before anything runs. A folder is made, and an
+// adapter compiled, only if everything else is right.
 //
-// Ownership: copies. Threads: one at a time; it may take as long as a compiler does. Errors: one
-// sentence. Units: none.
+// Ownership: results are copies. Threads: used by one thread at a time; it may take as long as a
+// compiler does. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_PREPARATION_H_
 #define VRAMSTOW_TOOLS_JOBS_PREPARATION_H_
 
@@ -20,17 +20,18 @@
 
 namespace vramstow {
 
-// What a job needs, once nothing is wrong.
+// The settings of a job in which nothing is wrong, and what was found for them.
 struct CheckedJob {
   Settings settings;
-  FlagValues flags;  // of which the environment is made
+  FlagValues flags;  // the variables that the command gets
   Installation installation;
-  std::vector<vramstowSimulatorRank> ranks;  // that are simulated one by one; empty: the job is one
+  std::vector<vramstowSimulatorRank>
+      ranks;  // the ranks that are simulated; empty if the command runs once
 };
 absl::StatusOr<CheckedJob> CheckJob(const Job& job);
 
-// The environment of the command, without what the run itself adds (run_id.h, run_ends.h). Prepares
-// adapters and asks the driver for what they need; what goes wrong is a note of the job.
+// Adds the libraries, the start-up hook and the adapters that the job needs to the environment of
+// its command. Compiles adapters that are missing; if that fails, the job gets a note.
 void AddPreloads(const Job& job, const CheckedJob& checked, Environment* environment);
 
 }  // namespace vramstow

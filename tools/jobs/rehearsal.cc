@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxSentence = 300;
 
-// The last lines of a file: at most `most` bytes.
+// Returns the last `most` bytes of a file, without empty lines at its end.
 std::string EndOf(const std::string& path, size_t most) {
   std::ifstream file(path, std::ios::binary);
   file.seekg(0, std::ios::end);
@@ -29,18 +29,18 @@ std::string EndOf(const std::string& path, size_t most) {
   return text;
 }
 
-// What vramstow itself wrote into the output, in the command's process or before it.
+// Returns true if vramstow wrote this line of the output, and not the command.
 bool IsNote(std::string_view line) {
   return line.starts_with("vramstow: ") || line.starts_with("vramstow run: ");
 }
 
-// Notes of the job stand where the command's output does.
+// Appends a note of the job to the output of its command.
 void AddNote(const std::string& path, const std::string& command, std::string_view sentence) {
   std::ofstream(path, std::ios::app) << absl::StrCat("vramstow", command.empty() ? "" : " ",
                                                      command, ": ", std::string(sentence), "\n");
 }
 
-// Why there are no facts.
+// Returns why a job has no facts.
 absl::Status UsedNoMemory(const Outcome& outcome) {
   if (outcome.exit.status == 0) {
     return absl::FailedPreconditionError("the command used no device memory.");
@@ -52,12 +52,12 @@ absl::Status UsedNoMemory(const Outcome& outcome) {
                                                     : outcome.exit.not_started));
 }
 
-// Of several processes the one that took most counts; what any of them was refused does, too.
+// Takes the process with the highest peak, and counts the failed requests of all processes.
 Rehearsal RehearsalOf(Outcome outcome) {
   std::vector<Facts>& traces = outcome.facts.traces;
   uint64_t out_of_memory = 0;
   for (const Facts& facts : traces) out_of_memory += facts.counts.out_of_memory;
-  // Of several that took the same, the first rank.
+  // If several have the same peak, the first rank is taken.
   std::ranges::stable_sort(traces, {}, [](const Facts& facts) {
     return facts.rank.value_or(std::numeric_limits<int64_t>::max());
   });

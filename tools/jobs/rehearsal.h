@@ -1,8 +1,8 @@
-// Rehearsal: runs a command on a simulated card, with its output kept apart, and says what it did
+// Rehearsal: runs a command on a simulated GPU, with its output in a file, and returns what it did
 // with memory.
 //
-// Ownership: results are copies; traces and output lie in the folder. Threads: one at a time.
-// Errors: one sentence where the command could not be run, or left no trace; Cancelled where this
+// Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
+// Errors: one sentence if the command could not be run, or wrote no trace; Cancelled if this
 // process was asked to end (EndSignals). Units: bytes.
 #ifndef VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_
 #define VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_

@@ -1,4 +1,4 @@
-// Settings: how a job is to run, as flags say it and, where no flag does, the environment.
+// Settings: how a job runs, from the flags and, for what no flag says, from the environment.
 //
 // Ownership: Settings owns its texts. Threads: one at a time. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_SETTINGS_H_
@@ -16,7 +16,7 @@ namespace vramstow {
 // What flags set: environment variable → value. An error says which argument is wrong.
 using FlagValues = std::map<std::string, std::string>;
 
-// The same as a user types them, "--pool=on", in the order of the table of options.
+// Returns the flags as a user types them ("--pool=on"), in the order of the table of options.
 std::vector<std::string> TypedFlags(const FlagValues& flags);
 
 // Switches the pool on where a flag needs it and nobody, neither flag nor variable, said a word

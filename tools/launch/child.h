@@ -33,33 +33,33 @@ struct ChildEnd {
   int value = 0;
 };
 
-// The end as an exit status, as shells have it: 128 and the number of the signal; 127 where there
-// is no such command, and 126 where it cannot be executed.
+// Returns the exit status as shells report it: 128 plus the number of the signal, 127 if there is
+// no such command, and 126 if it cannot be executed.
 int ExitStatusOf(const ChildEnd& end, const std::string& command);
-// Why a command could not be started, in one sentence; empty if it was.
+// Returns one sentence if the command could not be started, and an empty text otherwise.
 std::string WhyNotStarted(const ChildEnd& end, const std::string& command);
 
-// A child that was started and, where exec failed, has ended.
+// A child process. If exec failed, `end` is known before the process has ended.
 struct Child {
   pid_t pid = -1;
   bool running = false;
   ChildEnd end;
 };
 
-// What a child gets beside its arguments and its environment.
+// The state that a child starts with, beside its arguments and its environment.
 struct ChildStart {
   sigset_t mask = {};
   struct sigaction child_action = {};  // for SIGCHLD
-  // At least 0: the file that its standard output and standard error go to. Then it also gets a
-  // session of its own and dies of SIGINT, unless it handles that.
+  // If this is not negative, standard output and standard error go to this file. The child then has
+  // a session of its own, and SIGINT ends it unless it handles the signal.
   int output = -1;
 };
 Child StartChild(const std::vector<std::string>& command, Environment* environment,
                  const ChildStart& start);
 
 // Runs `command` (not empty) once in each environment (at least one), all at the same time, and
-// waits for all ends, which stand in the order of the environments. Where one cannot be started,
-// later ones are not.
+// waits for all ends. Returns them in the order of the environments. If one cannot be started, the
+// later ones are not started.
 std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
                                   std::vector<Environment>* environments);
 

@@ -26,8 +26,8 @@ class EndSignals {
   // Waits for one of these signals, SIGCHLD or SIGTSTP; 0: none came in this time.
   int Wait(std::chrono::milliseconds most) const;
 
-  // The mask from before the first of these objects, which a child gets back; without an object the
-  // mask of this thread.
+  // Returns the signal mask for a child: the one before the first of these objects, or the mask of
+  // this thread if there is no object.
   static sigset_t MaskOfChildren();
 
   // The signal that was taken last and asks the process to end; 0: none was.

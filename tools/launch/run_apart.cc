@@ -18,13 +18,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A command in a session of its own, and how its process group is ended step by step: as it was
-// asked, then more and more firmly.
+// A command in a session of its own. Ends its process group in steps: with the signal that this
+// process got, then with SIGTERM, then with SIGKILL.
 class Session {
  public:
   explicit Session(const Child& leader) : leader_(leader) {}
 
-  // Somebody asks it to end by this signal.
+  // Sends the signal by which this process was asked to end; SIGKILL at the second time.
   void Ask(int signal) {
     if (is_over()) return;
     if (is_asked_) return Send(SIGKILL);
@@ -33,12 +33,12 @@ class Session {
     Send(signal);
   }
 
-  // Notices that the command has ended, or that time has passed.
+  // Notices that the command has ended; otherwise sends the next signal when it is time.
   void LookAfter() {
     if (is_over()) return;
     int status = 0;
     if (waitpid(leader_.pid, &status, WNOHANG) != leader_.pid) return Insist();
-    // What it started and left behind ends, too.
+    // Processes that the command left behind end, too.
     if (is_asked_) Send(SIGKILL);
     leader_.running = false;
     if (!is_started()) return;

@@ -14,11 +14,11 @@
 
 namespace vramstow {
 
-// Runs `command` once in each environment, all at the same time, as RunChildren does; what they
-// write is appended to the file `output`. EndSignals::taken() says whether they were ended: they
-// get the signal that was taken, then SIGTERM, and SIGKILL if they still run after ten seconds or
-// at a second such signal. Ctrl-Z stops them, too. A signal that came before keeps them from being
-// started: then there is no end.
+// Runs `command` once in each environment, all at the same time, as RunChildren does. Their output
+// is appended to the file `output`. If this process is asked to end, each command gets that signal,
+// then SIGTERM, and SIGKILL if it still runs after ten seconds or at a second such signal;
+// EndSignals::taken() returns the signal. Ctrl-Z stops the commands, too. Returns nothing if this
+// process was asked to end before: then no command was started.
 std::vector<ChildEnd> RunApart(const std::vector<std::string>& command,
                                std::vector<Environment>* environments, const std::string& output);
 

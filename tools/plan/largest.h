@@ -1,11 +1,12 @@
-// FindLargest: the largest value of a setting with which a command fits onto a card, and who
-// grows with it.
+// FindLargest: finds the largest value of a setting with which a command fits onto a GPU, and the
+// call sites whose memory grows with it.
 //
-// Idea: fit_search.h says which values are rehearsed. What one card told is where the search on the
-// next begins. Two more rehearsals, with the pool, tell what tensors alone would need.
+// Idea: fit_search.h chooses the values that are tried. The line through the peaks of one GPU is
+// where the search on the next GPU begins. Two more runs, with the pool, give the memory that
+// tensors alone would need.
 //
-// Ownership: copies; traces and output lie in the folder. Threads: one at a time. Errors: one
-// sentence where the command fails for another reason than memory. Units: bytes.
+// Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
+// Errors: one sentence if the command fails for another reason than memory. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_PLAN_LARGEST_H_
 #define VRAMSTOW_TOOLS_PLAN_LARGEST_H_
 
@@ -21,10 +22,10 @@
 
 namespace vramstow {
 
-// Gets one sentence on each rehearsal when it is over.
+// Receives one sentence at the end of each run.
 using PlanNote = std::function<void(const std::string& sentence)>;
 
-// A line of the program whose memory grows with the value.
+// A call site whose memory grows with the value.
 struct Growth {
   std::string site;
   std::string operation;
@@ -35,24 +36,24 @@ struct LargestOnCard {
   std::string card;
   FitResult found;
   uint64_t capacity = 0;
-  // The line of tensors alone, where the pool served them.
+  // The memory of tensors alone over the value, if the pool served them.
   std::optional<FitLine> tensors;
   std::string why_no_tensors;
   std::vector<Growth> growth;
 };
 
-// The word of a command that stands for the value.
+// The part of a command that is replaced by the value.
 inline constexpr char kBatchPlace[] = "{batch}";
 
 struct LargestRequest {
-  std::vector<std::string> cards;    // as SPECs of the simulator
+  std::vector<std::string> cards;    // simulated GPUs, as for --simulate
   std::vector<std::string> command;  // with kBatchPlace
   FitRange range{1, 65536, 1};
-  uint64_t repeat = 1;  // rehearsals of each value, all of which must fit
+  uint64_t repeat = 1;  // runs of each value, all of which must fit
 };
 
 struct LargestReport {
-  std::vector<LargestOnCard> cards;  // an interrupted search ends with what is known
+  std::vector<LargestOnCard> cards;  // an interrupted search has the GPUs so far
   uint64_t rehearsals = 0;
   bool any_fits() const;
 };

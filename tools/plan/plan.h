@@ -1,11 +1,12 @@
-// MakePlan: which settings of a command fit onto which cards, and which of them are fastest, by
-// rehearsal.
+// MakePlan: finds which settings of a command fit onto which GPUs, and which of them are fastest,
+// by running it on simulated GPUs.
 //
-// Idea: the request says cards and values as a user typed them; the report has all that is printed.
+// Idea: a request has the GPUs and the values as a user typed them; a report has everything that is
+// printed.
 //
-// Ownership: copies; traces and output lie in the folder. Threads: one at a time. Errors: one
-// sentence where the request is wrong, or where the command always fails for another reason than
-// memory; Cancelled where this process was asked to end before anything was known. Units: bytes,
+// Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
+// Errors: one sentence if the request is wrong, or if the command always fails for another reason
+// than memory; Cancelled if this process was asked to end before anything was known. Units: bytes,
 // seconds.
 #ifndef VRAMSTOW_TOOLS_PLAN_PLAN_H_
 #define VRAMSTOW_TOOLS_PLAN_PLAN_H_
@@ -23,19 +24,19 @@
 
 namespace vramstow {
 
-// Placeholders that have a flag always, and values without one.
+// These placeholders always have a flag, and have values without it.
 inline constexpr char kBatch[] = "batch";
 inline constexpr char kAccumulate[] = "accumulate";
 
 struct PlanRequest {
   std::string cards;
-  std::map<std::string, std::string> values;  // by placeholder, as they were given
+  std::map<std::string, std::string> values;  // as the user typed them, by placeholder
   std::vector<std::string> command;
-  double margin = 0;             // the part of a card that has to stay free
-  std::optional<double> tokens;  // of the whole job
+  double margin = 0;             // the part of a GPU's memory that has to stay free
+  std::optional<double> tokens;  // tokens of the whole job
 };
 
-// What a request means, once nothing is wrong with it.
+// The GPUs and the values of a request in which nothing is wrong.
 struct PlanTask {
   std::vector<PlanCard> cards;
   std::vector<Placeholder> placeholders;

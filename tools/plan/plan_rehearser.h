@@ -1,11 +1,12 @@
-// PlanRehearser: rehearses the choices of a plan, and remembers what is to be said of them.
+// PlanRehearser: runs the choices of a plan on simulated GPUs, and collects hints and notes on
+// them.
 //
-// Idea: search.h decides what is rehearsed; here a choice becomes a command and flags, and the work
-// that its rehearsal told becomes the time of a step on the card.
+// Idea: search.h decides which choices are run. This class makes a command and flags of a choice,
+// and computes the time of a step from the work log of its run.
 //
-// Ownership: copies; traces, work logs and output lie in the folder. Threads: one at a time.
-// Errors: one sentence; a command that fails for another reason than memory is a problem of its
-// trial. Units: bytes, seconds.
+// Ownership: results are copies; traces, work logs and output lie in the folder. Threads: the main
+// thread. Errors: one sentence; a command that fails for another reason than memory is no error,
+// but a problem of its trial. Units: bytes, seconds.
 #ifndef VRAMSTOW_TOOLS_PLAN_PLAN_REHEARSER_H_
 #define VRAMSTOW_TOOLS_PLAN_PLAN_REHEARSER_H_
 
@@ -27,16 +28,16 @@
 
 namespace vramstow {
 
-// The one placeholder of a command that has none: what can be changed from outside of it (PyTorch's
-// expandable segments, the pool, offloading).
+// Returns the placeholder of a command without placeholders. Its values are settings that need no
+// change of the program: PyTorch's expandable segments, the pool, offloading.
 Placeholder RunVariants();
 
-// What to type for a choice.
+// Returns the command to type for a choice.
 std::string TypedCommand(const std::vector<std::string>& command, const Choice& choice);
 
 class PlanRehearser {
  public:
-  // `margin`: the part of a card that has to stay free.
+  // `margin` is the part of a GPU's memory that has to stay free.
   PlanRehearser(std::string folder, std::vector<std::string> command, std::vector<PlanCard> cards,
                 double margin, PlanNote note)
       : folder_(std::move(folder)),
@@ -47,11 +48,11 @@ class PlanRehearser {
 
   absl::StatusOr<PlanTrial> Attempt(const std::string& card_text, const Choice& choice);
 
-  // What would let the next larger value fit onto the card of the best row, one sentence each; the
-  // first row itself, which is tight or the smallest, where nothing fits.
+  // Returns the changes with which the next larger value would fit onto the GPU of the best row,
+  // one sentence each. If nothing fits, they are for the first row itself.
   std::vector<std::string> Hints(const PlanSpace& space, PlanResult* result);
 
-  // What is to be known of the times, one sentence each.
+  // Returns remarks on the times, one sentence each.
   std::vector<std::string> Notes() const;
 
  private:
