@@ -178,7 +178,7 @@ int TraceFile::Descriptor() {
     return -1;
   }
   // The old number belongs to the program now, so it is not closed here. Another thread may have
-  // been faster.
+  // stored a new descriptor meanwhile.
   if (fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) return again;
   close(again);
   return fd;

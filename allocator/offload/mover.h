@@ -36,7 +36,8 @@ class Mover {
  public:
   static constexpr uint32_t kMaxPages = CopyWindow::kPlaces;
 
-  // Returns how many of the sorted pages are neighbours, from the first on; `count` is not 0.
+  // Returns how many of the sorted pages, counted from the first one, are neighbours. `count` is
+  // not 0.
   static uint32_t RunOf(const uint64_t* pages, uint32_t count, uint64_t page_bytes) {
     uint32_t run = 1;
     while (run < count && pages[run] == pages[0] + run * page_bytes) ++run;

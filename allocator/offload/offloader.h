@@ -111,8 +111,8 @@ class Offloader {
   uint64_t DecayHost() { return host_.Decay(); }
 
   // --- Requests ---------------------------------------------------------------------------------
-  // Each request sets *bytes to the bytes that moved, also if not all did. After Offload and Pause
-  // as much memory is released to the device.
+  // Each request sets *bytes to the bytes that moved, also if not all did. Offload and Pause then
+  // release as much memory to the device.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
   // Evicts up to `most_bytes` not touched since Mark returned `before`, the longest idle first.

@@ -293,8 +293,8 @@ DriverResult ChunkExchange::ParkHost(uint64_t address, uint32_t* count) {
   return result;
 }
 
-// Maps the chunk of a parked page at the page, unless it is mapped there since an earlier call that
-// could not undo it.
+// Maps the chunk of a parked page at the page, unless an earlier call has mapped it there and could
+// not unmap it.
 DriverResult ChunkExchange::MapKept(uint32_t number) {
   const Page& page = (*space_)[number];
   if (page.mapped == page.chunk) return kDriverSuccess;

@@ -106,7 +106,7 @@ class ChunkExchange {
     return chunk.parked && !chunk.replaced;
   }
   uint64_t parked_bytes() const { return table_->parked_pages() * chunk_bytes(); }
-  // Maps a chunk that was taken out at a paused page, without access. The page stays paused.
+  // Maps at a paused page, without access, a chunk that was taken out. The page stays paused.
   DriverResult Underlay(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   // Undoes Underlay; the chunk is still taken out. If it cannot be unmapped, the next Underlay or
   // the free of the page unmaps it.
@@ -114,7 +114,7 @@ class ChunkExchange {
   // Puts the page to use again with the chunk that Underlay mapped, which now has access and the
   // data.
   void EndPause(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Maps a page in use again after an Exchange could not map it or give it access.
+  // Maps a page that is in use, after an Exchange failed to map it or to give it access.
   DriverResult Restore(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Map or unmap a chunk at any reserved address and record the event. This does not change which
   // chunk is in use at which page.

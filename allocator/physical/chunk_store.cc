@@ -168,7 +168,7 @@ bool ChunkStore::ComesEarlier(const Page& page, uint64_t address) const {
   return false;
 }
 
-// Maps any idle chunk that the stream may use at a page and puts it to use there.
+// Chooses any idle chunk that the stream may use, maps it at the page and puts it to use there.
 DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* tick) {
   Page& page = (*space_)[number];
   if (page.mapped != 0) {

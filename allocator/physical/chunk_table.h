@@ -146,7 +146,7 @@ class ChunkTable {
   DriverResult UnmapLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // --- Use ---------------------------------------------------------------------------------------
-  // Puts a chunk that is in no list to use at this page.
+  // Puts a chunk to use at this page. The chunk is in no list.
   void BeginUse(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndUse(Page* page) VRAMSTOW_REQUIRES(kDeviceLock);
   // Pause or resume the page at which this chunk is in use. A paused chunk that could be mapped at

@@ -101,8 +101,8 @@ void ChunkBacking::TakeHarmless(Gathering* gathering) {
        gathering->attempt->heap->StripByInterference(Lacking(*gathering), gathering->plan, true));
 }
 
-// True if the pool stays within the allowed growth (PoolConfig::slack_permille and its like) with
-// `chunks` more chunks.
+// True if the pool stays within the allowed growth (one of the three slack limits of PoolConfig)
+// with `chunks` more chunks.
 bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks,
                                uint64_t permille) const {
   const uint64_t peak = parts_->peak.since_trim();

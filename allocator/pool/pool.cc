@@ -218,8 +218,8 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   uint32_t count = 0;
   for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
        at += chunk) {
-    // The process that shares the chunk would not notice if the page got another one, so the chunk
-    // must stay there.
+    // The process that shares the chunk would not notice if the page got another chunk, so the
+    // chunk must stay there.
     parts_.space.Renew(at, AddressSpace::kHeld);
     if (parts_.chunks.OnHost(at)) return 0;
     handles[count++] = parts_.chunks.HandleAt(at);

@@ -60,8 +60,8 @@ class Pool {
   // Finds the live block that contains the address.
   PoolError Find(uint64_t address, BlockInfo* info);
   // Finds the framework's memory that contains the address, also memory that it has freed and may
-  // get again: a run of cached memory, or a block of the framework including what was rounded up.
-  // Returns kInvalid if nothing is mapped there or it is not the framework's.
+  // get again: a run of cached memory, or a block of the framework with the bytes that rounding
+  // added. Returns kInvalid if nothing is mapped there or it is not the framework's.
   PoolError FindOfFramework(uint64_t address, BlockInfo* info);
 
   // Stores the handles of the chunks under the live block with this address and id, for sharing

@@ -7,8 +7,9 @@
 namespace vramstow {
 namespace {
 
-// Blocks of at most the second size share segments of the first size; a larger block gets a segment
-// of its own. The sizes are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator).
+// Blocks of at most kLargestSharing bytes share segments of kSharedSegmentBytes; a larger block
+// gets a segment of its own. The sizes are those of PyTorch's allocator
+// (c10/cuda/CUDACachingAllocator).
 constexpr uint64_t kSharedSegmentBytes = 20 * kMiB;
 constexpr uint64_t kLargestSharing = 10 * kMiB;
 

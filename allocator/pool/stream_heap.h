@@ -218,7 +218,7 @@ class StreamHeap {
   // already.
   void Detach() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // True if the heap may get another key: it has no live or pending block, no work touches its free
-  // memory, and nothing pins that to its addresses. Call Settle before.
+  // memory, and nothing pins this memory to its addresses. Call Settle before.
   bool IsVacant() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Gives a vacant heap this key.
   void Rename(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);

@@ -44,8 +44,8 @@ class Residency {
   // Like OffloadRegion and ResumeRegion, and report the number of bytes moved.
   int Offload(const char* region, uint64_t* bytes) const;
   int Resume(const char* region, uint64_t* bytes) const;
-  // Offloads up to `most_bytes` of the memory that was not touched since MarkIdle returned `mark`,
-  // the memory idle for longest first.
+  // Offloads up to `most_bytes` of the memory that was not touched since MarkIdle returned `mark`.
+  // Memory that was idle for longest is offloaded first.
   int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) const;
   // From now on touches are observed, for at least `watch_ns`. A mark is valid for all pools.
   int MarkIdle(uint64_t watch_ns, uint64_t* mark) const;

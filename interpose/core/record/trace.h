@@ -25,7 +25,7 @@ namespace vramstow {
 
 class Trace {
  public:
-  // Calls of parts that are above the trace, because they record into it.
+  // Functions of parts above the trace, which use the trace. The trace calls them through pointers.
   struct Callbacks {
     void (*before_mark)();  // records the counts so far
     void (*ring_opened)();  // the newest events can be copied on request from now on
