@@ -56,7 +56,7 @@ std::string Help() {
   return help + line + "\n";
 }
 
-// "run, analyze, … LAST completion".
+// Returns a text such as "run, analyze, … LAST completion".
 std::string NamesOfCommands(const char* last) {
   const std::vector<Command> listed = ListedCommands();
   std::string names;
@@ -110,7 +110,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   std::vector<std::string> words = arguments;
   if (words.front() == "help" && words.size() > 1) {
-    // "vramstow help run" is "vramstow run --help".
+    // "vramstow help run" has the same meaning as "vramstow run --help".
     const auto is_meant = [&](const Command& command) { return words[1] == command.name; };
     if (std::ranges::none_of(AllCommands(), is_meant)) return PrintHelpOn(words[1]);
     words = {words[1], "--help"};
@@ -136,7 +136,7 @@ int main(int count, char** values) {
   try {
     return vramstow::Main({values + (count > 0 ? 1 : 0), values + count});
   } catch (const std::exception& error) {
-    // Out of memory, in the first place.
+    // The usual exception is that of a failed allocation.
     vramstow::Complain("", std::string("cannot go on: ") + error.what() + ".");
     return vramstow::kExitCannotWrite;
   }

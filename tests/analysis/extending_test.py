@@ -19,8 +19,8 @@ import commands
 
 SECTION = "## A cause of an out-of-memory, or another advice"
 TABLE = "tools/analysis/facts/advice.def"
-# The files that a row of the table changes, beside the new file: the list of rules, their order,
-# and the test.
+# The files that must be compiled again after a row was added to the table, beside the new file: the
+# list of rules, their order, and the test.
 REBUILT = (
     "tools/analysis/advice/table.cc",
     "tools/analysis/advice/order.cc",
@@ -61,8 +61,8 @@ def build(folder: Path, file: str) -> list[Path]:
         objects.append(folder / f"{number}.o")
         scenarios = f'-DVRAMSTOW_ANALYSIS_SCENARIOS="{folder}"'
         words = [word for word in command if not word.startswith("-DVRAMSTOW_ANALYSIS_SCENARIOS")]
-        # The first word may be a launcher. The table in this folder must precede the one in the
-        # tree.
+        # The first words may be a launcher of the compiler. The folder with the changed table must
+        # precede the folder of the tree.
         place = next(i for i, word in enumerate(words) if word.startswith("-"))
         words[place:place] = [f"-I{folder}", scenarios]
         subprocess.run(

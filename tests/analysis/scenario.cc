@@ -145,8 +145,8 @@ class Runner {
     outcome_.failures.push_back(why + (line.empty() ? "" : ": " + line));
   }
 
-  // Executes these lines; lines between "repeat N" and "end" are executed N times, with {i} for the
-  // number of the turn.
+  // Executes these lines. Lines between "repeat N" and "end" are executed N times, and {i} in them
+  // is replaced by the number of the repetition, from 0.
   void Repeat(const std::vector<std::string>& lines, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const std::vector<std::string> words = Words(lines[i]);
@@ -271,7 +271,7 @@ class Runner {
   void SayFree(uint64_t bytes) {
     source_.Add(DeviceMemoryInfo{.device = 0, .free_bytes = bytes}.ToEvent());
   }
-  // Allocates a tensor in driver memory that PyTorch takes for it alone. The driver memory is
+  // Allocates a tensor in driver memory that contains only this tensor. The driver memory is
   // recorded as a part of PyTorch's pool, as the observer does, so that these bytes do not count
   // twice.
   void Allocate(const std::string& name, uint64_t size, uint32_t stack) {
@@ -334,8 +334,8 @@ class Runner {
     if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
     source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
   }
-  // Parses: clock 12ms read SIZE out SIZE in SIZE held 3ms, optionally followed by: work 9ms 40
-  // operators, and by: due 20ms
+  // Parses a line "clock 12ms read SIZE out SIZE in SIZE held 3ms". It may be followed by "work 9ms
+  // 40 operators" and by "due 20ms".
   void Clock(const std::vector<std::string>& words, const std::string& line) {
     if (words[2] != "read" || words[4] != "out" || words[6] != "in" || words[8] != "held") {
       return Fail("not understood", line);
@@ -385,7 +385,7 @@ class Runner {
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }
-  // Parses: held NAME ROLE HOLDER [; ABOUT]
+  // Parses a line "held NAME ROLE HOLDER", which may be followed by "; ABOUT".
   void Hold(const std::string& line, const std::vector<std::string>& words) {
     const auto block = blocks_.find(words[1]);
     if (block == blocks_.end()) return Fail("no such block", line);
@@ -457,7 +457,8 @@ class Runner {
     if (what == "action") return Has(first->action, rest, line);
     Fail("not understood", line);
   }
-  // Checks: iterations N by WAY; phase NAME N; category NAME BYTES UNIT.
+  // Checks an expected line "iterations N by WAY", "devices N SIZE, …", "phase NAME N" or "category
+  // NAME SIZE".
   void CheckWork(const std::string& what, const std::vector<std::string>& words,
                  const std::string& line) {
     if (words.size() < 4) return Fail("not understood", line);
@@ -490,7 +491,7 @@ class Runner {
     }
     Same(found, After(line, words[2] + " "), line);
   }
-  // Checks: step 12ms held 3ms read SIZE out SIZE in SIZE of N, or none.
+  // Checks an expected line "step 12ms held 3ms read SIZE out SIZE in SIZE of N", or "step none".
   void CheckStep(const std::string& rest, const std::string& line) {
     const ModelClockFacts& clock = outcome_.facts.model_clock;
     if (!clock.known()) return Same("none", rest, line);
@@ -500,7 +501,8 @@ class Runner {
              " of " + std::to_string(clock.iterations),
          rest, line);
   }
-  // Checks: carried SIZE needed of SIZE, SIZE moved, mostly SITE; or no.
+  // Checks an expected line "carried SIZE needed of SIZE, SIZE moved, mostly SITE", or "carried
+  // no".
   void CheckCarried(const std::string& rest, const std::string& line) {
     const OffloadFacts& offload = outcome_.facts.offload;
     if (!offload.carries_job) return Same("no", rest, line);
@@ -510,12 +512,13 @@ class Runner {
              (offload.sites.empty() ? "nobody's" : offload.sites.front().site),
          rest, line);
   }
-  // Checks: moves 6ms, or none.
+  // Checks an expected line "moves 6ms", or "moves none".
   void CheckMovesCost(const std::string& rest, const std::string& line) {
     const std::optional<double>& cost = outcome_.facts.offload.step_cost_seconds;
     Same(cost.has_value() ? InMilliseconds(*cost) : "none", rest, line);
   }
-  // Checks: change NAME N of LAYERS needs SIZE fits 3ms; too much; or none.
+  // Checks an expected line "change NAME N of LAYERS needs SIZE fits 3ms". "too much" may stand in
+  // place of "fits", and "none" in place of all that follows the name.
   void CheckHandChange(const std::string& name, const std::string& rest, const std::string& line) {
     const std::vector<HandChange>& changes = outcome_.facts.offload.by_hand;
     const auto change = std::ranges::find(changes, name, &HandChange::change);
@@ -531,7 +534,8 @@ class Runner {
   static std::string InMilliseconds(double seconds) {
     return std::to_string(static_cast<int>(seconds * 1000 + 0.5)) + "ms";
   }
-  // Checks: growth BYTES UNIT, or none; grows BYTES UNIT CATEGORY SITE, the first.
+  // Checks an expected line "growth SIZE" (or "growth none"), or a line "grows SIZE CATEGORY SITE"
+  // about the call site that grows most.
   void CheckGrowth(const std::string& what, const std::string& rest, const std::string& line) {
     const HourFacts& growth = outcome_.facts.by_hour;
     const auto text = [](int64_t bytes) {
@@ -550,7 +554,8 @@ class Runner {
     });
     return found == outcome_.facts.advice.end() ? nullptr : &*found;
   }
-  // Checks that neither this id, nor the name of a row that has the id of another, was reported.
+  // Checks that no advice with this id was reported. If it is the name of a row that has the id of
+  // another row, checks that this row was not reported.
   void CheckSilence(const std::string& name, const std::string& line) {
     bool is_known = false;
     for (const RuleRow& row : AllRules()) {
@@ -561,7 +566,7 @@ class Runner {
     }
     if (!is_known) Fail("no such rule", line);
   }
-  // Checks: ID [BYTES UNIT]
+  // Checks an expected line "advice ID", which may be followed by a size.
   void CheckAdvice(const std::string& rest, const std::string& line) {
     const std::vector<std::string> words = Words(rest);
     if (words.empty()) return Fail("not understood", line);

@@ -1,6 +1,6 @@
-// Scenarios of the analysis: a text says what a program allocates, on which lines, and which
-// objects hold it when memory runs out; and what the analysis must report. README.md describes the
-// language.
+// Runs scenarios of the analysis. A scenario is a text that says what a program allocates, on which
+// lines, which objects hold the memory when it runs out, and what the analysis must report.
+// README.md describes the language.
 //
 // Ownership: plain values. Threads: no shared state. Errors: failures of a scenario, and lines that
 // cannot be parsed, are sentences. Units: bytes.

@@ -1,5 +1,5 @@
-// Runs every file of tests/analysis/scenarios: events and a census are the input; cause, line,
-// owner and bytes are the output.
+// Runs every file of tests/analysis/scenarios. The input is a list of events and a census (a
+// reference scan); the output is the cause, the source line, the owner and the bytes.
 #include "tests/analysis/scenario.h"
 
 #include <gmock/gmock.h>

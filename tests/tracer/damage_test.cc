@@ -255,8 +255,8 @@ std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_
   return bytes;
 }
 
-// Returns a file with the state that a ring's writer leaves behind its last chunk: a mark PREP over
-// the bytes of older chunks.
+// Returns a file as a ring's writer leaves it when it is killed behind its last chunk: a mark PREP
+// has been written over the bytes of older chunks.
 std::string WithPlaceBehind(uint32_t capacity, size_t bytes) {
   std::string file = FileBytes(Golden("v2.2-killed.stow"));
   file.resize((file.size() + kSlotBytes - 1) / kSlotBytes * kSlotBytes);
@@ -279,8 +279,8 @@ TEST(DamageTest, AFileMayEndWithinThePaddingOfAnEmptyPlace) {
   EXPECT_EQ(cut.report.damaged_bytes, damaged + 6760 - kChunkAlignment);
 }
 
-// Two chunks have one number, so one has to be chosen, and both are compressed to no bytes. (The
-// fuzzer found this; the undefined-behaviour sanitizer reports it.)
+// Two chunks have the same number, so the reader chooses one of them, and the compressed contents
+// of both have no bytes. (The fuzzer found this; the undefined-behaviour sanitizer reports it.)
 TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
   std::string bytes = FileBytes(Golden("v3.0-closed.stow")).substr(0, kFileHeaderBytes);
   FileHeader file;

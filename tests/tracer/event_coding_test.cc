@@ -193,7 +193,8 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   EXPECT_GT(with_stack, 500);
 }
 
-// Of a hundred amounts some get their second number, because another amount has their first one.
+// A hundred amounts are recorded. An amount has two possible numbers; some amounts get the second
+// one, because another amount has their first one.
 TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(0, 0);

@@ -137,7 +137,7 @@ class JobMaker {
                    .call = static_cast<uint16_t>(1 + Below(2)),
                    .kind = EventKind::kAllocate,
                    .memory = kKinds[Below(6)]};
-    // Some blocks lie where tensors are, and so contain them.
+    // Some blocks are allocated at the address of a tensor, so that the tensor lies in them.
     if (Below(4) == 0) {
       event.address = 0x100000000 + Below(12) * 65536;
       event.memory = MemoryKind::kDevice;
@@ -601,7 +601,7 @@ class LongJob {
   bool live_[kSlots] = {};
 };
 
-// Returns the story without facts that depend on the clock.
+// Returns the story (the facts as text) without facts that depend on the clock.
 std::string TimelessStory(JobSource* source) {
   Facts facts = Analyze(source, "job.stow");
   facts.peak.time_ns = facts.peak.sequence = facts.end_ns = 0;
@@ -688,7 +688,8 @@ ReadReport ReportOf(const std::string& path) {
   return report;
 }
 
-// More blocks are live than a fold has room for, and they need more bytes than the ring has.
+// More blocks are live than a fold has room for, and the file needs more bytes for them than the
+// ring has.
 TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
   constexpr uint64_t kBlocks = 1'200'000;
   for (const bool may_grow : {false, true}) {
@@ -717,8 +718,8 @@ ChunkHeader HeaderOfEvents(uint32_t number) {
   return header;
 }
 
-// The chunks have one event each, the shortest possible: as many as a ring of 1.3 GiB has of usual
-// ones.
+// Each chunk has one event, so it is as short as possible. There are as many chunks as a ring of
+// 1.3 GiB has if they have the usual length.
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
   const TemporaryFolder folder;

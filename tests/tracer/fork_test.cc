@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// Runs `what` in a forked child. Returns 0 if that returned true.
+// Runs `what` in a forked child. Returns 0 if `what` returned true.
 int InChild(const std::function<bool()>& what) {
   const pid_t child = fork();
   if (child == 0) _exit(what() ? 0 : 1);

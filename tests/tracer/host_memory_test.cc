@@ -39,7 +39,7 @@ class HostMemoryLayout : public testing::Test {
     std::ofstream(path) << text;
   }
   void Remove(const std::string& file) { fs::remove(folder_.path() + file); }
-  // Makes a group of version 2, in MiB; a limit of 0 means no limit.
+  // Makes a control group of cgroup version 2. Sizes are in MiB; a limit of 0 means no limit.
   void Group(const std::string& path, uint64_t limit, uint64_t used, uint64_t reclaimable = 0) {
     const std::string group = "/sys/fs/cgroup" + path;
     Write(group + "/memory.max", limit == 0 ? "max\n" : std::to_string(limit * kMiB) + "\n");
@@ -47,7 +47,8 @@ class HostMemoryLayout : public testing::Test {
     Write(group + "/memory.stat", "anon 12345\ninactive_anon 99\ninactive_file " +
                                       std::to_string(reclaimable * kMiB) + "\nslab 5\n");
   }
-  // Makes a group of version 1, in which a large number means that there is no limit.
+  // Makes a control group of cgroup version 1, in which a very large number means that there is no
+  // limit.
   void OldGroup(const std::string& path, uint64_t limit, uint64_t used, uint64_t reclaimable = 0) {
     const std::string group = "/sys/fs/cgroup/memory" + path;
     Write(group + "/memory.limit_in_bytes",
@@ -165,8 +166,8 @@ class RealGroup {
       const std::string own = line.substr(line.find('/'));
       const std::string name = "/vramstow-test-" + std::to_string(getpid());
       const std::string folder = (old ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup") + own + name;
-      // Version 1 makes the files with the folder, and so does version 2 if memory is controlled
-      // there.
+      // In cgroup version 1 the kernel makes the files with the folder. In version 2 it does so
+      // only if the parent group controls memory.
       if (mkdir(folder.c_str(), 0755) != 0) continue;
       limit_ = folder + (old ? "/memory.limit_in_bytes" : "/memory.max");
       folder_ = folder;

@@ -158,7 +158,7 @@ TEST_P(KillTest, NoAcknowledgedEventIsLost) {
       BeTheChild(folder.path(), ends[1], static_cast<uint64_t>(round), GetParam());
     }
     close(ends[1]);
-    // Most children live for some chunks, some are killed at once.
+    // Most children run until they have filled some chunks, and some are killed at once.
     const bool proves =
         acknowledged_in_all > kEnough && (GetParam() != Mode::kRing || overwritten > 0);
     constexpr int kSlowest = 64;

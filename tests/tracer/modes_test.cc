@@ -102,7 +102,8 @@ TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
     }
     EXPECT_EQ(trace.report.missing_events, 0u);
     EXPECT_EQ(trace.report.damaged_bytes, 0u);
-    // No free is changed if the counter is not trusted, or if frees have their own stacks.
+    // The recorder does not use this short form if the processor's counter is not trusted, or if
+    // frees have call stacks of their own.
     TraceClock clock;
     clock.Start(true);
     const bool is_fast = clock.counter_is_trusted() && stacks != StackMode::kAll;

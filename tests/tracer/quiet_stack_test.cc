@@ -107,13 +107,15 @@ TEST_F(QuietStackTest, AsksNobodyAndSeesTheSameFrames) {
   std::vector<uint64_t> quiet = OffsetsOf(&reader, looks[0].stack);
   std::vector<uint64_t> usual = OffsetsOf(&reader, looks[1].stack);
   ASSERT_GT(quiet.size(), 6u);
-  // The two modes are two different calls in Capture, which is the third of these functions.
+  // The first three frames are left out. The third one is in Capture, which makes a separate call
+  // for each mode, so the frames differ.
   quiet.erase(quiet.begin(), quiet.begin() + 3);
   usual.erase(usual.begin(), usual.begin() + 3);
   EXPECT_EQ(quiet, usual);
 }
 
-// If it did not know this frame, each walk would look for its rule and walk every frame again.
+// If the outermost frame were not known, each walk would search for its rule and walk every frame
+// again.
 TEST(QuietWalk, KnowsTheOutermostFrame) {
   static UnwindTable table;
   static NativeStack stack;

@@ -93,8 +93,8 @@ void CallWithAnExpression(void (*function)(void*, size_t), void* plan, size_t at
 namespace vramstow {
 namespace {
 
-// The steps of a call before it records: it makes nested calls in each of these ways, and the last
-// one records.
+// A plan of nested calls: each entry of `ways` says how the next call is made, and the last call
+// records an event.
 struct Plan {
   Recorder* recorder;
   std::vector<int> ways;
@@ -130,8 +130,8 @@ __attribute__((noinline)) void WithRoom(Plan* plan, size_t at) {
   Use(room);
 }
 
-// This alignment needs a realigned stack. If there is also room of unknown size, the frame has to
-// be found in another way.
+// This alignment needs a realigned stack. If alloca() is also called in such a function, the frame
+// has to be found in another way.
 __attribute__((noinline)) void Aligned(Plan* plan, size_t at) {
   alignas(128) char bytes[128];
   Use(bytes);
@@ -264,8 +264,8 @@ std::string Text(uintptr_t address) {
          (info.dli_sname != nullptr ? info.dli_sname : "?");
 }
 
-// Compares the callers of RecordHere. The two stacks begin in different functions below it, and at
-// different addresses in it.
+// Compares the frames of both stacks from the caller of RecordHere on. Below that, the two stacks
+// begin in different functions, and at different addresses in RecordHere.
 void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<void*>& truth,
                        const std::string& what) {
   ASSERT_GE(truth.size(), 4u);
@@ -367,7 +367,7 @@ TEST(StackTest, GeneratedChainsOfCallsAreSeenFrameForFrame) {
   std::vector<Plan> plans;
   for (int i = 0; i < 300; ++i) {
     Plan plan = {};
-    // The frames of nested signal handlers lie in one another, so a few of them are enough.
+    // Ways with a signal handler are chosen rarely, because a few nested handlers are enough.
     for (uint64_t depth = random() % 50; depth > 0; --depth) {
       plan.ways.push_back(static_cast<int>(random() % (random() % 16 == 0 ? kWays : 9)));
     }
@@ -418,7 +418,7 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
     for (int i = 0; i < 300; ++i) {
       Plan plan = {};
       plan.recorder = recorder;
-      // These ways need no global variable.
+      // These ways of calling use no global variable, so several threads can use them.
       const int ways[] = {0, 1, 2, 3, 4, 6, 7, 8};
       for (uint64_t depth = random() % 40; depth > 0; --depth) {
         plan.ways.push_back(ways[random() % 8]);

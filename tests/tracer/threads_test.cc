@@ -108,8 +108,8 @@ TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
   ExpectLegalHistory(recorder.File(), static_cast<uint64_t>(rounds) * 2 * 8);
 }
 
-// If stacks are recorded, events whose caller has captured the stack take the fast path, and all
-// others do not.
+// If stacks are recorded, an event takes the fast path only if its caller has captured the stack
+// before.
 TEST(ThreadsTest, EventsThatComeWithTheirStacksAreInOneOrderWithOthers) {
   TemporaryFolder folder;
   Recorder* const recorder = NewRecorder();
@@ -305,7 +305,7 @@ TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
     while (recording.load() < 4) std::this_thread::yield();
     const uint64_t certain = before_close.load();
     recorder->Close();
-    // The other threads try to record for a little longer.
+    // The other threads continue for a moment to try to record.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     stop = true;
     JoinAll(&threads);

@@ -1,4 +1,4 @@
-// Estimates how long a copy between device and host takes if it was not measured.
+// Estimates how long a copy between device and host takes if the copy was not measured.
 //
 // The rate is that of pinned copies over PCIe 4 ×16: 24 GiB/s in each direction. Ownership: none.
 // Threads: pure functions. Errors: none. Units: bytes, nanoseconds.

@@ -1,4 +1,4 @@
-// Progress stores what the program is doing, and how far it is, for a user who waits.
+// Progress stores what the program is doing and how much of it is done, for a user who waits.
 //
 // Idea: long work reports its progress here. If stderr is a terminal, another thread reads it
 // (tools/terminal/progress_bar.h). Nothing else depends on it.

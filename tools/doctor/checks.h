@@ -24,9 +24,9 @@ struct DoctorPlan {
 // Returns driver.*: whether the driver was found and started, its devices (driver.N) and their
 // capabilities (driver.N.virtual_memory, …).
 Findings CheckDriverHere(const DoctorPlan& plan);
-// Returns preload.trace and preload.pool: whether a process with vramstow preloaded is traced, and
-// served by the pool, with the machine's driver (`driver_works`) or the simulated one.
-// preload.rehearsal is the same on a simulated GPU.
+// Returns preload.trace and preload.pool: whether a process with vramstow preloaded is traced and
+// served by the pool. The process uses the machine's driver, or the simulated one if `driver_works`
+// is false. preload.rehearsal is the same check on a simulated GPU.
 Findings CheckPreload(const DoctorPlan& plan, bool driver_works);
 // Returns python.*: the interpreter, its PyTorch, and the adapter for it.
 Findings CheckPython(const DoctorPlan& plan);

@@ -52,7 +52,7 @@ std::string RemedyOfInit(int result) {
       kRehearse);
 }
 
-// The child's lines, in order. Lines that a driver prints itself are skipped.
+// The lines that the child has written, in order. Other lines, which a driver prints, are skipped.
 struct Told {
   JsonValue library = JsonValue::Object();
   JsonValue init = JsonValue::Object();

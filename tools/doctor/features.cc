@@ -24,7 +24,7 @@ class Needs {
     for (const char* prefix : prefixes) Take(WorstFinding(findings_, prefix));
     return *this;
   }
-  // Requires every device, but not its capabilities.
+  // Requires every device to be usable, but none of its capabilities.
   Needs& Devices() {
     for (const Finding& finding : findings_) {
       if (IsDevice(finding.id) && !absl::StrContains(finding.id.substr(7), ".")) Take(&finding);
@@ -72,7 +72,7 @@ class Needs {
   std::string untried_;
 };
 
-// Requires the driver and its devices, but of their capabilities only plain memory.
+// Requires the driver and its devices. Of their capabilities, it requires only plain memory.
 Needs WithDriver(const Findings& findings) {
   Needs needs(findings);
   needs.All({"driver.library", "driver.init", "driver.devices", "driver.process", "preload.files",
@@ -105,7 +105,7 @@ std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& sim
   add(Needs(driver).All({"host.control"}), "control", "vramstow ctl PID stats");
   add(Needs(driver).Capability("ipc").All({"host.control", "host.shm"}), "ranks",
       "vramstow run -- torchrun --nproc-per-node 2 train.py");
-  // Without a simulator in the installation, simulated runs are not a feature, working or not.
+  // If the installation has no simulator, simulated runs are not listed as a feature at all.
   const Finding* simulator = FindFinding(findings, "preload.simulator");
   const bool has_simulator = simulator == nullptr || simulator->verdict != Verdict::kGood;
   if (simulate.empty() && has_simulator) {

@@ -53,7 +53,7 @@ const Finding* WorstFinding(const Findings& findings, std::string_view prefix);
 // Returns "good", "limited" or "broken".
 std::string_view WordOf(Verdict verdict);
 
-// True if none of the requested features (of all features, if none are requested) is broken.
+// True if no requested feature is broken. If no features are requested, all features count.
 bool AllWorks(const Examination& examination);
 
 std::string ExaminationText(const Examination& examination, size_t width);

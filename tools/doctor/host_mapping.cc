@@ -151,9 +151,9 @@ void ReadMapping(const std::string& output, ToldMapping* told) {
   }
 }
 
-// Returns the job's environment, changed so that the trial has no effect on what the user
-// requested: it does not write to the call log and does not share GPUs. It also enables the
-// computation of kernels.
+// Returns the job's environment for the trial. It is changed so that the trial does not write to
+// the call log and does not share GPUs with other processes, as the user may have requested for the
+// job. It also enables the computation of kernels.
 Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
   Environment environment = DriverEnvironment(plan);
   if (!plan.simulate.empty()) {

@@ -62,7 +62,8 @@ struct Outcome {
   bool wrong_data = false;
 
   bool ok() const { return result == CUDA_SUCCESS && !wrong_data; }
-  // True if a later trial would have the same result, which is not so if memory or time was short.
+  // True if a later trial would have the same result. A trial that failed because memory or time
+  // was short may succeed later.
   bool lasting() const {
     return wrong_data || result == CUDA_ERROR_INVALID_VALUE ||
            result == CUDA_ERROR_INVALID_DEVICE || result == CUDA_ERROR_OPERATING_SYSTEM ||

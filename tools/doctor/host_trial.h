@@ -1,9 +1,10 @@
 // HostTrial tests whether memory of the host can be mapped for a device, and used there.
 //
-// Idea: a driver's own statements are no proof, and drivers have crashed when they were asked. So
-// this runs in a child. It does what moving memory does: at one address it maps first a chunk of
-// the device, then one of the host, and each time a kernel reads and writes every page of it. The
-// kernel is PTX that we wrote, which the driver compiles.
+// Idea: the statements of a driver about itself are no proof, and drivers have crashed when such
+// memory was requested. So the trial runs in a child. It does the same as a move of live memory to
+// the host: at one address it maps first a chunk of the device, then one of the host, and each time
+// a kernel reads and writes every page of it. The kernel is PTX that we wrote, which the driver
+// compiles.
 //
 // The lines are JSON objects with one key each: `library` (its path; there is no line if there is
 // no library), `init` ({"result", "name"}), then for each device that has no answer in

@@ -101,7 +101,8 @@ bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
   return true;
 }
 
-// The package that tests a GPU does not contain the simulator, and lacks only simulated runs.
+// The package that tests a GPU does not contain the simulator. Then only simulated runs are not
+// possible.
 bool HasSimulator(const DoctorPlan& plan) {
   std::error_code ignored;
   return std::filesystem::exists(plan.installation.simulator_directory, ignored);

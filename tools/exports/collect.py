@@ -76,7 +76,8 @@ TABLES = {
         "total_bytes": "BIGINT",
         "bytes_at_peak": "BIGINT",
     },
-    # Hours of GPU time by share of allocated memory: tenth 0 is up to a tenth, 9 is the last tenth.
+    # Hours of GPU time, divided by how much of the memory was allocated: tenth 0 is up to a tenth,
+    # and tenth 9 is more than nine tenths.
     "levels": {"rank": "BIGINT", "run": "VARCHAR", "tenth": "BIGINT", "card_hours": "DOUBLE"},
 }
 KEYS = {"day": "DATE", "job": "VARCHAR"}

@@ -49,7 +49,7 @@ absl::StatusOr<TraceStart> StartOfTrace(const std::string& file) {
 }
 
 double MergedTrace::Microseconds(int64_t time_ns) const {
-  // The base of an untrusted trace may be any number.
+  // The base time is a number of an untrusted trace, so it may have any value.
   int64_t since_base = 0;
   if (__builtin_sub_overflow(time_ns, timeline_.base_ns, &since_base)) return 0;
   return static_cast<double>(since_base) / 1000;

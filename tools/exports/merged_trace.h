@@ -3,9 +3,9 @@
 // operator that was active, and allocated and reserved bytes as counters of the process.
 //
 // Idea: both traces have Unix time. Kineto's clock and ours differ by microseconds, and the
-// allocator reports an allocation within the operator that requests it, so the time shows the
-// operator. The time before the first operator and after the last is left out, so that the profiled
-// steps fill the page.
+// allocator reports an allocation while the operator that requests it runs, so the time shows the
+// operator. The time before the first operator and after the last one is left out, so that the
+// profiled steps fill the page.
 //
 // Ownership: refers to the source and the timeline. Threads: one at a time. Errors: StartOfTrace
 // returns one sentence. Units: bytes, nanoseconds since 1970.

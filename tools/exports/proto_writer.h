@@ -17,8 +17,8 @@ namespace vramstow {
 
 class ProtoWriter {
  public:
-  // Writes a number of any integral type except the zigzag ones; a negative number is written as
-  // its 64 bits.
+  // Writes a number of any integral type except those with zigzag encoding. A negative number is
+  // written as its 64 bits.
   ProtoWriter& Number(uint32_t field, uint64_t value) {
     Varint(uint64_t{field} << 3 | kVarint);
     Varint(value);

@@ -105,8 +105,8 @@ class Builder {
     return known->second = snapshot_.stacks.InternStack(frames);
   }
 
-  // PyTorch writes the requested size, and a reader rounds it up as PyTorch does. If that does not
-  // give the size of the block, a key of our own stores the size.
+  // PyTorch writes the requested size, and a reader rounds it up as PyTorch does. If the rounded
+  // size is not the size of the block, an additional key of our own stores the block's size.
   void EmitBlock(const Event& event, TraceAction action, uint64_t address, const Block& block,
                  StackId stack) {
     const bool is_segment =
@@ -261,7 +261,7 @@ class Builder {
     last_freed_ = {event.address, block};
   }
 
-  // Ends the block, and its segment if the block was a segment of its own.
+  // Ends the block. If the block was written as a segment of its own, that segment ends, too.
   void End(const Event& event, uint64_t address, const Block& block) {
     EmitBlock(event, TraceAction::kFreeCompleted, address, block, kNoStack);
     if (!block.alone) return;

@@ -65,8 +65,8 @@ class StowWriter {
   uint32_t thread_ = 0;
   uint64_t events_ = 0;
   uint64_t last_time_ns_ = 0;
-  // The new numbers of the source's latest provisional frees (kFree and similar events), for
-  // kRefused.
+  // The numbers that the source's latest provisional frees have in the written file. A later event
+  // that reports the refusal of such a free (kRefused) refers to it by this number.
   std::vector<std::pair<uint64_t, uint64_t>> provisional_;
   size_t next_provisional_ = 0;
 

@@ -19,8 +19,8 @@ template <typename T>
   return true;
 }
 
-// Makes room for one more value in the vector, booked in the arena. Returns false if the budget is
-// too small.
+// Makes room for one more value in the vector, and books its memory in the arena. Returns false if
+// the budget is too small.
 template <typename T>
 inline bool BookOneMore(Arena* arena, std::vector<T>* values) {
   return values->size() < values->capacity() || BookTwice(arena, values);

@@ -22,7 +22,8 @@ struct EventList {
   std::map<std::string, std::string> facts;   // named as in docs/contracts.md
   std::vector<std::string> texts;             // texts of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
-  // Bytes reserved on the event's device after the event, by Event::sequence, if the file has them.
+  // Bytes that are reserved on the event's device after the event, if the file has them. The keys
+  // are Event::sequence.
   absl::flat_hash_map<uint64_t, uint64_t> reserved;
   bool complete = true;  // false: damaged, with only what was readable
 

@@ -52,9 +52,9 @@ int UnicodeEscape(std::string_view text) {
   return code;
 }
 
-// True if the open text ends with this backslash and quote (as a Windows folder such as C:\ does).
-// That is so if a comma and the next key of the object follow; inside a text their quotes would
-// have backslashes.
+// True if this backslash and the quote after it end the open text, as in a path of a Windows folder
+// ("C:\"). They do if a comma and the next key of the object follow; within a text, the quotes of
+// such a key would have backslashes.
 bool EndsText(std::string_view backslash) {
   std::string_view text = backslash.substr(2);
   text.remove_prefix(Blanks(text));
@@ -140,7 +140,8 @@ void JsonRepair::InsideText() {
     return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ||
            static_cast<unsigned char>(c) >= 0x80;
   });
-  // Does not copy the whole window, because the remaining bytes need their lookahead.
+  // Does not copy the whole window, because decisions about its last bytes depend on the bytes that
+  // follow them.
   if (plain != text.begin()) return Copy(static_cast<size_t>(plain - text.begin()));
   const char first = text.front();
   if (first == '\\') return Escape();

@@ -25,7 +25,7 @@
 
 namespace vramstow {
 
-// A number as it is written, so that it is not rounded.
+// A number as text, exactly as it is written, so that it is not rounded.
 struct JsonNumber {
   enum class Kind { kSigned, kUnsigned, kReal } kind = Kind::kSigned;
   int64_t number = 0;            // for kSigned

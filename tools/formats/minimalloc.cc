@@ -93,7 +93,7 @@ EventList MinimallocEvents(const std::vector<MinimallocBuffer>& buffers) {
     event.address = buffer.offset.value_or(moment.buffer + 1);
     event.object = moment.buffer + 1;
     event.size = event.requested = buffer.size;
-    // Moments have no unit of time, but their order is the same.
+    // The file's moments have no unit of time, so only their order is used.
     event.time_ns = static_cast<uint64_t>(moment.time) - static_cast<uint64_t>(moments[0].time);
     event.sequence = list.events.size() + 1;
     event.call = list.Call(moment.is_birth ? "lower" : "upper");

@@ -5,7 +5,8 @@
 namespace vramstow {
 namespace {
 
-// How far a number may lie after the last one and still be stored in the plain table.
+// A number may be at most this much larger than the largest number in the plain table to be stored
+// there, too.
 constexpr uint64_t kGap = 64;
 constexpr uint64_t kSparseEntryBytes = 48;
 

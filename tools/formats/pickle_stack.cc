@@ -21,8 +21,9 @@ bool PickleStack::CloseOpenContainers(PickleBuilder* builder) {
   return items != nullptr && items->size != 0;
 }
 
-// In a dict that is still open, keys and values alternate. If a value that is not a text stands in
-// the position of a key, it was going to be appended to the list before it; it is appended now.
+// In a dict that is still open, keys and values alternate. If a list is followed by a value that is
+// not a text although a key should come there, the value was going to be appended to that list. It
+// is appended now.
 void PickleStack::FoldOpenDict(size_t first, PickleBuilder* builder) {
   size_t kept = first;
   for (size_t key = first; key + 1 < values_.size();) {

@@ -1,10 +1,11 @@
-// PickleStack holds the values that a pickle has made and not yet put into a container, and marks.
+// PickleStack holds the values that a pickle has made but not put into a container yet, and marks.
 //
 // Idea: a mark is set where a container begins. Values below the last mark belong to an outer
 // container and must not be changed until the mark is removed.
 //
 // Ownership: books its memory in the arena, which must outlive it. Threads: one. Errors: returns
 // false if the budget is spent. Units: values, counted from the bottom.
+//
 // Source: MARK, POP and POP_MARK in Python's documentation of pickletools.
 #ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_STACK_H_
 #define VRAMSTOW_TOOLS_FORMATS_PICKLE_STACK_H_

@@ -72,9 +72,10 @@ class DeviceSamples {
   bool is_believed() const { return is_believed_; }
   uint64_t contradictions() const { return contradictions_; }
 
-  // Returns how many bytes are allocated in addition to the blocks: from the start, and at each
-  // sample where that changes. Samples of several threads may be written in another order than the
-  // totals were counted, so a change counts only if the next sample confirms it.
+  // Returns how many bytes are allocated in addition to the known blocks: at the start, and at each
+  // sample where this number changes. The samples of several threads may be written in another
+  // order than that in which the totals were counted, so a change counts only if the next sample
+  // confirms it.
   std::vector<Change> Unrecorded() const {
     std::vector<Change> changes;
     if (!is_believed_) return changes;
@@ -138,8 +139,8 @@ class ProfilerEventMaker {
     return static_cast<uint64_t>(std::max(time_ns, start_ns_)) - static_cast<uint64_t>(start_ns_);
   }
 
-  // Until Number is called, the sequence is 1 + the number of the sample, or 0 if the event has no
-  // sample.
+  // Makes an event of a sample. Until Number is called, its sequence is 1 + the number of the
+  // sample, or 0 if the event has no sample.
   Event EventOf(size_t number, EventKind kind) const {
     const ProfilerSample& sample = trace_.samples[number];
     Event event;

@@ -52,7 +52,8 @@ class TraceVisitor : public TraceEventsVisitor {
   }
 
   void EventEnds() override {
-    // The profiler repeats each step for the GPU, with the GPU's times.
+    // The profiler repeats each step for the GPU, with the times of the GPU; these repetitions are
+    // skipped.
     if (!step_.empty() && !is_on_device_) trace_->steps.push_back({sample_.time_ns, step_});
     if (!is_memory_ || !has_bytes_) return;
     trace_->samples.push_back(sample_);
@@ -157,7 +158,7 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
     cpu_samples += sample.device_type == kCpuDeviceType;
     refused += sample.out_of_memory;
     if (sample.device_type == kCpuDeviceType || sample.out_of_memory) continue;
-    // The sum overflows only if the file is malicious.
+    // The sum can overflow only in a malicious file.
     if (__builtin_add_overflow(level, sample.bytes, &level)) continue;
     lowest = std::min(lowest, level);
     curve.rows.push_back(

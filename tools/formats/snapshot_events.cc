@@ -26,8 +26,9 @@ uint16_t CallOf(TraceAction action) {
 // Returns one number for a private pool; 0 for the default pool.
 uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
-// True if the recording contains free requests. Some recordings contain only completed frees; then
-// a free completes at once. A block that is allocated and completed without a request shows that.
+// True if the recording contains free requests. If it contains only completed frees, a free
+// completes at once. The latter is shown by a block that is allocated and whose free completes
+// without a request.
 bool TellsRequests(const std::vector<TraceEntry>& entries) {
   absl::flat_hash_set<uint64_t> live;
   for (const TraceEntry& entry : entries) {

@@ -91,9 +91,9 @@ class SnapshotEvents {
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, if its block still exists
     absl::flat_hash_set<size_t> sudden_ends;            // entries that complete an unrequested free
   };
-  // The order of the opening events. Blocks whose free is pending until the end come first, because
-  // the allocator counts them as free. Blocks whose pending free completes within the window come
-  // last, because they may have been live together with all other blocks.
+  // The order of the events that open the recording. Blocks whose free is pending until the end
+  // come first, because the allocator counts them as free. Blocks whose pending free completes
+  // within the recording come last, because they may have been live together with all other blocks.
   enum class Opening : uint8_t { kWaitsToEnd, kAllocated, kWaits };
   struct Ready {
     Event event;

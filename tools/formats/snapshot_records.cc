@@ -164,8 +164,8 @@ bool SnapshotBuilder::ReadSegment(PickleValue dict, SnapshotSpace* space) {
   return true;
 }
 
-// Reads one block. `address` is the end of the block before it, where a block without an address of
-// its own begins.
+// Reads one block. `address` is the end of the block before it; a block without an address of its
+// own begins there.
 bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBlock* block) {
   bool has_address = false;
   bool has_size = false;

@@ -272,8 +272,8 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
     case pickle::kProtocol:
       return Protocol();
     case pickle::kFrame: {
-      // Frames only help a reader to read ahead; every later read checks the length that they
-      // claim.
+      // A frame only helps a reader to read ahead, so it is skipped. The lengths in it are checked
+      // when they are read.
       uint64_t size;
       return bytes_.Read(&size) ? Step::kNext : EndsEarly();
     }

@@ -7,12 +7,14 @@
 // and all memory that grows with the contents is booked against one budget.
 //
 // If the bytes end early or become invalid, the result contains what was readable before (see
-// PickleTree::complete), unless nothing was; lists and dicts that were still open are closed.
+// PickleTree::complete), and lists and dicts that were still open are closed. If nothing was
+// readable, an error is returned.
 //
 // Ownership: the tree has pointers to `bytes`, which must outlive it. Threads: no shared state.
 // Errors: kPermissionDenied if the pickle requests an object, kResourceExhausted if the budget is
 // spent, kInvalidArgument if the bytes are not a pickle; each with one sentence that names the
 // byte. Speed: reads the bytes once, some hundred MB/s. Units: bytes.
+//
 // Source of the format: Python's documentation of pickletools, PEP 307, PEP 3154, PEP 574.
 #ifndef VRAMSTOW_TOOLS_FORMATS_UNPICKLER_H_
 #define VRAMSTOW_TOOLS_FORMATS_UNPICKLER_H_

@@ -155,7 +155,7 @@ absl::StatusOr<std::string> ReadEntry(unzFile archive, uint64_t most) {
   std::vector<char> piece(kPieceBytes);
   while (true) {
     const int count = unzReadCurrentFile(archive, piece.data(), static_cast<unsigned>(kPieceBytes));
-    // Closing the entry at its end compares the checksum.
+    // When the entry is closed at its end, minizip compares the checksum.
     const int closed = count == 0 ? unzCloseCurrentFile(archive) : UNZ_OK;
     if (count < 0 || closed != UNZ_OK) {
       return absl::DataLossError(Concat("the zip file is damaged, after ", bytes.size(),

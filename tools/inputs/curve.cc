@@ -66,7 +66,7 @@ class CurveWalk {
   uint64_t TimeOf(int64_t time_ns) const { return Positive(time_ns < 0 ? 0 : time_ns - start_); }
 
   // Computes the facts of each moment from the levels. Within a moment the level may have been
-  // higher than at its end; only a timeline in the raw form shows that.
+  // higher than at the end of the moment; only a timeline in the raw form has this information.
   void Walk() {
     if (!timeline_.is_raw) {
       for (const TimelineLevel& moment : timeline_.levels) {

@@ -17,8 +17,8 @@ bool IsCopy(std::string_view name) {
 }  // namespace
 
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
-  // The rank of a trace; the trace with the highest rank is used. Copies rank below other traces,
-  // and older files below newer ones.
+  // The rank of a trace; the trace with the highest rank is used. A copy has a lower rank than a
+  // trace that is not a copy, and an older file has a lower rank than a newer one.
   using Rank = std::tuple<bool, std::filesystem::file_time_type>;
   NewestTrace newest;
   Rank best;

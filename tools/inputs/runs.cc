@@ -167,7 +167,8 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins) {
 }
 
 std::vector<std::string> TakeCopies(std::vector<std::string>* files) {
-  // The file that is used of each trace: the whole trace, or else the copy that was made last.
+  // The file that is used for each trace: the trace itself, or, if it does not exist, the copy that
+  // was made last.
   std::map<std::string, std::string> kept;
   const std::set<std::string> all(files->begin(), files->end());
   for (const std::string& file : *files) {

@@ -41,8 +41,8 @@ TraceOrigin OriginOf(const std::string& file);
 // Returns the runs, the newest first.
 std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins);
 
-// Removes from `files`, and returns, the copies that were made while a process ran
-// ("train-4711-oom.stow"). If the whole trace is missing, the last copy stays.
+// Removes from `files` the copies that were made while a process ran ("train-4711-oom.stow"), and
+// returns them. If the trace itself is missing, its last copy is not removed.
 std::vector<std::string> TakeCopies(std::vector<std::string>* files);
 
 }  // namespace vramstow

@@ -68,9 +68,9 @@ std::string NamesOf(const std::vector<std::string>& files) {
 // trace until it is parsed.
 bool CanBeRead(const std::string& file) { return OpenInput(file).ok(); }
 
-// Returns the runs of these files. A file that looks like another program's recording counts as the
-// newest run only if it can be parsed; a note or a list of settings that begins with a brace
-// cannot.
+// Returns the runs of these files. If the newest file looks like the recording of another program,
+// it counts as a run only if it can be parsed: a note, or a list of settings that begins with a
+// brace, is not a run.
 std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
   std::vector<Run> runs = RunsOf(*origins);
   if (runs.size() <= 1) return runs;
@@ -85,7 +85,7 @@ std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
   return is_changed ? RunsOf(*origins) : runs;
 }
 
-// Unrelated recordings are not added up, so the other files are named.
+// Unrelated recordings are not added up. The files of other runs are named in a message.
 std::vector<std::string> FilesOfNewestRun(const std::string& folder,
                                           std::vector<std::string>* left_out) {
   constexpr size_t kMaxRuns = 10;

@@ -135,8 +135,8 @@ class OwnFiles {
         if (BaseName(path) == made_in && i + 1 > made_at) behind.push_back(found.back());
       }
     }
-    // In the function that allocated the blocks, the next line that stores into the container is
-    // taken.
+    // In the function that allocated the blocks, the next line after the allocation that stores
+    // into the container is used.
     const bool is_near = !container.function.empty() && !behind.empty();
     if (found.size() != 1 && !is_near) return "";
     const auto& [file, line] = found.size() == 1 ? found.front() : behind.front();

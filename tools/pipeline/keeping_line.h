@@ -1,5 +1,5 @@
-// FindRetentionLines: finds the source line that puts tensors into the list, dictionary or queue in
-// which a census found them.
+// FindRetentionLines: finds the source line that stores tensors in the list, dictionary or queue in
+// which a census (a reference scan) found them.
 //
 // Idea: call stacks show which line made a tensor. Another line may store it
 // ("outputs.append(out)"). A census names the variable, and the program's source has the line, if

@@ -40,7 +40,8 @@ void AsyncPoolModel::Free(uint32_t number) {
   free_[block.stream].Add(block.address, block.size, &edges_);
 }
 
-// After waiting for all streams, their caches are one stock, and whole unused regions are released.
+// After a wait for all streams, the caches of the streams are joined, and whole regions that are
+// unused are released.
 void AsyncPoolModel::Flush() {
   FreeRanges all;
   for (const auto& [stream, ranges] : free_) {
@@ -62,7 +63,7 @@ void AsyncPoolModel::Flush() {
     edges_.insert(address);
     edges_.insert(address + size);
   }
-  // Stream 0 stands for the next stream that allocates.
+  // The joined cache is stored under stream 0, which stands for the next stream that allocates.
   free_[0] = std::move(all);
 }
 

@@ -1,10 +1,10 @@
 // AsyncPoolModel: models the driver's stream-ordered pool (cudaMallocAsync).
 //
-// Idea: the driver's algorithm is not published. From the documentation: memory freed on a stream
-// can be reused by it at once, and by other streams when that is known to be safe, which this model
-// never assumes. With a release threshold memory is retained; without one, unused memory is
-// released at the next synchronisation, for which a flush of the recording stands. From
-// observations: reserved memory grows by multiples of 32 MiB.
+// Idea: the driver's algorithm is not published. The documentation says that memory which a stream
+// has freed can be reused by this stream at once, and by other streams when that is known to be
+// safe; this model assumes that it never is. With a release threshold, memory is retained; without
+// one, unused memory is released at the next synchronisation, and the model takes each flush in the
+// recording for one. It was observed that reserved memory grows by multiples of 32 MiB.
 //
 // Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
 // returns false when out of memory, after all unused memory was released. Units: bytes. Source:

@@ -1,9 +1,9 @@
-// BfcModel: models the best-fit allocator with coalescing of TensorFlow and JAX (with growth).
+// BfcModel: models the allocator of TensorFlow and JAX, "best-fit with coalescing" (with growth).
 //
-// Idea: sizes are multiples of 256. The smallest free chunk that fits is used, the lowest of equal
-// ones. It is split if the rest is at least as large as the request, or 128 MiB. Regions come from
-// the device, each planned twice as large as the one before, and are never released. Streams do not
-// matter, because there is only one for computing.
+// Idea: sizes are multiples of 256. The smallest free chunk that is large enough is used; among
+// equal ones, the one with the lowest address. It is split if the rest is at least as large as the
+// request, or 128 MiB. Regions come from the device, each planned twice as large as the one before,
+// and are never released. Streams do not matter, because only one of them computes.
 //
 // Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
 // returns false when out of memory. Units: bytes. Source: TensorFlow's documentation of its GPU

@@ -1,7 +1,7 @@
-// ModelDevice: the device of a model: the memory that it gave, the calls that it got, and the
-// addresses.
+// ModelDevice: the device of a model. It stores how much memory it gave, which calls it got, and
+// which addresses are free.
 //
-// Idea: the lowest free address is given first, like on the simulated device, because allocators
+// Idea: the lowest free address is given first, as on the simulated device, because allocators
 // choose between equal blocks by address. Device memory comes in pages of 2 MiB.
 //
 // Ownership: stores numbers only. Threads: used by one thread at a time. Errors: 0 or false if the
@@ -50,12 +50,13 @@ class ModelDevice {
   // Reserves a range of addresses without memory; never fails.
   uint64_t Reserve(uint64_t bytes);
   void Unreserve(uint64_t address, uint64_t bytes);
-  // Maps memory in `handles` pieces at an address of such a range. Returns false if out of memory.
+  // Maps memory, in `handles` pieces, at an address in a range that Reserve returned. Returns false
+  // if out of memory.
   bool Map(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream);
   void Unmap(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream);
 
-  // For models that distinguish memory without an address from the calls for it: Charge reserves
-  // memory, and returns false if out of memory.
+  // These functions are for models in which memory without an address, and the calls for it, are
+  // separate. Charge reserves memory, and returns false if out of memory.
   bool Charge(uint64_t bytes);
   void Discharge(uint64_t bytes) { reserved_ -= bytes; }
   void Count(DeviceCall call) { ++counts_[static_cast<std::size_t>(call)]; }

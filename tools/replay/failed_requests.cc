@@ -11,8 +11,8 @@ namespace {
 
 uint64_t AskedFor(const Life& life) { return life.requested != 0 ? life.requested : life.size; }
 
-// The event at which the memory of a block may be reused, if that is later than its free; by
-// address and event of the free.
+// Maps a free, given by its address and its event, to the event at which the memory may be reused.
+// It has only frees whose memory may not be reused at once.
 using Completions = absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint64_t>;
 
 Completions CompletionsOf(const Detail& detail) {

@@ -43,7 +43,8 @@ class FreeRanges {
     return {address, size};
   }
 
-  // Returns the smallest range of at least `size`, the lowest of equal ones.
+  // Returns the smallest range of at least `size` bytes. Among ranges of equal size it is the one
+  // with the lowest address.
   std::optional<Range> BestFit(uint64_t size) const {
     const auto found = by_size_.lower_bound({size, 0});
     if (found == by_size_.end()) return std::nullopt;

@@ -59,7 +59,7 @@ class AllocatorModel {
   virtual void Touch(const ModelTouch& /*touch*/) {}
   // Returns null if the model moves nothing.
   virtual const OffloadTraffic* traffic() { return nullptr; }
-  // No further request will name this pool.
+  // Is called when no further request will name this pool.
   virtual void PoolEnds(uint32_t /*pool*/) {}
 
   // Returns the bytes in live blocks after this allocator's rounding.

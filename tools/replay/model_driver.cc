@@ -38,7 +38,7 @@ void ModelDriver::FillMemory() {
     return kDriverSuccess;
   };
   table_.reserve = [](void* self, uint64_t size, uint64_t alignment, uint64_t* address) {
-    // The aligned range lies somewhere in a larger one.
+    // Reserves a larger range, which contains an aligned range of the requested size.
     const uint64_t base = Of(self)->device_->Reserve(size + alignment);
     if (base == 0) return kDriverOutOfMemory;
     *address = RoundUp(base, alignment);
@@ -69,7 +69,7 @@ void ModelDriver::FillMemory() {
     driver->handles_.erase(known);
     return kDriverSuccess;
   };
-  // A chunk that moves counts as one that is released and created again.
+  // Moving a chunk counts as releasing it and creating it again.
   table_.map = [](void* self, uint64_t, uint64_t, uint64_t) {
     Of(self)->device_->Count(DeviceCall::kMap);
     return kDriverSuccess;

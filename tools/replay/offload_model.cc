@@ -8,8 +8,8 @@
 namespace vramstow {
 namespace {
 
-// The interval at which pages may be restored while some are evicted, and the limit for one such
-// step, as in a real process.
+// The interval at which pages may be restored while others are evicted, and the limit of bytes for
+// each time. Both are as in a real process.
 constexpr uint64_t kMaintainNs = 50'000'000;
 constexpr uint64_t kMaxBack = 256 * kMiB;
 // The number of submissions that share a clock value.
@@ -18,7 +18,7 @@ constexpr int kSubmissions = 16;
 PoolModelConfig ConfigFor(Offloader* offloader) {
   PoolModelConfig config;
   config.pool.relief = {Offloader::Relieve, offloader};
-  // The recorded touches carry the time, so a request itself takes 1 µs.
+  // The recorded uses of blocks determine the time, so a request itself takes only 1 µs.
   config.tick_ns = 1'000;
   return config;
 }

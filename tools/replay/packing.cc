@@ -42,7 +42,8 @@ Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
       offset = run->address;
       free.Take(*run, size);
     } else {
-      // Extends the last free range if it reaches the end.
+      // If the last free range ends at the end of the packing, the block begins in it and extends
+      // the packing.
       offset = packing.bytes;
       if (!free.runs().empty()) {
         const auto& [address, length] = *free.runs().rbegin();
@@ -88,9 +89,10 @@ void TryGreedy(std::span<const LifeSpan> lives, KeyOf key_of, Packing* best) {
   if (packing.bytes < best->bytes) *best = std::move(packing);
 }
 
-// Searches for packings of a certain height: mostly of the load itself, sometimes of heights
-// between it and the best one found. The order changes after a few thousand steps, because a lucky
-// order finds in hundreds of steps what another does not find in millions.
+// Searches for packings of a certain height. Mostly the height is the maximum load itself, and
+// sometimes a height between it and the best one found so far. The order of the blocks changes
+// after a few thousand steps, because a lucky order needs hundreds of steps where another one needs
+// millions.
 void Search(std::span<const LifeSpan> lives, uint64_t load, const PackingBudget& budget,
             Packing* best) {
   // Blocks of size 0, or without a lifetime, need no place.

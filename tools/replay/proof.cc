@@ -88,7 +88,7 @@ class Player {
   size_t left_;
 };
 
-// Returns a change that combines both.
+// Returns one change that has the effects of both.
 Change Join(const Change& a, const Change& b) {
   std::map<uint32_t, LifeChange> lives;
   for (const Change* change : {&a, &b}) {
@@ -131,8 +131,8 @@ class Prover {
   std::string First() const { return ran_.empty() ? kPool : ran_; }
 
   void PlayUnchanged() {
-    // A model packs a little better than an allocator that waits for work. If that matters, it gets
-    // slightly less room.
+    // A model packs blocks a little more densely than an allocator that waits for work. If this
+    // difference decides, the model gets slightly less room.
     const uint64_t room = player_.room();
     unchanged_ = player_.Play(First(), {});
     for (uint64_t step = 1; unchanged_.facts.would_serve && step <= kMaxSteps; ++step) {

@@ -185,8 +185,8 @@ class FlushFinder {
     }
     if (!open_) return Finding::kNothing;
     open_ = false;
-    // Our own pool also releases chunks for other reasons, so only a stack shows that the
-    // application wanted it.
+    // Our own pool also releases chunks for other reasons, so only a call stack shows that the
+    // application requested the release.
     if (is_own_pool_) return by_application_ ? Finding::kBefore : Finding::kNothing;
     const bool for_room = (is_segment && event.kind != EventKind::kNone) || event.result != 0;
     return by_application_ || !for_room ? Finding::kBefore : Finding::kNothing;

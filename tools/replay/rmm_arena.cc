@@ -44,7 +44,7 @@ bool RmmArenaModel::Allocate(const ModelRequest& request) {
       if (superblock == 0) return false;
       superblocks_[superblock] = kSuperblock;
       run = own.Add(superblock, kSuperblock);
-      // Joined with the free range before it, the range may begin earlier.
+      // The range may begin earlier now, because it was joined with the free range before it.
       run = own.FirstFit(size);
     }
     own.Take(*run, size);

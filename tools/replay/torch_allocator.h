@@ -3,11 +3,12 @@
 //
 // Idea: it makes the same decisions in the same order, so that the segments that it allocates and
 // releases are those in PyTorch's own history; tests/jobs compares it with real histories, entry by
-// entry. In short: blocks of a stream up to 1 MiB come from segments of 2 MiB, others from segments
-// of 20 MiB (up to 10 MiB) or of their own size. The smallest free block that fits is used; of
-// equal ones the one in the oldest segment, and there the lowest. It is split if the rest is large
-// enough; neighbours are joined when freed. If no block fits, it collects garbage, then asks the
-// device, then releases one large block, then releases all.
+// entry. In short: blocks of a stream up to 1 MiB come from segments of 2 MiB. Larger blocks up to
+// 10 MiB come from segments of 20 MiB, and all others from segments of their own size. The smallest
+// free block that is large enough is used; among equal blocks it is the one in the oldest segment,
+// and within it the lowest one. The block is split if the rest is large enough; neighbours are
+// joined when freed. If no block is large enough, the allocator collects garbage, then asks the
+// device, then releases one large block, then releases all free blocks.
 //
 // Ownership: owns its blocks; the caller owns the device. Threads: used by one thread at a time.
 // Errors: Allocate returns false when out of memory. Units: bytes. Sources: PyTorch's documentation
@@ -64,8 +65,8 @@ class TorchAllocator : public AllocatorModel {
 
     bool is_split() const { return prev != nullptr || next != nullptr; }
   };
-  // Free blocks are ordered by stream, size, age of the segment and address; those without memory
-  // by stream and address.
+  // Free blocks that have memory are ordered by stream, size, age of the segment and address. Free
+  // blocks without memory are ordered by stream and address.
   struct BySize {
     uint32_t stream;
     uint64_t size;

@@ -12,7 +12,8 @@ constexpr uint64_t kSmallPage = 2 * kMiB;
 
 }  // namespace
 
-// A free block before unmapped memory counts with the size that it would have after mapping it.
+// If unmapped memory follows a free block, the block counts with the size that it would have if
+// this memory were mapped.
 TorchAllocator::Position TorchAllocator::BestExpandable(Pool* pool, Position first,
                                                         uint32_t stream) const {
   const auto possible_size = [](const Block* block) {
@@ -28,8 +29,8 @@ TorchAllocator::Position TorchAllocator::BestExpandable(Pool* pool, Position fir
   return best;
 }
 
-// Finds a place where adding memory gives `size` consecutive free bytes: the lowest such place, or
-// a new segment.
+// Finds the lowest address at which adding memory gives `size` consecutive free bytes. If there is
+// none, makes a new segment.
 TorchAllocator::Block* TorchAllocator::FindRoom(Pool* pool, uint64_t size, uint32_t stream) {
   const auto has_room = [size](const Block* block) {
     uint64_t bytes = 0;

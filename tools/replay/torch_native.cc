@@ -75,7 +75,7 @@ TorchAllocator::Block* TorchAllocator::FindFree(Pool* pool, uint64_t size, uint3
   if (place->block->segment != nullptr) {
     if (settings_.expandable_segments) place = BestExpandable(pool, place, stream);
   }
-  // Blocks that are too large to be split are reserved for requests of about their size.
+  // A block that is too large to be split is used only for a request of about its size.
   if (size < settings_.max_split_bytes && place->size >= settings_.max_split_bytes) return nullptr;
   if (size >= settings_.max_split_bytes &&
       place->size >= size + settings_.max_non_split_rounding_bytes) {
@@ -238,7 +238,7 @@ void TorchAllocator::Splice(Block* block, Block* before, Block* after) {
   if (after != nullptr) after->prev = block;
 }
 
-// Joins `from` with its neighbour `into`, if `from` is free and both have memory, or neither has.
+// Joins `from` with its neighbour `into` if `from` is free. Both must have memory, or neither.
 void TorchAllocator::TryMerge(Block* into, Block* from) {
   if (from == nullptr || from->live || from->mapped != into->mapped) return;
   if (from->mapped) {

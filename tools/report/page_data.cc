@@ -150,7 +150,7 @@ std::string HoldersText(const Detail& detail, const std::vector<const Life*>& li
 // Returns the levels, with steps joined so that there are at most `most`; a joined step has the
 // highest values.
 std::string LevelsText(const Detail& detail, size_t most, bool with_reserved) {
-  // Memory from before the first event is one step.
+  // The state before the first event is one step.
   const size_t before =
       std::min<size_t>((detail.first_event - 1) / detail.events_per_step, detail.levels.size());
   const size_t first = before == 0 ? 0 : before - 1;

@@ -233,7 +233,8 @@ std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& sty
   return text + OtherFailures(set, facts, style);
 }
 
-// Reports garbage that was collected and memory that was moved; empty if there was neither.
+// Says how much garbage was collected and how much memory was moved to the host. The text is empty
+// if there was neither.
 std::string Extras(const Facts& facts, const TextStyle& style) {
   std::string text;
   if (facts.garbage.collections > 0) {
@@ -307,8 +308,8 @@ std::string OneThing(const Facts& facts, const TextStyle& style) {
                   style);
 }
 
-// Returns the first trace that does not reach the end of its process. A job is called healthy only
-// if there is none.
+// Returns the first trace that ends before its process does. A job is called healthy only if there
+// is no such trace.
 const Facts* FirstUncertain(const FactSet& set) {
   const auto found = std::ranges::find_if(
       set.traces, [](const Facts& trace) { return !IsCertain(trace) || EndedUnseen(trace); });

@@ -1,9 +1,9 @@
 // Screen: the most important results, on one screen of a terminal.
 //
-// Idea: if memory ran out: why, at which line, which object held it, what to do, and what that
-// brings. Otherwise: that nothing is wrong and how much room is left, or the one fault. Then memory
-// over time, the three lines of the program that held most, and where to find more. TextReport
-// (text.h) has everything else.
+// Idea: if memory ran out, the screen says why, at which line, which object held the memory, what
+// to do, and how much that helps. Otherwise it says that nothing is wrong and how much memory is
+// left, or it names the one fault. Then it shows memory over time, the three lines of the program
+// that held most, and where to find more. TextReport (text.h) has everything else.
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: written in the text.

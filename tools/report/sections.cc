@@ -72,7 +72,8 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
       ++alike;
     }
     const size_t count = alike - i;
-    // If the list ends within equal blocks, there may be more of them.
+    // The list has a limit. If it ends within a group of equal blocks, the group may have more
+    // blocks than the list.
     const bool open = alike == blocks.size() && blocks.size() == kMaxBlocksAtPeak && count > 1;
     table.AddRow({count == 1 ? "" : absl::StrCat(Count(count), open ? "+ x" : " x"),
                   Bytes(blocks[i].size), WhoOf(blocks[i]), Printable(blocks[i].call),

@@ -114,7 +114,8 @@ bool LacksStacks(const Facts& facts) {
   return setting != facts.facts.end() && setting->second == "off";
 }
 
-// Names the evidence for the cause if it is less than tensors with their lines; empty otherwise.
+// Names the evidence for the cause if PyTorch's tensors or Python's source lines were not recorded;
+// empty otherwise.
 std::string Basis(const Facts& facts) {
   std::vector<std::string> parts;
   const auto has = [&facts](std::string_view library) {
@@ -177,7 +178,7 @@ std::string AdviceTitle(const AdviceFacts& advice) {
 const AdviceFacts* FirstCause(const Facts& facts) {
   if (facts.out_of_memory.empty()) return nullptr;
   const AdviceId cause = facts.out_of_memory.back().cause;
-  // Advice that serves the request better than the cause's may come first.
+  // Advice that serves the request better than the action of the cause may come first.
   const auto first = std::ranges::find_if(facts.advice, [cause](const AdviceFacts& advice) {
     return advice.id == AdviceId::kOutOfMemoryByFragmentation ||
            (cause != AdviceId::kNone && advice.id == cause);
@@ -430,7 +431,7 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   return text + growing.Text(2);
 }
 
-// Shows only what grows, which usually nothing does.
+// Shows only call sites whose memory grows; usually there are none.
 std::string HourSection(const Facts& facts, const TextStyle& style) {
   constexpr size_t kMax = 6;
   const HourFacts& growth = facts.by_hour;

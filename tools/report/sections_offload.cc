@@ -128,7 +128,7 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
   const std::vector<HandChange>& changes = facts.offload.by_hand;
   if (!facts.offload.carries_job || number >= changes.size()) return "";
   const HandChange& change = changes[number];
-  // The best change is reported even if it is not enough.
+  // The best change is reported even if the job would still need moves with it.
   if (!change.fits && number > 0) return "";
   std::string text =
       absl::StrCat(ChangeInWords(change), ". The job then needs about ", Bytes(change.needed_bytes),

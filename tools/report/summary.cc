@@ -125,7 +125,7 @@ LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const
   return found;
 }
 
-// Wrong sizes come first, because they make the recorded memory itself wrong.
+// Wrong sizes are reported first, because they make the recorded memory itself wrong.
 std::string NotSimulated(const FactSet& set) {
   std::string text;
   const LeftOut sizes = FindLeftOut(set, "simulated.unknown_sizes", "simulated.first_unknown_size",

@@ -65,8 +65,8 @@ std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_
   return payloads;
 }
 
-// The file's length in its header is written last, so that the appended chunks can be cut off until
-// then.
+// The file's length in its header is written last. Until then, the appended chunks are ignored by
+// readers and can be cut off again.
 bool Append(int file, const FileHeader& header, const std::vector<std::vector<uint8_t>>& payloads) {
   uint64_t offset = RoundUp(header.file_bytes, kChunkAlignment);
   uint32_t number = kFirstChunk;

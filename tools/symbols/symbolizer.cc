@@ -200,8 +200,8 @@ void Symbolizer::File::AddInlined(Dwarf_Addr address, std::vector<SourcePlace>* 
   Dwarf_Die* scopes = nullptr;
   int count = dwarf_getscopes(unit, address - bias, &scopes);
   if (count <= 0) return;
-  // For an inlined function these are the scopes of its definition, but the scopes of the call are
-  // needed.
+  // For an inlined function, these are the scopes around its definition. The scopes around the call
+  // are needed instead.
   Dwarf_Die innermost = scopes[0];
   free(scopes);
   scopes = nullptr;

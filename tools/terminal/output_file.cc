@@ -45,7 +45,8 @@ bool OutputFile::Open(const std::string& path) {
   return descriptor_ >= 0;
 }
 
-// linkat cannot replace an existing file, so the link is made beside it and renamed.
+// linkat cannot replace an existing file, so the link gets another name in the same folder and is
+// renamed.
 bool OutputFile::GiveName() {
   if (has_name_) return true;
   const std::string place = absl::StrCat("/proc/self/fd/", descriptor_);

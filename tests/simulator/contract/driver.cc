@@ -59,7 +59,7 @@ void SkipForMissing(const char* name) {
   }
   const std::string why = std::string("the driver has no ") + name;
   [&] { GTEST_SKIP() << why; }();
-  // GoogleTest treats this exception as the end of a test whose outcome is recorded already.
+  // GoogleTest ends a test at this exception without recording another failure.
   throw ::testing::AssertionException(
       ::testing::TestPartResult(::testing::TestPartResult::kSkip, nullptr, -1, why.c_str()));
 }

@@ -319,8 +319,8 @@ struct Driver {
 const Driver& GetDriver();
 
 // Holds back the work of a stream until it is released, so that later work of the stream is
-// certainly pending, however fast the GPU is. It releases the stream by itself after some seconds,
-// because a driver that waits for the work must not wait forever.
+// certainly pending, however fast the GPU is. After some seconds it releases the stream without
+// being asked, because a driver that waits for the work must not wait forever.
 class HeldStream {
  public:
   explicit HeldStream(CUstream stream);
@@ -328,7 +328,8 @@ class HeldStream {
   HeldStream(const HeldStream&) = delete;
   HeldStream& operator=(const HeldStream&) = delete;
 
-  // Waits until the work that held the stream has ended. Returns false if it had ended before.
+  // Releases the stream and waits until the held work has ended. Returns false if the work had
+  // already ended before the call.
   bool LetGo();
 
  private:

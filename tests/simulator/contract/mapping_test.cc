@@ -110,7 +110,8 @@ TEST_F(MappingTest, OnlyTheBeginningOfAMappingMustBeReserved) {
   EXPECT_OK(driver_.cuMemRelease(handle));
 }
 
-// Addresses after a reservation that a mapping extends over are not reserved while it has them.
+// If a mapping extends beyond its reservation, the addresses behind the reservation are not
+// reserved, even while memory is mapped there.
 TEST_F(UndefinedMappingTest, WhatAMappingHasBehindItsReservationIsNotReserved) {
   const CUdeviceptr range = Reserve(2);
   const CUmemGenericAllocationHandle handle = Create(4);

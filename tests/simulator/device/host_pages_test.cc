@@ -362,7 +362,7 @@ TEST_F(HostCopyTest, WhatMovesToTheHostAtTheSameAddressTakesItsMarksAndNoPages) 
     ASSERT_TRUE(AddressSpace::NextWritten(space_.descriptor(space_.host_file()), 0, &start, &stop));
     EXPECT_LE(stop - start, kDevicePage);
   }
-  // Other memory that is mapped at the same address has none of its marks.
+  // Other memory that is mapped at the same address does not get the marks of the earlier memory.
   unmap(place);
   map(place, create(0));
   EXPECT_EQ(nullptr, Origin(place, kSize));

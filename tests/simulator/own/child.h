@@ -13,8 +13,8 @@
 
 namespace vramstow::simulator {
 
-// Returns the result of the child's body, where 0 means success; 128 + the signal if a signal
-// killed it.
+// Returns the result of the body that ran in the child; 0 means success. If a signal killed the
+// child, returns 128 + the number of the signal.
 inline int InChild(const std::string& spec, const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {

@@ -109,7 +109,8 @@ class Program {
   }
 
   void Fill(TrackedBlock* block, unsigned char value) {
-    // As in a caching allocator, the block is freed and reused in its own stream.
+    // As in a caching allocator, the block is freed and reused in its own stream, unless the test
+    // makes a mistake on purpose.
     if (mistake_ == Mistake::kUseAfterReuse) block->owner = Pick(kStreams);
     BeforeWrite(block->owner, *block);
     Must(driver_.cuMemsetD8Async(block->address, value, kBytes, streams_[block->owner]));

@@ -54,8 +54,8 @@ constexpr size_t kHeld = 512 * kMiB;
 
 std::string RunName(const char* name) { return std::to_string(getpid()) + name; }
 
-// Returns the free memory, in MiB, that a fresh process of this run and SPEC sees, after creating
-// its own context.
+// Starts a new process with this run and SPEC, which creates a context, and returns the free memory
+// that it sees, in MiB.
 int FreeMiB(const std::string& spec, const std::string& run) {
   int ends[2];
   if (pipe(ends) != 0) return -1;

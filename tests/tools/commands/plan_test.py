@@ -53,8 +53,8 @@ def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
     best = told["rows"][0]
     assert (best["settings"], best["source"]) == ({"batch": "32"}, "rehearsed")
     assert best["command"].endswith("job.py 32")
-    # On each GPU two runs fit the line and one tests the winner; one more tests the next larger
-    # batch for a hint.
+    # On each GPU two runs are needed to fit a line, and one to test the best choice. One more run
+    # tests the next larger batch for a hint.
     assert told["rehearsals"] <= 7
     assert result.stderr.count("vramstow plan: rehearsal ") == told["rehearsals"]
 
@@ -100,8 +100,8 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
 
 
 def test_what_runs_and_leaves_too_little_is_tight_everywhere(tmp_path: Path) -> None:
-    # By calculation a batch of 24 leaves some 100 MiB of the GPU, which is less than 5%, and 16
-    # leaves enough.
+    # According to the fitted line, a batch of 24 leaves some 100 MiB of the GPU, which is less than
+    # 5%, and a batch of 16 leaves enough.
     cards = ("--cards", "h100,memory=4GiB")
     result = plan(tmp_path, *cards, "--batch", "8,16,24,32", "--json")
     assert result.returncode == 0, result.stderr

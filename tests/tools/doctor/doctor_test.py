@@ -330,7 +330,7 @@ def test_an_adapter_that_cannot_be_had_is_told(
     assert "segments" in told.findings["python.adapter"]["remedy"]
     assert told.features["pooled-tensors"]["works"] == "no"
     assert told.features["pool"]["works"] == "yes"
-    # Without the pool, tensors of more releases can be observed.
+    # Tensors of more releases of PyTorch can be observed than can be served by the pool.
     seen = told.features["tensors"]
     assert seen["command"] == "vramstow run --simulate=h200 -- python train.py"
     assert told.verdict("python.observer") == ("good" if compiler == "g++" else "broken")

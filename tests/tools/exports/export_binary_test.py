@@ -63,8 +63,8 @@ def test_a_snapshot_gives_the_same_facts_again(tmp_path: Path, name: str) -> Non
     assert export(corpus_file(name), "--to", "snapshot", "-o", again).returncode == 0
     before, after = facts(corpus_file(name)), facts(again)
     assert after["snapshot"] == before["snapshot"]
-    # The window of that file begins between a free and its completion, which the viewer cannot
-    # show: the free is written, too, and the block then counts as live before it.
+    # In that file the recording begins between a free and its completion, which the viewer cannot
+    # show. So the free is written, too, and the block counts as live before it.
     if not name.startswith("flexgen"):
         assert essence(after) == essence(before)
 

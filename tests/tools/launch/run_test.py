@@ -100,7 +100,7 @@ def test_arguments_reach_the_command_as_they_are(vramstow: Installation) -> None
     script = "import json, sys; print(json.dumps(sys.argv[1:]))"
     result = vramstow.run("run", "--", sys.executable, "-c", script, *arguments)
     assert json.loads(result.stdout) == arguments
-    # It also works without the dashes.
+    # `--` may be left out before the command.
     assert vramstow.run("run", "basename", "--", "/a/--no-trace").stdout == "--no-trace\n"
 
 
@@ -114,7 +114,7 @@ def test_the_environment_of_a_real_run(vramstow: Installation, tmp_path: Path) -
     assert env["VRAMSTOW_RUN_ID"]
     before = set(vramstow.environment())
     added = set(env) - before
-    # The last ones are set for Python's start-up hook, which observes PyTorch's tensors.
+    # The last two variables are set for Python's start-up hook, which observes PyTorch's tensors.
     hook = {
         "PYTHONPATH",
         "VRAMSTOW_PROGRAM",

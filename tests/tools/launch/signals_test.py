@@ -101,8 +101,8 @@ def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) 
     for _ in range(100):
         os.kill(job.child, signal.SIGSTOP)
         os.kill(job.child, signal.SIGCONT)
-    # A program that has stopped a command by its process id continues the whole group in the end,
-    # as a shell does.
+    # If a program stopped the command by its process id, vramstow continues the whole group at the
+    # end, as a shell does.
     wait_until(lambda: state(job.child) == "S")
     os.killpg(job.process.pid, signal.SIGCONT)
     wait_until(lambda: state(job.process.pid) == "S")

@@ -103,7 +103,7 @@ TEST(Packing, OfManyBlocksLiesApartAndStaysWithinItsBudget) {
 }
 
 TEST(Packing, TakesBlocksOfNoSizeAndNoLife) {
-  // Three blocks block one another, so that the search is needed, and two blocks have no size.
+  // Three blocks block one another, so that the search is needed. Two other blocks have the size 0.
   const Lives lives = {{0, 2, 3}, {1, 4, 0}, {1, 3, 1}, {2, 2, 9}, {2, 4, 3}, {3, 5, 2}};
   const Packing packing = PackStatically(lives, {});
   ExpectSound(lives, packing);

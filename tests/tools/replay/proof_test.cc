@@ -242,7 +242,8 @@ TEST(Proof, OfPyTorchsAllocatorItsModelDecidesAndThePoolIsToldBesides) {
   EXPECT_EQ(job.facts.advice[0].replays[1].model, "vramstow");
 }
 
-// Every second one of 60 blocks of 5 MiB is freed: PyTorch's segments of 20 MiB stay, half used.
+// Every second one of 60 blocks of 5 MiB is freed. PyTorch does not release its segments of 20 MiB,
+// because each is still half used.
 TEST(Proof, AnotherAllocatorServesWhatLayInPieces) {
   Job job;
   job.facts.facts.clear();
@@ -298,7 +299,8 @@ TEST(Proof, WhatThereIsNoTimeForIsCounted) {
   EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
 }
 
-// Without a limit PyTorch's allocator would retain each of these, and allocate another segment.
+// Without a limit, PyTorch's allocator would retain each of these blocks and allocate another
+// segment.
 TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   Job job;
   job.facts.facts.clear();
@@ -314,8 +316,8 @@ TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   EXPECT_LE(job.failure().replays[0].peak_reserved_bytes, 880 * kMiB);
 }
 
-// With half a million blocks and twelve pieces of advice, only as many are replayed as the limit of
-// work allows.
+// With half a million blocks and twelve pieces of advice, the limit of work allows only some of the
+// advice to be replayed.
 TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
   Job job;
   job.detail.lives.clear();

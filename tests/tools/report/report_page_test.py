@@ -322,8 +322,7 @@ from device import MIB
 blocks = [device.allocate(32 * MIB) for _ in range(8)]
 for block in blocks[::2]:
     device.free(block)
-# There is no free piece that is large enough, so pages from between the blocks are moved to where
-# there is room.
+# No free piece is large enough, so the pages between the blocks are moved to other free memory.
 large = device.allocate(96 * MIB)
 device.free(large)
 again = device.allocate(32 * MIB)

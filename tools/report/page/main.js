@@ -174,7 +174,7 @@ class View {
     byId('time-panel').scrollIntoView({behavior: reducesMotion() ? 'instant' : 'smooth'});
   }
 
-  // In the legends, curves have lines and areas have boxes.
+  // In the legends, a curve is shown as a line, and an area as a box.
   fillLegends() {
     const curve = (colour, text, dash) => element('span', {}, element('i', {class: dash ? 'line dash' : 'line', style: `border-color:var(${colour})`}), text);
     byId('time-legend').replaceChildren(...(this.model.reserved ? [curve('--reserved', 'reserved')] : []), curve('--requested', 'requested', true),

@@ -91,7 +91,7 @@ class Model {
     if (!pooled) {
       ranges = blocks.map((block) => ({from: block.address, to: block.address + block.size, blocks: []}));
     }
-    // Paused memory is mapped nowhere, but its blocks keep their addresses.
+    // Paused memory is not mapped anywhere, but its blocks keep their addresses.
     const away = this.away.at(event).sort((a, b) => a.address - b.address);
     if (pooled && away.length > 0) {
       const starts = Float64Array.from(ranges, (range) => range.from);

@@ -69,7 +69,7 @@ class Stack {
     for (const row of [...this.rows, rest]) {
       for (let column = 1; column < columns; ++column) row[column] += row[column - 1];
     }
-    // Memory whose block the page does not have, or that is not wanted, is the rest.
+    // The rest is memory that does not match, or whose block is not in the page.
     for (let column = 0; column < columns; ++column) {
       let known = 0;
       for (const row of this.rows) known += row[column];

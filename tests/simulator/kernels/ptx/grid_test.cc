@@ -51,7 +51,7 @@ TEST(PtxGridTest, BarriersMakeSharedMemorySeen) {
   TestLaunch launch;
   launch.threads = 96;
   launch.blocks = 2;
-  // Each thread reads the value that the thread at the mirrored position wrote, twice.
+  // Each thread twice reads the value that the thread at the mirrored position wrote.
   const std::string body = ".shared .align 4 .b8 mine[384];\n" + std::string(kIndex) + R"(
     mov.u32 %r1, mine;
     shl.b32 %r2, %r29, 2;
@@ -312,7 +312,8 @@ TEST(PtxGridTest, AWarpLoadsMatrices) {
 }
 
 // A is 16 × 16 with A[i][j] = i + 1 in column 3 and 0 elsewhere, B[3][j] = j + 1, and C = 0.5, so
-// the result is (i + 1)(j + 1) + 0.5. The PTX ISA shows the fragments of mma.m16n8k16.
+// the result is (i + 1)(j + 1) + 0.5. The PTX ISA shows which thread has which elements of
+// mma.m16n8k16.
 TEST(PtxGridTest, AWarpMultipliesMatrices) {
   TestMemory memory(64 << 10);
   TestLaunch launch;
@@ -437,7 +438,7 @@ TEST(PtxGridTest, ThreadsThatWaitForEverAreNoticed) {
   EXPECT_EQ(Ending::kStuck, launch.Run(KernelText("bar.warp.sync 0;"), &memory));
 }
 
-// Launches of kernels that end with their first instruction are not run, so they cost nothing.
+// Kernels that end with their first instruction are not run at all, so their launches cost nothing.
 TEST(PtxGridTest, AKernelThatEndsAtOnceIsKnownAsSuch) {
   const auto is_idle = [](const std::string& body) {
     Program program(

@@ -247,7 +247,7 @@ TEST(PtxInstructionTest, FloatsRoundInTheDirectionThatIsNamed) {
   const float below = std::nextafter(third, 0.0F);
   EXPECT_EQ(below, ResultFloat("mov.f32 %f1, 0f3F800000; div.rm.f32 %f9, %f1, 0f40400000;"));
   EXPECT_EQ(below, ResultFloat("mov.f32 %f1, 0f3F800000; div.rz.ftz.f32 %f9, %f1, 0f40400000;"));
-  // 1 + 2^-24 lies halfway between two numbers, and rounding to even rounds down.
+  // 1 + 2^-24 lies halfway between two representable numbers; the even one is the lower one.
   EXPECT_EQ(1.0F, ResultFloat("fma.rn.f32 %f9, 0f33800000, 0f3F800000, 0f3F800000;"));
   EXPECT_EQ(std::nextafter(1.0F, 2.0F),
             ResultFloat("fma.rp.f32 %f9, 0f33800000, 0f3F800000, 0f3F800000;"));

@@ -177,7 +177,7 @@ TEST(AnalyzerLayers, OfManyFailuresTheLastIsKept) {
   EXPECT_EQ(facts.out_of_memory.back().requested_bytes, (kMaxOutOfMemory + 50) * kMega);
 }
 
-// Asks the driver repeatedly until a request is served.
+// The same library requests memory from the driver repeatedly until a request is served.
 Facts AskUntilServed(uint16_t library, uint64_t served, uint32_t other_thread = 0) {
   PoolHistory history;
   Event ask{.requested = 8 * kMega,
@@ -203,7 +203,8 @@ TEST(AnalyzerLayers, ALibraryThatIsServedWhenItAsksAgainDidNotFail) {
   EXPECT_EQ(served.counts.out_of_memory, 0u);
   EXPECT_EQ(served.devices.back().out_of_memory, 0u);
   EXPECT_TRUE(served.out_of_memory.empty());
-  // The served request was smaller, or came from another thread, or the program itself asked.
+  // In these histories the served request was smaller, or came from another thread, or was made by
+  // the program itself, so the failures count.
   for (const Facts& failed : {AskUntilServed(1, 4 * kMega), AskUntilServed(1, 8 * kMega, 7),
                               AskUntilServed(ListSource::kProgram, 8 * kMega)}) {
     EXPECT_EQ(failed.counts.out_of_memory, 2u);

@@ -139,8 +139,8 @@ TEST(CallStack, TheOperationIsWhatPythonCalls) {
                        {"torch::autograd::THPVariable_empty(_object*, _object*)", "??", 0},
                        python}),
             "empty");
-  // Autograd is the caller here. Below, an operator that an outer call of Python made does not
-  // count.
+  // The caller here is autograd. In the next case, an operator does not count if an outer call of
+  // Python made it.
   EXPECT_EQ(operation({mm, {"torch::autograd::generated::AddmmBackward0::apply()", "??", 0}}),
             "mm");
   EXPECT_EQ(operation({mm, python, linear, python}), "mm");

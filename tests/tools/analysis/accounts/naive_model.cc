@@ -144,8 +144,8 @@ void NaiveModel::Unmap(const Event& event) {
   said_[event.sequence] = said;
 }
 
-// Only allocations come between an announcement and its refusal in the generated histories, so the
-// state before the announcement is the current one without these allocations.
+// A free is announced before it is refused. In the generated histories only allocations come in
+// between, so the state before the announcement is the current one without these allocations.
 void NaiveModel::Undo(const Event& event) {
   const Said said = said_[event.object];
   Things since;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kSpace = 600;
 
-// Does the same address by address. A range ends where the next address is in no range, or in
-// another one.
+// Does the same as RangeSet for single addresses. A range ends before an address that is in no
+// range, or in another one.
 class Naive {
  public:
   void Set(uint64_t from, uint64_t to, bool in) {

@@ -40,7 +40,7 @@ struct Job {
     detail.sites.resize(3);
     Site(1, "model.py:10 forward", Phase::kForward);
     Site(2, "train.py:40 step", Phase::kUnknown);
-    // This shows that a backward pass has run.
+    // This makes the trace show that a backward pass has run.
     detail.sites[2].in_backward = true;
     detail.sites[2].allocations = 1;
   }
@@ -213,8 +213,8 @@ TEST(Advice, LargestBatchThatWouldFit) {
   EXPECT_EQ(job.Find(AdviceId::kLargerBatch), nullptr);
 }
 
-// If the memory of an iteration is not known, or the job needs little of the GPU, the advice has no
-// number, because none is proved.
+// If the memory of an iteration is not known, or if the job uses little of the GPU, the advice
+// names no batch size, because none is proved.
 TEST(Advice, OfALargerBatchNoMoreIsSaidThanIsKnown) {
   Job job;
   DeviceFacts device;
@@ -273,7 +273,7 @@ TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   job.facts.devices.front().total_bytes = 2000 * kMega;
   EXPECT_NE(job.Find(AdviceId::kLargerBatch), nullptr);
   EXPECT_EQ(job.facts.advice.size(), 1u);
-  // A job that ran out of memory had none to spare, whatever the rest of the trace shows.
+  // If a job ran out of memory, there was no memory to spare, whatever the rest of the trace shows.
   job.facts.out_of_memory.emplace_back();
   EXPECT_NE(job.Find(AdviceId::kCheckpointActivations), nullptr);
 }

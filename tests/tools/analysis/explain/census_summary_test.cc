@@ -1,5 +1,5 @@
-// Tests what a census contains besides holders, and the source line at which a holder got the
-// tensor.
+// Tests the facts of a census (a reference scan) other than holders, and the source line at which a
+// holder stored the tensor.
 #include "tools/analysis/explain/census_summary.h"
 
 #include <gmock/gmock.h>

@@ -38,8 +38,8 @@ Analysis AnalyzeAll(const History& history) {
   return analysis;
 }
 
-// Makes weights, then `steps` iterations with blocks of a few sizes; one block per iteration stays
-// if `leaks` is set.
+// Allocates weights, then runs `steps` iterations with blocks of a few sizes. If `leaks` is set,
+// one block of each iteration is not freed.
 History Training(int steps, bool leaks) {
   History history;
   history.Allocate(0x1000, 100 * kMega);
@@ -177,7 +177,8 @@ TEST(Categories, WhatBridgesForwardAndBackwardIsAnActivationWhoeverAsked) {
                 {"activations", 24 * kMega}, {"gradients", 4 * kMega}, {"unknown", 2 * kMega}}));
 }
 
-// A program frees everything at its exit, which does not make parameters and state temporary.
+// A program frees all memory at its exit. This does not make parameters and optimizer state
+// temporary.
 TEST(Categories, WhatLivesOnWhenItsPhaseIsOverIsKept) {
   History history;
   history.Allocate(0x1000, 32 * kMega);  // 1, a parameter
@@ -226,7 +227,7 @@ TEST(Iterations, ALeakIsFoundAlthoughTheEndFreesItAll) {
   EXPECT_GE(facts.lifetimes.growing.front().bytes, 27 * kMega);
 }
 
-// A pool that settles makes many driver calls in the first iterations and none later.
+// A pool makes many driver calls in the first iterations, and none when its cache is large enough.
 TEST(Iterations, AreCountedInAllocationsWhateverElseIsRecorded) {
   const History training = Training(10, false);
   History history;

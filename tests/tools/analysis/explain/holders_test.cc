@@ -1,5 +1,5 @@
-// Tests Holders: chains that differ only in numbers are one chain, and each failure has the census
-// that belongs to it.
+// Tests Holders, which merges chains of references that differ only in numbers, and finds for each
+// failure the census (a reference scan) that belongs to it.
 #include "tools/analysis/explain/holders.h"
 
 #include <gmock/gmock.h>

@@ -103,8 +103,8 @@ TEST(AlignTest, LongSequencesThatAreNearlyAlikeCostLittle) {
 }
 
 TEST(AlignTest, WhatIsAlignedGreedilyIsMostOfWhatIsAlike) {
-  // A tenth of the items are changed, left out or added throughout, which costs far more steps than
-  // are allowed.
+  // Throughout the sequence, a tenth of the items is changed, left out or added. A complete
+  // comparison costs far more steps than are allowed.
   std::mt19937_64 random(6);
   Sequence a(60'000);
   for (uint64_t& value : a) value = random() % 40;
@@ -138,8 +138,8 @@ TEST(NarrowWindowTest, SequencesThatDifferMuchCostLittle) {
   const SequenceWindow window = NarrowWindow(a, b, FindWindow(a, b));
   const Alignment alignment =
       Align(a, std::span(b).subspan(window.begin, window.end - window.begin));
-  // This takes some seconds of processor time; it took a minute before windows were judged within
-  // bounds.
+  // This takes some seconds of processor time. It took a minute before the number of judged windows
+  // was limited.
   EXPECT_LT(std::clock() - begin, std::clock_t{15} * CLOCKS_PER_SEC);
   EXPECT_GE(alignment.matched, a.size() * 3 / 10);
 }
@@ -194,7 +194,8 @@ TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
 }
 
 TEST(FindWindowTest, WhatStandsThereWholeIsFoundWhereItStandsLast) {
-  // The two passes are equal except for a beginning, and the GPU's recording is of the second one.
+  // The two passes are equal except for their beginnings, and the GPU's recording is of the second
+  // pass.
   std::vector<uint64_t> pass;
   for (uint64_t i = 0; i < 300; ++i) pass.push_back(i % 7);
   std::vector<uint64_t> all = {50, 51};

@@ -153,7 +153,8 @@ TEST(FidelityTest, WhatAReductionAsksForFollowsMultiprocessorsWhateverItsSize) {
   EXPECT_EQ("unknown", OnlyCause(CompareSequences(Builder().Steps(5, result).Make(),
                                                   Reductions(0).Make(), cards))
                            .setting);
-  // The same sizes tell nothing if something other than a reduction requested them.
+  // The same sizes show nothing about multiprocessors if the memory was not requested by a
+  // reduction.
   EXPECT_EQ("unknown", OnlyCause(Between({48 * kMiB}, {})).setting);
 }
 
