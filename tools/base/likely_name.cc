@@ -8,7 +8,8 @@ namespace {
 constexpr size_t kLongest = 64;  // of a name that is compared
 
 size_t EditsBetween(std::string_view from, std::string_view to) {
-  // rows[i][j]: edits from the first i letters of one to the first j of the other.
+  // rows[i][j] is the number of edits from the first i letters of `from` to the first j letters of
+  // `to`.
   std::vector<std::vector<size_t>> rows(from.size() + 1, std::vector<size_t>(to.size() + 1));
   for (size_t i = 0; i <= from.size(); ++i) rows[i][0] = i;
   for (size_t j = 0; j <= to.size(); ++j) rows[0][j] = j;

@@ -16,7 +16,7 @@ struct AnalysisOutput {
   bool full = false;  // every section, not only what fits on one screen
   bool json = false;
 };
-// Analyses the files and prints what is known of them as the result of `command`.
+// Analyses the files and prints their facts as the result of `command`. Returns the exit status.
 int PrintAnalysis(const std::string& command, const std::vector<std::string>& files,
                   const AnalysisOutput& output);
 

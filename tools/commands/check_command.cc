@@ -83,7 +83,7 @@ int CheckIsWrong(const std::string& sentence) {
   return kExitUsage;
 }
 
-// `made`: what is printed before the verdict.
+// `made` is the text that is printed before the verdict.
 int PrintVerdict(const Verdict& verdict, const std::string& made, bool json) {
   const int printed =
       PrintResult("check", json ? JsonOf(verdict).Dump() + "\n" : made + TextOf(verdict));

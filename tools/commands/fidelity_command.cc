@@ -1,5 +1,5 @@
-// vramstow fidelity: rehearses a job beside a memory snapshot of a real card, and says where the
-// two part.
+// vramstow fidelity: compares a simulated run of a job with a memory snapshot of a real GPU, and
+// says where the two differ.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// vramstow fit: the largest batch (or whatever a command takes) that fits onto a card, by
-// rehearsal.
+// vramstow fit: finds the largest batch (or other value) with which a command fits onto a card, by
+// simulated runs.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -87,7 +87,7 @@ int FitCards(const FitSettings& settings, const std::string& folder) {
   return PrintFitting("fit", {TextOf(*report), JsonOf(*report), report->any_fits()}, settings.json);
 }
 
-// The sentence on wrong arguments, or nothing.
+// Returns one sentence on wrong arguments; empty if there are none.
 std::string WrongWith(const FitSettings& settings) {
   const bool has_place = std::ranges::any_of(settings.command, [](const std::string& word) {
     return word.find(kBatchPlace) != std::string::npos;

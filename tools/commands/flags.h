@@ -1,6 +1,7 @@
-// Flags: the arguments of `vramstow run`, as the table of options says them.
+// Flags: the arguments of `vramstow run`, according to the table of options.
 //
-// Ownership: results are copies. Threads: pure functions. Errors: none. Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_FLAGS_H_
 #define VRAMSTOW_TOOLS_COMMANDS_FLAGS_H_
 
@@ -11,11 +12,12 @@
 
 namespace vramstow {
 
-// "--trace-dir DIR", "--no-trace".
+// Returns a text like "--trace-dir DIR" or "--no-trace".
 std::string FlagWithValue(const OptionRow& row);
 
-// The arguments of `vramstow run` before and after where the command begins: at "--", or at the
-// first that is neither a flag nor the value of one. --pool and --offload alone mean on and auto.
+// The arguments of `vramstow run` before and after the begin of the command, which is at "--", or
+// at the first argument that is neither a flag nor the value of one. --pool and --offload without a
+// value mean on and auto.
 struct RunArguments {
   std::vector<std::string> flags;
   std::vector<std::string> command;

@@ -1,5 +1,5 @@
-// vramstow plan: which settings of a command fit onto which cards, and which of them are fastest,
-// by rehearsal.
+// vramstow plan: finds which settings of a command fit onto which cards, and which of them are
+// fastest, by simulated runs.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -103,7 +103,7 @@ int PlanLargest(const PlanTask& task, const PlanRequest& request, const std::str
   return PrintFitting("plan", {TextOf(*report), JsonOf(*report), report->any_fits()}, json);
 }
 
-// "4M" → 4,000,000.
+// Parses "4M" as 4,000,000.
 absl::StatusOr<double> ReadTokens(absl::string_view text) {
   static constexpr std::pair<char, double> kUnits[] = {
       {'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'G', 1e9}, {'T', 1e12}};
@@ -127,7 +127,7 @@ absl::StatusOr<double> ReadTokens(absl::string_view text) {
   return count * unit;
 }
 
-// A flag for each placeholder; {batch} and {accumulate} have theirs always.
+// Adds a flag for each placeholder; {batch} and {accumulate} always have theirs.
 absl::Status AddPlaceholderFlags(PlanRequest* request, const std::vector<std::string>& arguments,
                                  CommandLine* line) {
   request->values = {{kBatch, ""}, {kAccumulate, ""}};

@@ -1,4 +1,4 @@
-// vramstow run: runs a command with vramstow preloaded, and sums up what it did.
+// vramstow run: runs a command with vramstow preloaded, and summarises what it did.
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,14 +45,14 @@ constexpr char kRunFooter[] =
     "executed; 2\n"
     "if a flag is wrong or the machine lacks something (then nothing was started).";
 
-// What most people want to say, in the words of the first screen of --help; the other flags are
-// under --help-all.
+// The most common flags, with the texts of the first screen of --help; the other flags are under
+// --help-all.
 struct FirstScreen {
   const char* group;
   std::vector<std::string> flags;
 };
 
-// Empty: the flag is not on the first screen.
+// Returns the group of a flag; empty if it is not on the first screen.
 std::string GroupOf(const OptionRow& row) {
   static const auto* const kFirstScreen = new std::vector<FirstScreen>{
       {"See: where the memory goes",
@@ -67,31 +67,32 @@ std::string GroupOf(const OptionRow& row) {
   return "";
 }
 
-// A name that a flag had before, and still takes.
+// Returns the flag with its former name, which is still accepted.
 std::string WithOldName(const std::string& flag) {
   return flag == "--interception-report" ? flag + ",--coverage" : flag;
 }
 
-// The words that a value may begin with: "off|auto|explicit[,host=BYTES]" has three.
+// Returns the words with which a value may begin: "off|auto|explicit[,host=BYTES]" has three.
 std::vector<std::string> SuggestionsOf(const OptionRow& row) {
   std::vector<std::string> words;
   const std::string_view metavar = row.metavar;
   if (metavar.find('|') == std::string_view::npos) return words;
   for (const std::string& part : std::vector<std::string>(absl::StrSplit(row.metavar, '|'))) {
     const std::string word = part.substr(0, part.find('['));
-    // Of "sample=N" what a person does not choose is left out; "PORT" is no word at all.
+    // Placeholders in capitals are cut off ("sample=N"), and values that are only a placeholder
+    // ("PORT") are no suggestions.
     const size_t end = word.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
     if (!word.empty() && end != 0) words.push_back(word.substr(0, end));
   }
   return words;
 }
 
-// The flags of the option table, and what was given for them.
+// The flags of the option table, and the values given for them.
 class FlagReader {
  public:
   FlagReader() : texts_(AllOptions().count), given_(AllOptions().count) {}
 
-  // `all`: also those that --help leaves to --help-all.
+  // `all` says whether to include the flags that --help leaves to --help-all.
   std::vector<Option> Options(bool all) {
     std::vector<Option> options;
     const OptionTable table = AllOptions();
@@ -126,12 +127,13 @@ class FlagReader {
   }
 
  private:
-  // By the row of the option table; not vectors, because options keep addresses of bools.
+  // Indexed by row of the option table. These are no vectors, because options hold the addresses of
+  // the elements.
   std::deque<std::string> texts_;
   std::deque<bool> given_;
 };
 
-// "--simulate=" would take the next flag for its value.
+// Refuses "--simulate=", which would take the next flag as its value.
 absl::Status CheckNoEmptyValue(const std::vector<std::string>& flags) {
   for (const std::string& flag : flags) {
     if (!flag.ends_with('=')) continue;
@@ -146,7 +148,7 @@ int RefuseToRun(const absl::Status& status) {
   return kExitUsage;
 }
 
-// "process 4711 (python3.11), which it started, still runs"; empty: none does.
+// Returns "process 4711 (python3.11), which it started, still runs"; empty if there is none.
 std::string RunningInWords(const std::vector<RunningProcess>& processes) {
   constexpr size_t kMax = 3;
   if (processes.empty()) return "";
@@ -179,7 +181,7 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
          "LD_PRELOAD? Set-user-ID and static programs cannot be seen.";
 }
 
-// As somebody who stands here would type it.
+// Returns the path as a user in the current folder would type it.
 std::string FromHere(const std::string& path) {
   std::error_code error;
   const std::string here = std::filesystem::current_path(error).string() + "/";
@@ -244,7 +246,7 @@ int PrintCards() {
   return cards.ok() ? PrintResult("run", *cards + "\n") : RefuseToRun(cards.status());
 }
 
-// Runs the command and ends as it did.
+// Runs the command and ends like it.
 int RunInPlace(const Job& job, bool json) {
   auto outcome = RunJob(job);
   if (!outcome.ok()) return RefuseToRun(outcome.status());
@@ -257,7 +259,7 @@ int RunInPlace(const Job& job, bool json) {
   try {
     PrintSummary(*std::move(outcome), json);
   } catch (const std::exception& error) {
-    // Whatever goes wrong here must not change how the command ended.
+    // An error here must not change the exit status, which is the command's.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));
   }
   EndAs(ended.end);

@@ -16,13 +16,13 @@ namespace {
 
 constexpr size_t kMaxTries = 3;
 
-// Rehearses the command and compares it with what the card did.
+// Simulates the command and compares it with the recording of the real GPU.
 class Comparer {
  public:
   Comparer(const FidelityRequest& request, const FidelityTask& task, std::string folder)
       : request_(request),
         task_(task),
-        // Nothing where it is a file of another kind.
+        // The evidence is empty for a file of another kind.
         evidence_(ReadCardEvidence(request.snapshot).value_or(CardEvidence())),
         folder_(std::move(folder)) {}
 
@@ -58,8 +58,8 @@ class Comparer {
   uint64_t runs_ = 0;
 };
 
-// Rehearses again with what would explain a difference, until a cause has proved right. What was
-// tried in vain is no cause.
+// Simulates the command again with each possible cause of a difference, until one is confirmed. A
+// cause that was tried without effect is dropped.
 absl::Status TryCauses(Comparer* comparer, Compared* compared, std::vector<Compared>* tried) {
   for (SequenceCause& cause : compared->facts.causes) {
     for (const std::string& spec : std::vector<std::string>(cause.specs)) {

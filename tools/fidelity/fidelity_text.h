@@ -1,6 +1,7 @@
 // FidelityText: writes the results of `vramstow fidelity`, as a text for people and as JSON.
 //
-// Ownership: results are copies. Threads: pure functions. Errors: none. Units: written out.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
+// none. Units: written in the text.
 #ifndef VRAMSTOW_TOOLS_FIDELITY_FIDELITY_TEXT_H_
 #define VRAMSTOW_TOOLS_FIDELITY_FIDELITY_TEXT_H_
 

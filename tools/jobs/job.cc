@@ -112,7 +112,7 @@ absl::StatusOr<Outcome> RunJob(const Job& job) {
   try {
     ReadTraces(job, query, run_ends, &outcome);
   } catch (const std::exception& error) {
-    // Whatever goes wrong here must not change how the command ended.
+    // An error here must not change the exit status, which is the command's.
     outcome.traces.problem = error.what();
   }
   return outcome;

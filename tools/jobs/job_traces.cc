@@ -72,7 +72,7 @@ std::vector<std::string> TraceFiles(const std::string& directory) {
   }
   closedir(folder);
   std::sort(files.begin(), files.end());
-  // A copy that was made while the process ran is no process of its own.
+  // A copy that was made while the process ran is not a process of its own.
   TakeCopies(&files);
   return files;
 }

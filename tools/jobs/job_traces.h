@@ -3,8 +3,8 @@
 // Idea: the user of `vramstow run` waits for a prompt, so only the last failure and moves of memory
 // are explained, and no long trace is. A search needs the explanation of everything.
 //
-// Ownership: results are copies. Threads: used by one thread at a time. Errors: files that cannot
-// be read are counted. Units: none.
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: files that
+// cannot be read are counted. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_JOB_TRACES_H_
 #define VRAMSTOW_TOOLS_JOBS_JOB_TRACES_H_
 

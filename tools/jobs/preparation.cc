@@ -29,7 +29,8 @@ namespace {
 
 constexpr char kTraceDirectory[] = "VRAMSTOW_TRACE_DIR";
 
-// A folder that is not there is made when all else is right; until then the flag says where.
+// Replaces the flag's folder by its existing parent. A missing folder is made only after all
+// checks.
 absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
   const auto flag = flags->find(kTraceDirectory);
   const char* variable = std::getenv(kTraceDirectory);
@@ -40,7 +41,7 @@ absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
   return folder;
 }
 
-// The card that a snapshot tells of, in place of "match=SNAPSHOT".
+// Replaces "match=SNAPSHOT" by the card that matches the snapshot.
 absl::Status TakeMatchedCard(const Job& job, CheckedJob* checked) {
   Settings& settings = checked->settings;
   std::string why;
@@ -53,7 +54,8 @@ absl::Status TakeMatchedCard(const Job& job, CheckedJob* checked) {
   return absl::OkStatus();
 }
 
-// Makes the folder for traces absolute, because the command may change its own.
+// Makes the path of the folder for traces absolute, because the command may change its current
+// folder.
 absl::Status PrepareTraceDirectory(Settings* settings) {
   if (!settings->trace) return absl::OkStatus();
   std::error_code error;
@@ -78,8 +80,8 @@ absl::Status CheckMachine(const Settings& settings, const Installation& installa
   return CheckSimulator(installation.simulator_directory, settings.simulate).status();
 }
 
-// Whether a rehearsal on this card has to know PyTorch's operators: to compute them, unless all is
-// discarded and reads as zeros, or to say what a card would have to do.
+// True if a simulated run on this card needs PyTorch's operators: to compute them, unless all
+// contents are discarded and read as zeros, or to log the work.
 bool WantsOperators(const std::string& simulate) {
   const std::vector<std::string> options = absl::StrSplit(simulate, ',');
   const auto has = [&](absl::string_view begin) {
@@ -146,7 +148,7 @@ void AddPreloads(const Job& job, const CheckedJob& checked, Environment* environ
     if (job.output.empty()) bar.emplace(STDERR_FILENO);
     return prepare();
   };
-  // Before CUPTI, which may be among the others.
+  // This library must precede CUPTI, which may be among the others.
   if (settings.trace && settings.cupti) AddCuptiWatch(installation, environment);
   AddLibraries(installation, !settings.simulate.empty(), environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, environment);

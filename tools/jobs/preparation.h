@@ -3,8 +3,8 @@
 // Idea: a wrong flag or a missing driver is reported before anything runs. A folder is made, and an
 // adapter compiled, only if everything else is right.
 //
-// Ownership: results are copies. Threads: used by one thread at a time; it may take as long as a
-// compiler does. Errors: one sentence. Units: none.
+// Ownership: the results are copies. Threads: used by one thread at a time; it may take as long as
+// a compiler does. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_PREPARATION_H_
 #define VRAMSTOW_TOOLS_JOBS_PREPARATION_H_
 

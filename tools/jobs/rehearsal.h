@@ -27,7 +27,7 @@ struct Rehearsal {
 absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, const FlagValues& flags,
                                    const std::string& folder);
 
-// The last line in which the command itself said something, shortened to `most` bytes.
+// Returns the last line that the command itself wrote, shortened to `most` bytes.
 std::string LastLineOf(const std::string& path, size_t most);
 
 }  // namespace vramstow

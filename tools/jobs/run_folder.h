@@ -1,9 +1,9 @@
-// RunFolder: where rehearsals and their traces lie while a command looks at them.
+// RunFolder: the temporary folder for simulated runs and their traces while a command reads them.
 //
 // Idea: it is removed before a signal ends the process.
 //
-// Ownership: it goes away with this, unless it is to be kept. Threads: one at a time. Errors: ok().
-// Units: none.
+// Ownership: the destructor removes the folder, unless it is to be retained. Threads: used by one
+// thread at a time. Errors: ok() returns false. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_
 #define VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_
 

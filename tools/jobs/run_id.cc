@@ -17,7 +17,8 @@
 namespace vramstow {
 namespace {
 
-// The id of the run that a process was started in; empty: none, or it may not be looked at.
+// Returns the id of the run in which a process was started; empty if it has none, or may not be
+// read.
 std::string RunIdOf(const std::string& process) {
   std::ifstream environment("/proc/" + process + "/environ");
   const std::string prefix = absl::StrCat(kRunIdVariable, "=");
@@ -27,7 +28,7 @@ std::string RunIdOf(const std::string& process) {
   return "";
 }
 
-// The state of /proc/PID/stat, behind the last bracket: a zombie has ended.
+// Reads the state in /proc/PID/stat, which is after the last bracket. A zombie has ended.
 bool IsAlive(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string text;

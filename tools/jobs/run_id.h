@@ -3,7 +3,7 @@
 // Idea: a job gives its command an id of its own, which every trace has as the fact run.id. A job
 // inside a job has an id that begins with the outer one's, so that the outer job finds it, too.
 //
-// Ownership: results are copies. Threads: used by one thread at a time. Errors: none; a process
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: none; a process
 // whose environment cannot be read is not found. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_RUN_ID_H_
 #define VRAMSTOW_TOOLS_JOBS_RUN_ID_H_

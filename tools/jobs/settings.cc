@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kPoolVariable[] = "VRAMSTOW_POOL";
 
-// Settings of the pool: without the pool they would do nothing. Their help says that the flag
-// switches the pool on.
+// Settings of the pool, which have no effect without it. Their help says that the flag switches the
+// pool on.
 constexpr const char* kPoolSettings[] = {
     "VRAMSTOW_NVTX_MEMORY", "VRAMSTOW_BACKING",      "VRAMSTOW_PLAIN",
     "VRAMSTOW_LIMIT",       "VRAMSTOW_LARGE_CHUNKS", "VRAMSTOW_DECAY",
@@ -35,8 +35,8 @@ const char* FlagOf(std::string_view variable) {
   return "";
 }
 
-// The sentence that refuses a flag which works in the trace only; empty: there is a trace, or no
-// flag needs it.
+// Returns the sentence that refuses a flag which only affects the trace; empty if there is a trace,
+// or no such flag.
 std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool pool) {
   if (options.trace) return "";
   if (!pool && std::strcmp(options.collect, "on") == 0) {
@@ -54,7 +54,7 @@ std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool
   return "";
 }
 
-// ReadOptions asks a plain function; this is what it finds.
+// The flags for the function that ReadOptions calls, which must be a plain function.
 const FlagValues* looked_up_flags = nullptr;
 
 const char* LookUp(const char* variable) {
@@ -62,7 +62,7 @@ const char* LookUp(const char* variable) {
   return flag != looked_up_flags->end() ? flag->second.c_str() : std::getenv(variable);
 }
 
-// The sentence names the variable; the user may have given a flag.
+// The sentence names the variable, but the user may have given a flag.
 std::string InTermsOfFlags(std::string sentence, const FlagValues& flags) {
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {
@@ -153,7 +153,7 @@ std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
 
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {
   constexpr std::string_view kPrefix = "VRAMSTOW_";
-  // Beside the settings: what the pages name.
+  // The variables that are documented but are no settings.
   std::vector<std::string> known = {"PROGRAM", "RUN_ID", "RUN_END", "NCCL_TIMEOUT",
                                     "CUDNN_WORKSPACE"};
   const OptionTable table = AllOptions();

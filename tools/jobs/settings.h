@@ -1,6 +1,7 @@
 // Settings: how a job runs, from the flags and, for what no flag says, from the environment.
 //
-// Ownership: Settings owns its texts. Threads: one at a time. Errors: one sentence. Units: none.
+// Ownership: Settings owns its texts. Threads: used by one thread at a time. Errors: one sentence.
+// Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_SETTINGS_H_
 #define VRAMSTOW_TOOLS_JOBS_SETTINGS_H_
 
@@ -13,14 +14,13 @@
 
 namespace vramstow {
 
-// What flags set: environment variable → value. An error says which argument is wrong.
+// The values that flags set, by environment variable. An error says which argument is wrong.
 using FlagValues = std::map<std::string, std::string>;
 
 // Returns the flags as a user types them ("--pool=on"), in the order of the table of options.
 std::vector<std::string> TypedFlags(const FlagValues& flags);
 
-// Switches the pool on where a flag needs it and nobody, neither flag nor variable, said a word
-// about it.
+// Switches the pool on if a flag needs it and neither a flag nor a variable sets it.
 void ImplyPool(FlagValues* flags);
 
 struct Settings {
@@ -35,16 +35,16 @@ struct Settings {
   bool quiet;             // no summary, no notes
 };
 
-// Reads flags and, for what they do not set, the environment. Errors name the flag where a flag set
-// the value, the variable otherwise.
+// Reads flags and, for settings without a flag, the environment. An error names the flag if a flag
+// set the value, otherwise the variable.
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags);
 
-// Variables of the environment that promise something about memory that only the pool keeps, where
-// the pool is off: a sentence for each.
+// Returns a sentence for each variable of the environment that only has an effect with the pool, if
+// the pool is off.
 std::vector<std::string> VariablesWithoutPool(const FlagValues& flags);
 
-// Variables of the environment (NAME=VALUE) that look like vramstow's and are none: a sentence for
-// each that is near one, with what was meant.
+// Returns a sentence for each variable of the environment (NAME=VALUE) that is similar to one of
+// vramstow's but unknown, with the probable name.
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment);
 
 }  // namespace vramstow

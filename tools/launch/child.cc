@@ -21,8 +21,8 @@
 namespace vramstow {
 namespace {
 
-// All signals that can be waited for. Those that a processor raises at an instruction stay as they
-// are: blocking them is undefined.
+// Returns all signals that can be waited for. Signals that a processor raises at an instruction are
+// not included, because blocking them is undefined.
 sigset_t RelayedSignals() {
   sigset_t signals;
   sigfillset(&signals);
@@ -30,7 +30,7 @@ sigset_t RelayedSignals() {
   return signals;
 }
 
-// The terminal (the kernel) sends these to every process of its foreground group.
+// True for a signal that the terminal (the kernel) sent to every process of its foreground group.
 bool IsFromTerminal(int signal, const siginfo_t& info) {
   if (info.si_code <= 0) return false;
   switch (signal) {
@@ -50,7 +50,7 @@ bool IsFromTerminal(int signal, const siginfo_t& info) {
 
 void Relay(int signal, const siginfo_t& info, pid_t child) {
   if (IsFromTerminal(signal, info)) return;
-  // A command that signals its parent, or its whole group, does not mean itself.
+  // If the command signals its parent, or its whole group, the signal is not passed back to it.
   if (info.si_code <= 0 && info.si_pid == child) return;
   if (info.si_code == SI_QUEUE) {
     sigqueue(child, signal, info.si_value);
@@ -59,15 +59,15 @@ void Relay(int signal, const siginfo_t& info, pid_t child) {
   }
 }
 
-// The command has stopped: so does this process, that the shell may see it. Not if the command was
-// continued meanwhile: nobody would continue this process then.
+// Stops this process because the command has stopped, so that the shell sees it. Does nothing if
+// the command was continued meanwhile, because nothing would continue this process then.
 void StopToo(pid_t child) {
   int status = 0;
   if (waitpid(child, &status, WNOHANG | WCONTINUED) == child && WIFCONTINUED(status)) return;
   kill(getpid(), SIGSTOP);
 }
 
-// Looks after the child: notices how it ended.
+// Checks whether the child has ended, and how.
 void LookAfter(Child* child) {
   int status = 0;
   while (child->running && waitpid(child->pid, &status, WNOHANG | WUNTRACED) == child->pid) {
@@ -76,14 +76,14 @@ void LookAfter(Child* child) {
       continue;
     }
     child->running = false;
-    // Where exec failed, the end is known already.
+    // If exec failed, the end is known already.
     if (child->end.how == ChildEnd::How::kNotStarted) return;
     child->end = WIFSIGNALED(status) ? ChildEnd{ChildEnd::How::kKilled, WTERMSIG(status)}
                                      : ChildEnd{ChildEnd::How::kExited, WEXITSTATUS(status)};
   }
 }
 
-// The errno of the child's exec; 0 where that worked.
+// Returns the errno of the child's exec; 0 if it succeeded.
 int ReadExecError(int descriptor) {
   int error = 0;
   ssize_t size = 0;
@@ -103,8 +103,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& command) {
   return pointers;
 }
 
-// Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it
-// does not, but a folder on the way may not be searched.
+// True if a folder of PATH has a file of this name. If there is none, but a folder on PATH may not
+// be searched, execvp reports "permission denied" instead.
 bool IsInPath(const std::string& command) {
   const char* path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
@@ -117,13 +117,13 @@ bool IsInPath(const std::string& command) {
 
 bool IsPath(const std::string& command) { return command.find('/') != std::string::npos; }
 
-// There is no file, or none that PATH finds.
+// True if the file does not exist, or PATH does not find it.
 bool IsMissing(const ChildEnd& end, const std::string& command) {
   return end.how == ChildEnd::How::kNotStarted &&
          (end.value == ENOENT || (end.value == EACCES && !IsPath(command) && !IsInPath(command)));
 }
 
-// Between fork and exec: only what a signal handler may call.
+// Runs between fork and exec, so it may only call functions that a signal handler may call.
 void BecomeAs(const ChildStart& start) {
   if (start.output >= 0) {
     setsid();
@@ -194,7 +194,7 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
   const sigset_t relayed = RelayedSignals();
   ChildStart start;
   sigprocmask(SIG_BLOCK, &relayed, &start.mask);
-  // If whoever started this program ignores SIGCHLD, the command's end would be lost.
+  // If the parent of this program ignores SIGCHLD, the end of the command would be lost.
   struct sigaction wait_for_children = {};
   wait_for_children.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &wait_for_children, &start.child_action);
@@ -231,7 +231,7 @@ bool IsAskedToEnd() {
 
 void EndAs(const ChildEnd& end) {
   if (end.how == ChildEnd::How::kExited) _exit(end.value);
-  // The command has dumped its core, if it was to; a second one would bury it.
+  // The command has dumped its core, if it was to; a second dump would overwrite it.
   const rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
   prctl(PR_SET_DUMPABLE, 0);
@@ -243,7 +243,7 @@ void EndAs(const ChildEnd& end) {
   sigaddset(&signal, end.value);
   sigprocmask(SIG_UNBLOCK, &signal, nullptr);
   kill(getpid(), end.value);
-  // As shells say it, should the signal not have killed.
+  // The exit status that shells use, in case the signal did not end the process.
   _exit(128 + end.value);
 }
 

@@ -1,14 +1,14 @@
-// Child: runs a command in place of this program, as far as anybody can see.
+// Child: runs a command as if this program were the command.
 //
 // Idea: the command runs in the same process group with the same standard streams. Signals that the
-// terminal sends go to the whole group and so to the command itself; what somebody sends to this
-// process alone is passed on. When the command stops, this process stops; when it is continued, so
-// is the command.
+// terminal sends go to the whole group and so to the command itself; signals that are sent to this
+// process alone are passed on. When the command stops, this process stops; when this process is
+// continued, so is the command.
 //
-// Ownership: none. Threads: for RunChildren the caller's process must have one thread. Errors: told
-// in ChildEnd.
-// Signals: all that can be passed on are blocked in this process from RunChild on, also after it
-// returned, so that nothing but SIGKILL keeps it from ending as the command did.
+// Ownership: none. Threads: for RunChildren the caller's process must have one thread. Errors:
+// reported in ChildEnd. Signals: from RunChildren on, all signals that can be passed on are blocked
+// in this process, even after it returned, so that only SIGKILL keeps it from ending as the command
+// did.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_CHILD_H_
 #define VRAMSTOW_TOOLS_LAUNCH_CHILD_H_
 
@@ -63,10 +63,11 @@ Child StartChild(const std::vector<std::string>& command, Environment* environme
 std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
                                   std::vector<Environment>* environments);
 
-// Whether somebody asked this process to end since RunChild returned (SIGINT, SIGTERM, …).
+// True if this process was asked to end (SIGINT, SIGTERM, …) since RunChildren returned.
 bool IsAskedToEnd();
 
-// Ends this process as the command ended, without a core dump of its own. For kExited and kKilled.
+// Ends this process as the command ended, without a core dump of its own. Only for kExited and
+// kKilled.
 [[noreturn]] void EndAs(const ChildEnd& end);
 
 }  // namespace vramstow

@@ -1,13 +1,15 @@
-// EndSignals: what asks this process to end (Ctrl-C, kill, a terminal that closes) waits while this
-// lives, so that what is known can be printed and temporary folders go.
+// EndSignals: delays the signals that ask this process to end (Ctrl-C, kill, a closed terminal)
+// while an object of this class exists, so that results can be printed and temporary folders
+// removed.
 //
-// Idea: the signals are blocked, and whoever waits for a child takes them. A signal that nobody
-// takes ends the process when the last object goes. What was ignored when the program began, as
-// under nohup, stays ignored; but SIGINT is only not taken from the terminal then, since shells
-// have background jobs ignore it, and kill -INT means this process.
+// Idea: the signals are blocked, and code that waits for a child accepts them. A signal that was
+// not accepted ends the process when the last object is destroyed. Signals that were ignored when
+// the program began, as under nohup, stay ignored; only SIGINT is then still accepted from other
+// senders than the terminal, because shells let background jobs ignore it, while kill -INT is meant
+// for this process.
 //
-// Ownership: the signal mask of the thread. Threads: the main one; others have to block signals.
-// Errors: none. Units: none.
+// Ownership: the signal mask of the thread. Threads: the main thread only; other threads must block
+// these signals. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_END_SIGNALS_H_
 #define VRAMSTOW_TOOLS_LAUNCH_END_SIGNALS_H_
 
@@ -23,16 +25,16 @@ class EndSignals {
   EndSignals& operator=(const EndSignals&) = delete;
   ~EndSignals();
 
-  // Waits for one of these signals, SIGCHLD or SIGTSTP; 0: none came in this time.
+  // Waits for one of these signals, SIGCHLD or SIGTSTP. Returns 0 if none came in this time.
   int Wait(std::chrono::milliseconds most) const;
 
   // Returns the signal mask for a child: the one before the first of these objects, or the mask of
   // this thread if there is no object.
   static sigset_t MaskOfChildren();
 
-  // The signal that was taken last and asks the process to end; 0: none was.
+  // Returns the last accepted signal that asks the process to end; 0 if there was none.
   static int taken();
-  // The exit status of a command that such a signal ended, as shells have it.
+  // Returns the exit status that shells give a command ended by such a signal.
   static int exit_status() { return 128 + taken(); }
 
  private:

@@ -79,7 +79,7 @@ class Session {
 void StopWith(const std::vector<Session>& sessions) {
   for (const Session& session : sessions) session.Send(SIGSTOP);
   kill(getpid(), SIGSTOP);
-  // Somebody has continued this process.
+  // This process was continued, so the sessions are, too.
   for (const Session& session : sessions) session.Send(SIGCONT);
 }
 

@@ -1,8 +1,8 @@
 // RunApart: runs a command in a session of its own, with its output in a file, and ends it with all
 // of its process group when this process is asked to end.
 //
-// Ownership: none. Threads: the main one; others have to block signals. Errors: told in ChildEnd.
-// Units: none.
+// Ownership: none. Threads: the main thread only; other threads must block signals. Errors:
+// reported in ChildEnd. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_APART_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_APART_H_
 

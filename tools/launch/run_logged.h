@@ -1,6 +1,6 @@
 // RunLogged: runs a command with its output in a file.
 //
-// Ownership: none. Threads: one at a time. Errors: by the result. Units: none.
+// Ownership: none. Threads: used by one thread at a time. Errors: by the result. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 
@@ -9,9 +9,9 @@
 
 namespace vramstow {
 
-// The command's exit status, its output in `log`; 128 and the number of the signal that ended it;
-// -1 if it cannot be started (errno says why). The command is looked for on the path unless it has
-// a slash.
+// Returns the command's exit status, with its output in `log`; 128 plus the number of the signal
+// that ended it; -1 if it cannot be started (errno says why). The command is searched on the path
+// unless it has a slash.
 int RunLogged(const std::vector<std::string>& command, const std::string& log);
 
 }  // namespace vramstow

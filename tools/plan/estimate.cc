@@ -11,9 +11,9 @@
 namespace vramstow {
 namespace {
 
-// The most that a simulated card can have.
+// The largest memory that a simulated card can have.
 constexpr char kMuchMemory[] = ",memory=1TiB";
-// Parts that no block belongs to.
+// The parts of the peak outside of blocks.
 constexpr char kCached[] = "cached";
 constexpr char kContext[] = "context";
 
@@ -34,7 +34,7 @@ uint64_t ContextOf(const DeviceFacts& device) {
   return total - std::min(total, device.free_bytes_at_start.value_or(total));
 }
 
-// What the peak consists of, from a run that was not refused anything.
+// Fills in the peak and its parts, from a run without refused requests.
 void TakePeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
   uint64_t context = 0;
   int64_t spare = INT64_MAX;

@@ -1,13 +1,13 @@
-// CardEstimate: rehearses a command once on a card: whether it fits, its peak, and what that
-// consists of.
+// CardEstimate: simulates a command once on a card, and says whether it fits, its peak, and the
+// parts of the peak.
 //
-// Idea: the peak is what the card has to give: the memory that is reserved when most of it is, and
-// the context. Its parts add up to it: what the blocks are for, what is reserved without being in
-// one, the context. A command that runs out of memory is rehearsed again on the same card with more
-// of it, because that tells what it lacks.
+// Idea: the peak is what the card has to provide: the highest reserved memory, and the context. Its
+// parts are the purposes of the blocks, the reserved memory outside of blocks, and the context. A
+// command that runs out of memory is simulated again on the same card with more memory, which shows
+// how much it lacks.
 //
-// Ownership: copies. Threads: one at a time. Errors: one sentence where the command fails for
-// another reason than memory, or uses no device memory. Units: bytes.
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: one sentence if
+// the command fails for another reason than memory, or uses no device memory. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_PLAN_ESTIMATE_H_
 #define VRAMSTOW_TOOLS_PLAN_ESTIMATE_H_
 
@@ -36,16 +36,16 @@ struct CardEstimate {
   uint64_t out_of_memory = 0;  // how often; more than 0 also where the command went on
   uint64_t processes = 1;      // the numbers are of the one that took most
   uint64_t devices = 1;        // that it used; the numbers are their sum
-  // None: not even the largest card that can be simulated is enough.
+  // nullopt if even the largest card that can be simulated is not enough.
   std::optional<uint64_t> peak_bytes;
   std::vector<Part> parts;  // of the peak: the largest first, then cached and context
-  // Of the fullest device: total less peak; negative: what it lacks.
+  // The memory of the fullest device minus the peak; negative if the device is too small.
   std::optional<int64_t> spare_bytes;
   Facts facts;                                 // of the run that the peak is from
   std::vector<AdviceFacts> advice_at_failure;  // of the run that did not fit
 };
 
-// `folder` is for traces and output, and must not exist; `more_flags` are of `vramstow run`.
+// `folder` is for traces and output, and must not exist; `more_flags` are flags of `vramstow run`.
 absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
                                         const std::vector<std::string>& command,
                                         const std::string& folder,

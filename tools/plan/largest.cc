@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxSites = 10;
 constexpr char kInterrupted[] = "interrupted.";
 
-// The bytes of the card that a process finds when it begins.
+// Returns the free bytes of the card when a process begins.
 uint64_t CapacityOf(const Facts& facts) {
   uint64_t capacity = 0;
   for (const DeviceFacts& device : facts.devices) {
@@ -50,7 +50,7 @@ std::string RunsInText(const LargestOnCard& result) {
   return text;
 }
 
-// A note on the largest value, for the line that names it.
+// Returns a note on the largest value, for the line that names it.
 const char* NoteOnLargest(const FitResult& found) {
   if (found.interrupted) return " (so far: the search was interrupted)";
   return found.at_end ? " (the largest that was to be tried)" : "";
@@ -106,7 +106,7 @@ absl::StatusOr<Rehearsal> LargestFinder::Run(const std::string& card, uint64_t v
   return Rehearse(command, flags, absl::StrCat(folder_, "/", ++runs_));
 }
 
-// A job that varies fits if each of its runs does.
+// A job whose runs vary fits if each of them does.
 absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t value) {
   FitRun run;
   run.value = value;
@@ -132,7 +132,8 @@ absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t 
   return run;
 }
 
-// Looks what tensors alone would need, and who grows: seen where the pool serves them.
+// Finds how much memory tensors alone would need, and which call sites grow; this is visible if the
+// pool serves them.
 void LargestFinder::LookAtTensors(LargestOnCard* result) {
   const uint64_t from = request_.range.from;
   const uint64_t largest = *result->found.largest;

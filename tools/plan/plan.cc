@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<Placeholder>> PlacesOf(const PlanRequest& request) {
   return std::vector<Placeholder>{RunVariants()};
 }
 
-// The first reason, where every choice fails for another reason than memory; else empty.
+// Returns the first reason if every choice fails for another reason than memory; otherwise empty.
 std::string ProblemOfAll(const PlanResult& result) {
   std::string problem;
   for (const PlanRow& row : result.rows) {

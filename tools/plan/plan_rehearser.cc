@@ -27,24 +27,25 @@ constexpr char kUntoldKernels[] =
     "example, and all with values=off). The estimate counts their launches and leaves out what "
     "they "
     "compute, so that the times are too short.";
-// Kernels without an operator are mentioned from this part of all on.
+// Kernels without an operator are mentioned if they are at least 1/10 of all.
 constexpr uint64_t kMaxUntold = 10;
 
-// Where a rehearsal says what a card would have to do.
+// The option by which a simulated run logs the work of the card.
 constexpr char kWorkLogOption[] = ",work-log=";
 constexpr char kWorkLogName[] = "-work-%p.csv";
 
-// By the card's own clock a rehearsal knows what moves and changes cost, unless it has another one.
+// Adds the card's own clock, by which a simulated run measures what moves and changes cost, unless
+// the SPEC has a clock.
 std::string WithClock(const std::string& spec) {
   return absl::StrContains(spec, "clock=") ? spec : absl::StrCat(spec, ",clock=model");
 }
 
 constexpr size_t kMaxHints = 3;
 
-// The one setting of a command without places.
+// The placeholder for a command without placeholders.
 constexpr char kOutside[] = "with";
 
-// What can be changed from outside of a command.
+// A setting that can be changed from outside of a command.
 struct RunVariant {
   const char* name;
   FlagValues flags;  // of vramstow run
@@ -60,7 +61,7 @@ const std::vector<RunVariant>& AllRunVariants() {
   return *all;
 }
 
-// What PyTorch's allocator is told, beside what it is told already.
+// Returns the settings of PyTorch's allocator, with expandable segments added to the existing ones.
 std::string ExpandableWord() {
   const char* before = std::getenv("PYTORCH_CUDA_ALLOC_CONF");
   return absl::StrCat("PYTORCH_CUDA_ALLOC_CONF=", before == nullptr ? "" : before,
@@ -107,8 +108,8 @@ std::string WhatOf(const std::string& card, const Choice& choice) {
   return absl::StrCat(TextOf(choice), " on ", Printable(card));
 }
 
-// What would have served the request that failed, then what lowers the peak, as replays have
-// proved.
+// Returns the changes that would have served the failed request, then those that lower the peak, as
+// proved by replays.
 std::vector<AdviceFacts> ChangesOf(const CardEstimate& estimate) {
   std::vector<AdviceFacts> changes;
   for (const AdviceFacts& advice : estimate.advice_at_failure) {
@@ -170,7 +171,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
       trial.peak_bytes =
           static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);
     }
-    // Processes of one machine have a card each, or one has several.
+    // The processes of one machine have a card each, or one process has several.
     uint64_t& used = used_cards_[card_text];
     used = std::max({used, estimate->processes, estimate->devices});
     changes_[what] = ChangesOf(*estimate);
@@ -236,7 +237,7 @@ std::vector<std::string> PlanRehearser::Notes() const {
   return notes;
 }
 
-// The median of the steps that the program made; the first is left out where there are others.
+// Returns the median of the program's steps; the first is ignored if there are others.
 std::optional<PlanStep> PlanRehearser::StepOf(const CardEstimate& estimate, const std::string& run,
                                               uint64_t processes, const CardRates& rates) {
   const auto process = estimate.facts.facts.find("process.pid");

@@ -1,6 +1,6 @@
 // PlanText: writes the results of `vramstow plan`, as a table for people and as JSON.
 //
-// Ownership: copies. Threads: used by one thread at a time. Errors: none. Units:
+// Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, seconds.
 #ifndef VRAMSTOW_TOOLS_PLAN_PLAN_TEXT_H_
 #define VRAMSTOW_TOOLS_PLAN_PLAN_TEXT_H_
