@@ -1,6 +1,6 @@
 // FittingOutput: prints the result of `fit` and `plan --largest`, and returns the exit status.
 //
-// Ownership: none. Threads: the main one. Errors: by the exit status. Units: none.
+// Ownership: none. Threads: the main thread only. Errors: by the exit status. Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_FITTING_OUTPUT_H_
 #define VRAMSTOW_TOOLS_COMMANDS_FITTING_OUTPUT_H_
 
