@@ -68,7 +68,7 @@ class QuietParking {
     for (uint32_t i = 0; i < leaving_; ++i) count += transfers_[i].count();
     return count;
   }
-  // True if no further group can begin to return before EndReturning.
+  // True if as many groups are returning as can at once: no other can begin before EndReturning.
   bool has_all_groups() const { return returning_ == kMax; }
   bool is_returning() const { return returning_ != 0; }
   // True if a parked page lies under a block that was freed.

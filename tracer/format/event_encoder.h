@@ -70,7 +70,7 @@ class EventEncoder {
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t last_time() const { return last_time_; }
 
-  // Writes a record that the next events belong to `thread`; at most 2 + 5 bytes.
+  // Writes a record, of at most 2 + 5 bytes, that says the next events belong to `thread`.
   static uint8_t* EncodeThread(uint8_t* out, uint32_t thread);
   // Writes a record that `ticks` correspond to `time_ns`, and that 2^32 ticks take `scale`
   // nanoseconds from then on; at most kMaxClockBytes.

@@ -74,8 +74,8 @@ struct ReadReport {
   bool closed = false;  // false if the process was killed or is running
 };
 
-// One of the functions at an address in a library, as a symbol look-up with access to the library
-// found it.
+// One of the functions at an address in a library, as found by a symbol look-up that could read the
+// library.
 struct TraceFunction {
   std::string name;
   std::string file;   // empty if unknown

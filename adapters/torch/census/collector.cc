@@ -3,7 +3,8 @@
 namespace vramstow::torch_census {
 namespace {
 
-// Functions of CPython 3.9; null if they were not looked for, or are not needed.
+// Functions of the gc module, for CPython 3.9, which has no PyGC_Disable. Null if they were not
+// looked for, or are not needed.
 Object* enable_function = nullptr;
 Object* disable_function = nullptr;
 Object* is_enabled_function = nullptr;
