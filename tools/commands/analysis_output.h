@@ -1,7 +1,7 @@
 // AnalysisOutput: prints the analysis of files, for `analyze` and `attach --for`.
 //
-// Ownership: none. Threads: the main thread only. Errors: by the exit status, after one sentence. Units:
-// none.
+// Ownership: none. Threads: the main thread only. Errors: by the exit status, after one sentence.
+// Units: none.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_ANALYSIS_OUTPUT_H_
 #define VRAMSTOW_TOOLS_COMMANDS_ANALYSIS_OUTPUT_H_
 
