@@ -116,7 +116,7 @@ class PageList {
     return count != 0 && pages_[count - 1].address == address;
   }
 
-  // Moves the `wanted` pages with the smallest (or the largest) ranks to the front, in order.
+  // Moves the `wanted` pages with the smallest (or the largest) ranks to the front, in any order.
   void PutSmallestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
     if (has_large_) return SortByRank();
     PutFirst(wanted, [](const Page& a, const Page& b) { return a.rank < b.rank; });
