@@ -3,7 +3,7 @@
 // Idea: a page has the largest rank and the latest touch of all its blocks, and it is pinned if one
 // of them is. A policy computes a rank from what is known about a block (policy.h). The list is
 // filled anew for each move, in order of address within each heap; then pages are dropped from it,
-// and the wanted ones are sorted to the front.
+// and the wanted ones are moved to the front.
 //
 // Pages of a large chunk move together: each is in the list, even if it is free, with the largest
 // rank of all of them, and they are neighbours in the list.
