@@ -44,11 +44,11 @@ class Suite:
 
 
 SUITES = (
-    Suite("observed", 2, "observer_test.py", ("-m", "not long"), "every_step and not expandable"),
+    Suite("observed", 4, "observer_test.py", ("-m", "not long"), "every_step and not expandable"),
     Suite("pooled", 4, "tensor_test.py", ("-m", "not long"), "at_every_step"),
-    Suite("values", 2, "values_test.py", ("-k", "not allocations_are_those"), "operations"),
+    Suite("values", 4, "values_test.py", ("-k", "not allocations_are_those"), "operations"),
     Suite("census", 6, "census_test.py", ("-m", "not long"), "each_way and observed"),
-    Suite("jobs observed", 2, "sequences_test.py", ("-k", "observed"), "observed and lstm"),
+    Suite("jobs observed", 4, "sequences_test.py", ("-k", "observed"), "observed and lstm"),
     Suite("jobs pooled", 4, "sequences_test.py", ("-k", "pooled"), "pooled and lstm"),
     Suite(
         "attach", 6, "../attach/attach_test.py", ("-m", "not long"), "who_holds or growth or ctl"

@@ -261,7 +261,7 @@ def make_release(packages: Path, release: str, real: Path | None = None) -> Path
     return torch
 
 
-@pytest.mark.parametrize("release", ["2.0.1", "2.1.2", "2.16.0", "9.9.0"])
+@pytest.mark.parametrize("release", ["2.0.1", "2.3.1", "2.16.0", "9.9.0"])
 def test_a_release_that_cannot_be_observed_is_refused(tmp_path: Path, release: str) -> None:
     refused = build_observer(make_release(tmp_path, release), tmp_path)
     assert refused.returncode == 1

@@ -73,12 +73,7 @@ def family_of(site_packages: Path) -> str | None:
 
 
 def stand_ins(site_packages: Path) -> dict[str, str]:
-    found = dict(FAMILIES[family_of(site_packages) or "13"])
-    older = "nvidia/cudnn/lib/libcudnn.so.8"
-    if (site_packages / older).exists():
-        del found["libcudnn.so.9"]
-        found["libcudnn.so.8"] = older
-    return found
+    return FAMILIES[family_of(site_packages) or "13"]
 
 
 def without_real_ones(site_packages: Path) -> list[Path]:

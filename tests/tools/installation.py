@@ -23,7 +23,6 @@ SIMULATOR_LIBRARIES = (
     "libcublas.so.13",
     "libcublas.so.12",
     "libcudnn.so.9",
-    "libcudnn.so.8",
     "libnccl.so.2",
     "libcupti.so.13",
     "libcupti.so.12",

@@ -16,10 +16,10 @@ namespace {
 // of a library, they are for wheels of CUDA 13 and 12, which select by the version of each symbol.
 constexpr const char* kSimulatorPreloads[] = {
     "libcudart.so.13",   "libcudart.so.12",   "libcublasLt.so.13", "libcublasLt.so.12",
-    "libcublas.so.13",   "libcublas.so.12",   "libcudnn.so.9",     "libcudnn.so.8",
-    "libnccl.so.2",      "libcupti.so.13",    "libcupti.so.12",    "libcufft.so.12",
-    "libcufft.so.11",    "libcurand.so.10",   "libcusparse.so.12", "libcusolver.so.12",
-    "libcusolver.so.11", "libcusparseLt.so.0"};
+    "libcublas.so.13",   "libcublas.so.12",   "libcudnn.so.9",     "libnccl.so.2",
+    "libcupti.so.13",    "libcupti.so.12",    "libcufft.so.12",    "libcufft.so.11",
+    "libcurand.so.10",   "libcusparse.so.12", "libcusolver.so.12", "libcusolver.so.11",
+    "libcusparseLt.so.0"};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 namespace vramstow::torch_observer {
 namespace {
 
-// PyTorch's constants, which are the same in all releases from 2.2 to 2.15.
+// PyTorch's constants, which are the same in all releases from 2.4 to 2.15.
 constexpr uint64_t kSmallestBlock = 512;
 constexpr uint64_t kSmallLimit = kMaxCutAlways;  // larger blocks have other segments
 static_assert(kMaxRoundedAlike == 2 * kSmallestBlock);

@@ -2,17 +2,15 @@
 // the trace.
 //
 // Idea: PyTorch's allocator is not replaced. Its trace trackers run for every allocation and every
-// free, its out-of-memory observers for every request that fails. One source serves PyTorch 2.2 to
-// 2.15: differences between releases are found with __has_include and `requires`.
+// free, its out-of-memory observers for every request that fails. One source serves PyTorch 2.4 to
+// 2.15: differences between releases are found with `requires`.
 //
 // Ownership: one observer, never destroyed. Threads: trackers run under the lock of a device's
 // allocator, so each device's state has one user at a time. A tracker uses no heap, takes no lock
 // of other code, and calls neither the driver nor Python nor the dynamic linker. Errors: the
 // reason, as the end of a sentence; then nothing is observed. Units: bytes.
-#include <c10/cuda/CUDACachingAllocator.h>
-#if __has_include(<c10/cuda/CUDAAllocatorConfig.h>)
 #include <c10/cuda/CUDAAllocatorConfig.h>
-#endif
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <dlfcn.h>
 
@@ -22,7 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <limits>
+#include <type_traits>
 
 #include "adapters/torch/failure_ends.h"
 #include "adapters/torch/observer/adoption.h"
@@ -33,9 +31,6 @@
 namespace c10::CachingAllocator {
 class AcceleratorAllocatorConfig;  // not in every release
 }  // namespace c10::CachingAllocator
-namespace c10::cuda::CUDACachingAllocator {
-class CUDAAllocatorConfig;  // not in every release
-}  // namespace c10::cuda::CUDACachingAllocator
 
 namespace vramstow::torch_observer {
 namespace {
@@ -43,32 +38,14 @@ namespace {
 namespace caching = c10::cuda::CUDACachingAllocator;
 using Entry = caching::TraceEntry;
 
-// Read PyTorch's settings for block sizes. The settings' class is a template parameter, so that
-// these functions also compile with a release that lacks the class.
-template <typename Newer, typename Older>
-uint64_t Divisions(uint64_t requested) {
-  if constexpr (requires { Newer::roundup_power2_divisions(requested); }) {
-    return Newer::roundup_power2_divisions(requested);
-  } else if constexpr (requires { Older::roundup_power2_divisions(requested); }) {
-    return Older::roundup_power2_divisions(requested);
-  } else {
-    return 0;
-  }
-}
-
-template <typename Newer, typename Older>
-uint64_t MaxSplit() {
-  if constexpr (requires { Newer::max_split_size(); }) {
-    return Newer::max_split_size();
-  } else if constexpr (requires { Older::max_split_size(); }) {
-    return Older::max_split_size();
-  } else {
-    return std::numeric_limits<uint64_t>::max();
-  }
-}
-
+// PyTorch's settings for block sizes: the newer class if this release has it.
+template <typename Newer>
+constexpr bool kIsComplete = requires {
+  Newer::max_split_size();
+};
 using NewerConfig = c10::CachingAllocator::AcceleratorAllocatorConfig;
-using OlderConfig = caching::CUDAAllocatorConfig;
+using Config =
+    std::conditional_t<kIsComplete<NewerConfig>, NewerConfig, caching::CUDAAllocatorConfig>;
 
 class Observer {
  public:
@@ -126,10 +103,10 @@ void Observer::Emit(int kind, int64_t device, uint64_t address, uint64_t size, u
 void Observer::OnAllocate(const Entry& entry, Device* device) {
   const uint64_t requested = static_cast<uint64_t>(entry.size_);
   const uint64_t divisions =
-      requested <= kMaxRoundedAlike ? 0 : Divisions<NewerConfig, OlderConfig>(requested);
+      requested <= kMaxRoundedAlike ? 0 : Config::roundup_power2_divisions(requested);
   const uint64_t rounded = RoundSize(requested, divisions);
   const uint64_t address = static_cast<uint64_t>(entry.addr_);
-  const uint64_t max_split = rounded <= kMaxCutAlways ? 0 : MaxSplit<NewerConfig, OlderConfig>();
+  const uint64_t max_split = rounded <= kMaxCutAlways ? 0 : Config::max_split_size();
   const uint64_t size = device->sizes.Allocate(address, rounded, max_split);
   Emit(VRAMSTOW_EVENT_ALLOCATE, entry.device_, address, size, requested, entry.stream_);
 }

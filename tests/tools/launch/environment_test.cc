@@ -40,8 +40,8 @@ TEST(Environment, ARehearsalBringsTheSimulator) {
   std::string expected = "/opt/vramstow/lib/libvramstow.so";
   for (const char* name :
        {"libcudart.so.13", "libcudart.so.12", "libcublasLt.so.13", "libcublasLt.so.12",
-        "libcublas.so.13", "libcublas.so.12", "libcudnn.so.9", "libcudnn.so.8", "libnccl.so.2",
-        "libcupti.so.13", "libcupti.so.12", "libcufft.so.12", "libcufft.so.11", "libcurand.so.10",
+        "libcublas.so.13", "libcublas.so.12", "libcudnn.so.9", "libnccl.so.2", "libcupti.so.13",
+        "libcupti.so.12", "libcufft.so.12", "libcufft.so.11", "libcurand.so.10",
         "libcusparse.so.12", "libcusolver.so.12", "libcusolver.so.11", "libcusparseLt.so.0"}) {
     expected += ":" + folder + "/" + name;
   }

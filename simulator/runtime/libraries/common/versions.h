@@ -32,11 +32,7 @@ inline constexpr int kCuptiVersion = 130202;  // as CUPTI_API_VERSION counts
 inline constexpr int kCudaVersion = 13020;
 #endif
 // These have one file name for both families.
-#if defined(VRAMSTOW_CUDNN_8)
-inline constexpr LibraryVersion kCudnnVersion = {8, 9, 2};  // of PyTorch 2.2 and 2.3
-#else
 inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
-#endif
 inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
 inline constexpr LibraryVersion kCurandVersion = {10, 4, 0};
 inline constexpr LibraryVersion kCusparseVersion = {12, 7, 10};

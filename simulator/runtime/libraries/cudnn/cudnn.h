@@ -9,8 +9,4 @@
 #include <cudnn.h>
 #pragma GCC visibility pop
 
-#if defined(VRAMSTOW_CUDNN_8)
-#include "simulator/runtime/libraries/cudnn/release_8.h"
-#endif
-
 #endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_CUDNN_H_

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <new>
 
 #include "simulator/runtime/libraries/common/kernels.h"
@@ -184,30 +183,6 @@ void cudnnGetLastErrorString(char* message, size_t max_size) {
   }
 }
 
-#if defined(VRAMSTOW_CUDNN_8)
-
-const char* cudnnGetErrorString(cudnnStatus_t status) {
-  constexpr const char* kNames[] = {"CUDNN_STATUS_SUCCESS",
-                                    "CUDNN_STATUS_NOT_INITIALIZED",
-                                    "CUDNN_STATUS_ALLOC_FAILED",
-                                    "CUDNN_STATUS_BAD_PARAM",
-                                    "CUDNN_STATUS_INTERNAL_ERROR",
-                                    "CUDNN_STATUS_INVALID_VALUE",
-                                    "CUDNN_STATUS_ARCH_MISMATCH",
-                                    "CUDNN_STATUS_MAPPING_ERROR",
-                                    "CUDNN_STATUS_EXECUTION_FAILED",
-                                    "CUDNN_STATUS_NOT_SUPPORTED",
-                                    "CUDNN_STATUS_LICENSE_ERROR",
-                                    "CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING",
-                                    "CUDNN_STATUS_RUNTIME_IN_PROGRESS",
-                                    "CUDNN_STATUS_RUNTIME_FP_OVERFLOW",
-                                    "CUDNN_STATUS_VERSION_MISMATCH"};
-  const auto number = static_cast<size_t>(status);
-  return number < std::size(kNames) ? kNames[number] : "CUDNN_UNKNOWN_STATUS";
-}
-
-#else
-
 #define VRAMSTOW_STATUS_NAME(status) \
   case status:                       \
     return #status;
@@ -249,8 +224,6 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
       return "CUDNN_UNKNOWN_STATUS";
   }
 }
-
-#endif
 
 // cuDNN's own log does not exist here, so the callback is ignored, as if logging were switched off.
 cudnnStatus_t cudnnSetCallback(unsigned /*mask*/, void* /*udata*/, cudnnCallback_t /*fptr*/) {
