@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <mutex>
-#include <string>
 
 #include "adapters/values/operators.h"
 #include "adapters/values/wrapper.h"
@@ -44,16 +43,12 @@ bool IsForAllDevices(const c10::OperatorName& name) {
   return false;
 }
 
-// True for the release whose random kernels the simulator computes exactly by itself.
-bool HasExactRandomKernels() { return std::string(VRAMSTOW_TORCH_RELEASE).starts_with("2.15."); }
-
 void Wrap(const c10::OperatorHandle& op, bool only_sizes) {
   constexpr auto kKey = c10::DispatchKey::CUDA;
   const bool own = op.hasKernelForDispatchKey(kKey);
   if (!own && !IsForAllDevices(op.operator_name())) return;
   auto plan = MakePlan(op);
   if (plan == nullptr || (only_sizes && plan->family != Family::kSizedByData)) return;
-  if (plan->family == Family::kRandom && HasExactRandomKernels()) return;
   const c10::KernelFunction kernel = EntryOf(op).lookup(c10::DispatchKeySet(kKey));
   if (!kernel.isValid() || kernel.isFallthrough()) return;
   auto wrapped =

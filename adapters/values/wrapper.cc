@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "adapters/values/computation.h"
 #include "adapters/values/known_sizes.h"
@@ -60,8 +61,8 @@ void AddStorages(const c10::IValue& value, std::vector<const void*>* storages) {
   });
 }
 
-// Returns the state of the device's generator. During a capture it cannot be read, so a fixed state
-// is returned.
+// Returns the state of the device's generator. During a capture it cannot be read: then each call
+// gets a state of its own, which advances at each replay of the graph.
 RandomState AskGenerator(const Plan& plan, const Stack& given) {
   RandomState state;
   if (plan.family != Family::kRandom) return state;
@@ -78,7 +79,8 @@ RandomState AskGenerator(const Plan& plan, const Stack& given) {
     state.seed = generator.current_seed();
     state.offset = generator.get_offset();
   } catch (const std::exception&) {
-    state = {};
+    static std::atomic<uint64_t> captured{0};
+    state = {0, ++captured};
   }
   return state;
 }

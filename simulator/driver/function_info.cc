@@ -1,37 +1,30 @@
-// Implements the queries of a function's parameters.
-//
-// The parameters are known from the image or, if the image is compressed, for kernels that
-// emulation knows.
+// Implements the queries of a function's parameters, which are known from its image.
 #include "simulator/driver/module.h"
 #include "simulator/driver/newer_functions.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Returns CUDA_ERROR_NOT_SUPPORTED if the function's parameters are not known.
-CUresult ParametersOf(Function* function, std::vector<KernelParameter>* parameters) {
+// Returns CUDA_ERROR_NOT_SUPPORTED if the parameters are not known: the image is compressed.
+CUresult Check(const Function* function) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *parameters = function->parameters;
-  if (function->parameters_known) return CUDA_SUCCESS;
-  return FindEmulatedParameters(function, parameters) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  return function->parameters_known ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult ParameterInfo(Function* function, size_t index, size_t* offset, size_t* bytes) {
+CUresult ParameterInfo(const Function* function, size_t index, size_t* offset, size_t* bytes) {
   if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<KernelParameter> parameters;
-  const CUresult result = ParametersOf(function, &parameters);
+  const CUresult result = Check(function);
   if (result != CUDA_SUCCESS) return result;
-  if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
-  *offset = parameters[index].offset;
-  if (bytes != nullptr) *bytes = parameters[index].bytes;
+  if (index >= function->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = function->parameters[index].offset;
+  if (bytes != nullptr) *bytes = function->parameters[index].bytes;
   return CUDA_SUCCESS;
 }
 
-CUresult ParameterCount(Function* function, size_t* count) {
+CUresult ParameterCount(const Function* function, size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<KernelParameter> parameters;
-  const CUresult result = ParametersOf(function, &parameters);
-  if (result == CUDA_SUCCESS) *count = parameters.size();
+  const CUresult result = Check(function);
+  if (result == CUDA_SUCCESS) *count = function->parameters.size();
   return result;
 }
 

@@ -35,16 +35,8 @@ class EmulatedFunction {
   virtual ~EmulatedFunction() = default;
 };
 
-// Makes the emulation's data for a program that was loaded from the image at this address; null if
-// there is none.
-std::shared_ptr<EmulatedProgram> EmulateProgram(const void* image);
-
 // Makes the work of a launch. Returns null if the launch only takes time and does nothing.
 std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch& launch);
-
-// Finds the parameters of a kernel whose image does not list them. Returns false if they are not
-// known.
-bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* parameters);
 
 // A variable as the program declares it.
 struct DeclaredVariable {

@@ -74,7 +74,6 @@ CUresult Load(Call& call, const void* image, size_t size, bool library, void** h
       ResultOf(ParseImage(image, size, TargetOf(call.machine()), &program->image));
   if (result != CUDA_SUCCESS) return result;
   program->library = library;
-  program->emulated = EmulateProgram(image);
   program->context = library ? nullptr : call.context();
   *handle = GlobalTables().programs.Add(std::move(program));
   return CUDA_SUCCESS;

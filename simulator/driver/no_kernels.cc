@@ -5,15 +5,9 @@
 
 namespace vramstow::simulator {
 
-std::shared_ptr<EmulatedProgram> EmulateProgram(const void* /*image*/) { return nullptr; }
-
 std::shared_ptr<Work> EmulateLaunch(State* state, Context* /*context*/, const Launch& launch) {
   NoteIdleLaunch(*state, launch.function->name, " (this build has no kernel emulation)");
   return nullptr;
-}
-
-bool FindEmulatedParameters(Function* /*function*/, std::vector<KernelParameter>* /*parameters*/) {
-  return false;
 }
 
 bool FindDeclaredVariable(Program* /*program*/, const std::string& /*name*/,

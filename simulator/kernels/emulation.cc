@@ -1,10 +1,8 @@
 // Implements kernel emulation as declared in simulator/driver/kernel_emulation.h: decides the
 // effect of each launch.
-#include "base/rounding.h"
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/kernel_emulation.h"
 #include "simulator/driver/module.h"
-#include "simulator/kernels/image_origin.h"
 #include "simulator/kernels/named_kernel.h"
 #include "simulator/kernels/ptx_kernel.h"
 
@@ -12,13 +10,12 @@ namespace vramstow::simulator {
 namespace {
 
 struct KnownProgram : EmulatedProgram {
-  bool names_are_known = true;         // the kernels' names mean what kernels/named assumes
   std::shared_ptr<ptx::Program> code;  // made of the image's PTX at its first use
 };
 
 struct KnownFunction : EmulatedFunction {
   bool emulation_sought = false;
-  std::shared_ptr<const NamedEmulation> emulation;
+  Emulation emulation = nullptr;
   bool routine_sought = false;
   const ptx::Routine* routine = nullptr;  // of the program's code
 };
@@ -44,7 +41,7 @@ const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
 }
 
 // Returns the emulation of the function's name, or null if the name is not known.
-const std::shared_ptr<const NamedEmulation>& EmulationOf(Function* function) {
+Emulation EmulationOf(Function* function) {
   KnownFunction& known = Known(function);
   if (!known.emulation_sought) {
     known.emulation_sought = true;
@@ -66,22 +63,13 @@ const ptx::Routine* FindRoutine(Function* function) {
 
 }  // namespace
 
-std::shared_ptr<EmulatedProgram> EmulateProgram(const void* image) {
-  auto program = std::make_shared<KnownProgram>();
-  program->names_are_known = HasKnownKernels(image);
-  return program;
-}
-
 std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch& launch) {
   const Spec& spec = state->machine->spec();
   Function* function = launch.function;
   std::string why;
   if (spec.keep_contents && spec.emulation_bytes > 0) {
-    const auto& emulation = EmulationOf(function);
-    if (emulation != nullptr && Known(function->program).names_are_known) {
-      return MakeKnownKernel(state, context, launch, emulation);
-    }
-    if (emulation != nullptr) why = " (only the random numbers of PyTorch 2.15 are known)";
+    const Emulation emulation = EmulationOf(function);
+    if (emulation != nullptr) return MakeKnownKernel(state, context, launch, emulation);
     const ptx::Routine* routine = spec.ptx_steps > 0 ? FindRoutine(function) : nullptr;
     if (routine != nullptr) {
       // A kernel that ends with its first instruction has no effect, so there is nothing to
@@ -93,18 +81,6 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
   }
   NoteIdleLaunch(*state, function->name, why.empty() ? "" : LastingName(why));
   return nullptr;
-}
-
-bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* parameters) {
-  const auto& known = EmulationOf(function);
-  if (known == nullptr || !Known(function->program).names_are_known) return false;
-  size_t at = 0;
-  for (const Argument& argument : known->emulation->arguments()) {
-    at = RoundUp(at, argument.alignment);
-    parameters->push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
-    at += argument.bytes;
-  }
-  return true;
 }
 
 bool FindDeclaredVariable(Program* program, const std::string& name, DeclaredVariable* variable) {

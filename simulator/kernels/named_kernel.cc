@@ -18,9 +18,8 @@ namespace {
 // not computed if the launch is left out, or if it reads memory with such a mark.
 class LaunchMemory : public KernelMemory {
  public:
-  // `effort` is the cost of a byte (Emulation::Effort).
-  LaunchMemory(State* state, const Context* context, const std::string& kernel, uint64_t effort)
-      : state_(state), context_(context), kernel_(kernel), effort_(effort) {}
+  LaunchMemory(State* state, const Context* context, const std::string& kernel)
+      : state_(state), context_(context), kernel_(kernel) {}
 
   // Declares the launch large; its time is measured from here on.
   void SetLarge() {
@@ -61,7 +60,7 @@ class LaunchMemory : public KernelMemory {
       reason_ = reason;
       MarkUncomputed();
     } else {
-      if (large_) spent_ += touched_ * effort_;
+      if (large_) spent_ += touched_;
       MarkWrites(origin_);
     }
     Forget();
@@ -73,14 +72,13 @@ class LaunchMemory : public KernelMemory {
 
  private:
   Effort EffortOf(uint64_t bytes) const {
-    return {
-        .name = LastingName(kernel_), .bytes = bytes, .operations = 0, .is_random = effort_ > 1};
+    return {.name = LastingName(kernel_), .bytes = bytes, .operations = 0};
   }
 
   const char* Refuse() const {
     if (large_ && origin_ != nullptr) return " (of what was left out)";
-    if (large_ && !ComputingBudget::Global().Allows(state_->machine->spec(),
-                                                    EffortOf(spent_ + touched_ * effort_))) {
+    if (large_ &&
+        !ComputingBudget::Global().Allows(state_->machine->spec(), EffortOf(spent_ + touched_))) {
       return " (too large)";
     }
     if (large_ && !state_->machine->contents.HasRoom(writes_)) return " (beyond contents=)";
@@ -122,10 +120,9 @@ class LaunchMemory : public KernelMemory {
   State* state_;
   const Context* context_;
   const std::string& kernel_;
-  const uint64_t effort_;
   bool large_ = false;
   uint64_t began_ns_ = 0;  // set for a large launch
-  uint64_t spent_ = 0;     // bytes, weighted by effort
+  uint64_t spent_ = 0;     // bytes
   bool any_origin_ = false;
   const char* reason_ = nullptr;
   // The fields below describe the memory requested since the last Begin.
@@ -137,29 +134,24 @@ class LaunchMemory : public KernelMemory {
 
 class KnownKernel : public Work {
  public:
-  KnownKernel(State* state, Context* context, const Launch& launch,
-              std::shared_ptr<const NamedEmulation> known)
-      : state_(state), context_(context), known_(std::move(known)) {
-    std::copy_n(launch.grid, 3, launch_.grid);
-    std::copy_n(launch.block, 3, launch_.block);
-    for (const Argument& argument : known_->emulation->arguments()) {
-      arguments_.Add(argument.bytes, argument.alignment);
-    }
+  KnownKernel(State* state, Context* context, const Launch& launch, Emulation emulation)
+      : state_(state), context_(context), name_(launch.function->name), emulation_(emulation) {
+    arguments_.Add(kLaunchWords * sizeof(uint64_t), alignof(uint64_t));
     arguments_.Copy(launch.parameters, launch.extra);
-    launch_.arguments = &arguments_.places();
   }
 
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
-    if (!arguments_.complete()) return NoteIdleLaunch(*state_, known_->name, kStrange);
+    if (!arguments_.complete()) return NoteIdleLaunch(*state_, name_, kStrange);
     const Spec& spec = state_->machine->spec();
-    LaunchMemory memory(state_, context_, known_->name, known_->emulation->Effort());
+    LaunchMemory memory(state_, context_, name_);
+    launch_.words = arguments_.places()[0];
     launch_.limits = {spec.emulation_bytes, spec.gemm_operations};
-    Outcome outcome = known_->emulation->Run(launch_, &memory);
+    Outcome outcome = emulation_(launch_, &memory);
     if (outcome == Outcome::kTooLarge) {
       memory.SetLarge();
       launch_.limits.bytes = kLargest;
-      outcome = known_->emulation->Run(launch_, &memory);
+      outcome = emulation_(launch_, &memory);
       memory.Finish();
     }
     Conclude(outcome, &memory);
@@ -172,46 +164,39 @@ class KnownKernel : public Work {
   static constexpr uint64_t kLargest = 1ull << 44;  // more than any GPU has
 
   void Conclude(Outcome outcome, LaunchMemory* memory) {
-    if (memory->reason() != nullptr) NoteIdleLaunch(*state_, known_->name, memory->reason());
+    if (memory->reason() != nullptr) NoteIdleLaunch(*state_, name_, memory->reason());
     switch (outcome) {
       case Outcome::kDone:
       case Outcome::kUncomputed:
         return;
       case Outcome::kNotUnderstood:
-        return NoteIdleLaunch(*state_, known_->name, kStrange);
+        return NoteIdleLaunch(*state_, name_, kStrange);
       case Outcome::kTooLarge:
         memory->MarkUncomputed();
-        return NoteIdleLaunch(*state_, known_->name, " (too large)");
-      case Outcome::kAssertion:
+        return NoteIdleLaunch(*state_, name_, " (too large)");
       case Outcome::kIllegalAddress:
-        // Indices that were never computed do not show an error of the program.
+        // Addresses that were never computed do not show an error of the program.
         if (memory->read_uncomputed()) {
-          return NoteIdleLaunch(*state_, known_->name, " (of what was left out)");
+          return NoteIdleLaunch(*state_, name_, " (of what was left out)");
         }
-        context_->sticky =
-            outcome == Outcome::kAssertion ? CUDA_ERROR_ASSERT : CUDA_ERROR_ILLEGAL_ADDRESS;
+        context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
         return;
     }
   }
 
   State* state_;
   Context* context_;
-  std::shared_ptr<const NamedEmulation> known_;
+  const std::string name_;
+  const Emulation emulation_;
   CopiedArguments arguments_;
   KernelLaunch launch_;
 };
 
 }  // namespace
 
-std::shared_ptr<const NamedEmulation> FindEmulation(const std::string& kernel) {
-  auto emulation = MakeEmulation(kernel);
-  if (emulation == nullptr) return nullptr;
-  return std::make_shared<NamedEmulation>(NamedEmulation{kernel, std::move(emulation)});
-}
-
 std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch,
-                                      const std::shared_ptr<const NamedEmulation>& known) {
-  return std::make_shared<KnownKernel>(state, context, launch, known);
+                                      Emulation emulation) {
+  return std::make_shared<KnownKernel>(state, context, launch, emulation);
 }
 
 }  // namespace vramstow::simulator

@@ -91,6 +91,23 @@ print("well")
     assert job.out == "well\n"
 
 
+def test_random_numbers_of_a_captured_graph_are_others_at_each_replay(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    first, second = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
+graph.replay()
+before = first.clone()
+graph.replay()
+print(torch.equal(first, second), torch.equal(first, before), 0.4 < first.mean().item() < 0.6)
+"""
+    job = rehearse(python, "-c", program)
+    assert job.out == "False False True\n", job.err[-4000:]
+
+
 def test_kernels_without_effect_are_listed_on_request(rehearse: Rehearse, python: str) -> None:
     program = "import torch; torch.histc(torch.ones(4, device='cuda'))"
     job = rehearse(python, "-c", program, card="h200,values=off,kernels=list")

@@ -392,7 +392,7 @@ def test_a_circle_is_found() -> None:
     [
         ("base/units.h", "tracer/recorder.h"),
         ("simulator/device/memory.h", "simulator/driver/entry.h"),
-        ("simulator/kernels/named/loop.cc", "simulator/device/contents.h"),
+        ("simulator/kernels/named/blas.cc", "simulator/device/contents.h"),
         ("simulator/runtime/cudart/stream.cc", "simulator/device/clock.h"),
         ("tracer/recorder.h", "interpose/core/runtime/core.h"),
         ("tools/run.cc", "simulator/device/spec.h"),

@@ -9,35 +9,20 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/matmul.h"
 
 namespace vramstow::simulator {
 namespace {
 
-constexpr size_t kWords = 32;
 constexpr size_t kPointerMode = 31;
 
-using RunWords = Outcome (*)(const KernelLaunch& launch, KernelMemory* memory);
-
-uint64_t Word(const KernelLaunch& launch, size_t i) { return launch.Get<uint64_t>(0, 8 * i); }
-int64_t Signed(const KernelLaunch& launch, size_t i) { return launch.Get<int64_t>(0, 8 * i); }
-
-class WordsEmulation : public Emulation {
- public:
-  explicit WordsEmulation(RunWords run) : Emulation({{8 * kWords, 8}}), run_(run) {}
-  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    return run_(launch, memory);
-  }
-
- private:
-  RunWords run_;
-};
+uint64_t Word(const KernelLaunch& launch, size_t i) { return launch.Get<uint64_t>(i); }
+int64_t Signed(const KernelLaunch& launch, size_t i) { return launch.Get<int64_t>(i); }
 
 Outcome ReadScalar(const KernelLaunch& launch, KernelMemory* memory, size_t word, Element element,
                    double* value) {
   if (element == Element::kNone) return Outcome::kNotUnderstood;
-  const char* at = (*launch.arguments)[0] + 8 * word;
+  const char* at = launch.words + 8 * word;
   if (Word(launch, kPointerMode) != 0) {
     if (Word(launch, word) == 0) {  // the caller gave no scalar
       *value = 0;
@@ -306,7 +291,7 @@ Outcome RunGemv(const KernelLaunch& launch, KernelMemory* memory) {
 
 constexpr struct {
   std::string_view kernel;
-  RunWords run;
+  Emulation run;
 } kKernels[] = {
     {"cublas_gemm", [](const KernelLaunch& launch,
                        KernelMemory* memory) { return RunGemm(launch, memory, false); }},
@@ -327,10 +312,9 @@ constexpr struct {
 
 }  // namespace
 
-EmulationPointer MakeBlas(const TemplateName& kernel) {
-  if (!kernel.arguments.empty()) return nullptr;
+Emulation FindEmulation(std::string_view kernel) {
   for (const auto& entry : kKernels) {
-    if (kernel.head == entry.kernel) return std::make_unique<WordsEmulation>(entry.run);
+    if (kernel == entry.kernel) return entry.run;
   }
   return nullptr;
 }

@@ -1,6 +1,5 @@
 #include "simulator/kernels/named/element.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -56,22 +55,20 @@ struct Bfloat16Bits {
   uint16_t bits;
 };
 
+// Rounds to an integer. A value out of range becomes the nearest integer, as on a GPU.
+int64_t WholeOf(double value) {
+  if (std::isnan(value)) return 0;
+  if (value >= 9223372036854775807.0) return std::numeric_limits<int64_t>::max();
+  if (value <= -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
 template <typename T, typename Stored>
 T FromStored(Stored stored) {
   if constexpr (std::is_same_v<Stored, HalfBits>) {
     return static_cast<T>(FloatOfHalf(stored.bits));
   } else if constexpr (std::is_same_v<Stored, Bfloat16Bits>) {
     return static_cast<T>(FloatOfBfloat16(stored.bits));
-  } else if constexpr (std::is_floating_point_v<Stored> && std::is_integral_v<T>) {
-    // A value out of range is undefined in C++, and becomes the nearest integer on a GPU.
-    if (std::isnan(stored)) return 0;
-    if (stored >= static_cast<Stored>(9223372036854775807.0)) {
-      return std::numeric_limits<T>::max();
-    }
-    if (stored <= static_cast<Stored>(-9223372036854775808.0)) {
-      return std::numeric_limits<T>::min();
-    }
-    return static_cast<T>(stored);
   } else {
     return static_cast<T>(stored);
   }
@@ -83,10 +80,8 @@ Stored ToStored(T value) {
     return {HalfOfFloat(static_cast<float>(value))};
   } else if constexpr (std::is_same_v<Stored, Bfloat16Bits>) {
     return {Bfloat16OfFloat(static_cast<float>(value))};
-  } else if constexpr (std::is_same_v<Stored, bool>) {
-    return value != 0;
-  } else if constexpr (std::is_floating_point_v<T> && std::is_integral_v<Stored>) {
-    return static_cast<Stored>(FromStored<int64_t>(value));
+  } else if constexpr (std::is_integral_v<Stored>) {
+    return static_cast<Stored>(WholeOf(value));
   } else {
     return static_cast<Stored>(value);
   }
@@ -102,27 +97,11 @@ void Load(const char* from, int64_t stride, size_t count, T* to) {
     }
     return;
   }
-  if (stride == 0 && count > 0) {
-    Stored stored;
-    memcpy(&stored, from, sizeof(Stored));
-    std::fill_n(to, count, FromStored<T>(stored));
-    return;
-  }
   for (size_t i = 0; i < count; ++i, from += stride) {
     Stored stored;
     memcpy(&stored, from, sizeof(Stored));
     to[i] = FromStored<T>(stored);
   }
-}
-
-// A byte of device memory may hold any value, but a C++ bool only 0 or 1.
-template <typename T>
-void LoadBool(const char* from, int64_t stride, size_t count, T* to) {
-  if (stride == 1) {
-    for (size_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i] != 0);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i, from += stride) to[i] = static_cast<T>(*from != 0);
 }
 
 template <typename T, typename Stored>
@@ -148,41 +127,17 @@ size_t BytesOf(Element element) {
       return 0;
     case Element::kUint8:
     case Element::kInt8:
-    case Element::kBool:
       return 1;
-    case Element::kInt16:
-    case Element::kUint16:
     case Element::kHalf:
     case Element::kBfloat16:
       return 2;
     case Element::kInt32:
-    case Element::kUint32:
     case Element::kFloat:
       return 4;
-    case Element::kInt64:
-    case Element::kUint64:
     case Element::kDouble:
       return 8;
   }
   return 0;
-}
-
-Element ElementNamed(std::string_view name) {
-  static constexpr struct {
-    std::string_view name;
-    Element element;
-  } kNames[] = {{"float", Element::kFloat},         {"double", Element::kDouble},
-                {"Half", Element::kHalf},           {"BFloat16", Element::kBfloat16},
-                {"unsigned char", Element::kUint8}, {"signed char", Element::kInt8},
-                {"short", Element::kInt16},         {"int", Element::kInt32},
-                {"long", Element::kInt64},          {"long long", Element::kInt64},
-                {"bool", Element::kBool},           {"unsigned short", Element::kUint16},
-                {"unsigned int", Element::kUint32}, {"unsigned long", Element::kUint64}};
-  if (name.ends_with(" const")) name.remove_suffix(6);
-  for (const auto& entry : kNames) {
-    if (name == entry.name) return entry.element;
-  }
-  return Element::kNone;
 }
 
 template <typename T>
@@ -194,28 +149,16 @@ void LoadElements(Element element, const char* from, int64_t stride, size_t coun
       return Load<T, uint8_t>(from, stride, count, to);
     case Element::kInt8:
       return Load<T, int8_t>(from, stride, count, to);
-    case Element::kInt16:
-      return Load<T, int16_t>(from, stride, count, to);
     case Element::kInt32:
       return Load<T, int32_t>(from, stride, count, to);
-    case Element::kInt64:
-      return Load<T, int64_t>(from, stride, count, to);
     case Element::kHalf:
       return Load<T, HalfBits>(from, stride, count, to);
     case Element::kFloat:
       return Load<T, float>(from, stride, count, to);
     case Element::kDouble:
       return Load<T, double>(from, stride, count, to);
-    case Element::kBool:
-      return LoadBool(from, stride, count, to);
     case Element::kBfloat16:
       return Load<T, Bfloat16Bits>(from, stride, count, to);
-    case Element::kUint16:
-      return Load<T, uint16_t>(from, stride, count, to);
-    case Element::kUint32:
-      return Load<T, uint32_t>(from, stride, count, to);
-    case Element::kUint64:
-      return Load<T, uint64_t>(from, stride, count, to);
   }
 }
 
@@ -228,28 +171,16 @@ void StoreElements(Element element, const T* from, size_t count, char* to, int64
       return Store<T, uint8_t>(from, count, to, stride);
     case Element::kInt8:
       return Store<T, int8_t>(from, count, to, stride);
-    case Element::kInt16:
-      return Store<T, int16_t>(from, count, to, stride);
     case Element::kInt32:
       return Store<T, int32_t>(from, count, to, stride);
-    case Element::kInt64:
-      return Store<T, int64_t>(from, count, to, stride);
     case Element::kHalf:
       return Store<T, HalfBits>(from, count, to, stride);
     case Element::kFloat:
       return Store<T, float>(from, count, to, stride);
     case Element::kDouble:
       return Store<T, double>(from, count, to, stride);
-    case Element::kBool:
-      return Store<T, bool>(from, count, to, stride);
     case Element::kBfloat16:
       return Store<T, Bfloat16Bits>(from, count, to, stride);
-    case Element::kUint16:
-      return Store<T, uint16_t>(from, count, to, stride);
-    case Element::kUint32:
-      return Store<T, uint32_t>(from, count, to, stride);
-    case Element::kUint64:
-      return Store<T, uint64_t>(from, count, to, stride);
   }
 }
 
@@ -257,6 +188,5 @@ template void LoadElements(Element, const char*, int64_t, size_t, float*);
 template void LoadElements(Element, const char*, int64_t, size_t, double*);
 template void StoreElements(Element, const float*, size_t, char*, int64_t);
 template void StoreElements(Element, const double*, size_t, char*, int64_t);
-template void StoreElements(Element, const int64_t*, size_t, char*, int64_t);
 
 }  // namespace vramstow::simulator

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace vramstow::simulator {
 
@@ -17,29 +16,19 @@ enum class Element : uint8_t {
   kNone,
   kUint8,
   kInt8,
-  kInt16,
   kInt32,
-  kInt64,
   kHalf,
   kFloat,
   kDouble,
-  kBool,
   kBfloat16,
-  kUint16,
-  kUint32,
-  kUint64,
 };
 
 size_t BytesOf(Element element);
 
-// Returns the element type of a C++ name such as "float", "Half" or "unsigned char". const and
-// blanks in the name are ignored.
-Element ElementNamed(std::string_view name);
-
 // Reads `count` elements that lie `stride` bytes apart. T is float or double.
 template <typename T>
 void LoadElements(Element element, const char* from, int64_t stride, size_t count, T* to);
-// Writes `count` elements that lie `stride` bytes apart. T is float, double or int64_t.
+// Writes `count` elements that lie `stride` bytes apart. T is float or double.
 template <typename T>
 void StoreElements(Element element, const T* from, size_t count, char* to, int64_t stride);
 
