@@ -1,29 +1,33 @@
 // Tests the cuSPARSE stand-in: descriptors and buffers. Results are queued but not computed.
-#include "simulator/runtime/libraries/cusparse/handle.h"
-
 #include <library_types.h>
 
 #include "tests/libraries/device_fixture.h"
 
-VRAMSTOW_CUSPARSE int cusparseCreate(void** handle);
-VRAMSTOW_CUSPARSE int cusparseDestroy(void* handle);
-VRAMSTOW_CUSPARSE int cusparseCreateCsr(void** matrix, int64_t rows, int64_t columns, int64_t nnz,
-                                        void* offsets, void* indices, void* values, int, int, int,
-                                        int type);
-VRAMSTOW_CUSPARSE int cusparseDestroySpMat(const void* matrix);
-VRAMSTOW_CUSPARSE int cusparseCreateDnMat(void** matrix, int64_t rows, int64_t columns,
-                                          int64_t leading, void* values, int type, int order);
-VRAMSTOW_CUSPARSE int cusparseDestroyDnMat(const void* matrix);
-VRAMSTOW_CUSPARSE int cusparseSpMM_bufferSize(void*, int, int, const void*, const void* a,
-                                              const void* b, const void*, void* c, int, int,
-                                              size_t* bytes);
-VRAMSTOW_CUSPARSE int cusparseSpMM(void*, int, int, const void*, const void* a, const void* b,
-                                   const void*, void* c, int, int, void* buffer);
-VRAMSTOW_CUSPARSE int cusparseXcoo2csr(void*, const int* rows, int nnz, int m, int* offsets, int);
-VRAMSTOW_CUSPARSE int cusparseSpGEMM_createDescr(void** description);
+extern "C" {
+int cusparseCreate(void** handle);
+int cusparseDestroy(void* handle);
+int cusparseCreateCsr(void** matrix, int64_t rows, int64_t columns, int64_t nnz, void* offsets,
+                      void* indices, void* values, int, int, int, int type);
+int cusparseDestroySpMat(const void* matrix);
+int cusparseCreateDnMat(void** matrix, int64_t rows, int64_t columns, int64_t leading, void* values,
+                        int type, int order);
+int cusparseDestroyDnMat(const void* matrix);
+int cusparseSpMM_bufferSize(void*, int, int, const void*, const void* a, const void* b, const void*,
+                            void* c, int, int, size_t* bytes);
+int cusparseSpMM(void*, int, int, const void*, const void* a, const void* b, const void*, void* c,
+                 int, int, void* buffer);
+int cusparseXcoo2csr(void*, const int* rows, int nnz, int m, int* offsets, int);
+int cusparseSpGEMM_createDescr(void** description);
+}
 
-namespace vramstow::simulator {
+namespace vramstow {
 namespace {
+
+// cusparseStatus_t.
+constexpr int kSuccess = 0;
+constexpr int kNotInitialized = 1;
+constexpr int kInvalidValue = 3;
+constexpr int kNotSupported = 10;
 
 constexpr int64_t kRows = 6;
 constexpr int64_t kColumns = 4;
@@ -92,4 +96,4 @@ TEST_F(CusparseTest, WrongArgumentsAndProductsOfUnknownSizeAreRefused) {
 }
 
 }  // namespace
-}  // namespace vramstow::simulator
+}  // namespace vramstow

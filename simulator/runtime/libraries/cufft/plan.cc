@@ -1,25 +1,22 @@
 #include "simulator/runtime/libraries/cufft/plan.h"
 
+#include <library_types.h>
+
 #include <algorithm>
 #include <map>
 
 #include "base/mutex.h"
 #include "base/rounding.h"
-#include "simulator/runtime/libraries/common/device.h"
 #include "simulator/runtime/libraries/common/element_bytes.h"
-#include "simulator/runtime/libraries/common/kernels.h"
-#include "simulator/runtime/libraries/common/left_out.h"
+#include "simulator/runtime/libraries/common/stand_in.h"
 
 namespace vramstow::simulator {
-
-const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cufft_transform");
-
 namespace {
 
 struct Plans {
   Mutex mutex;
-  std::map<cufftHandle, Plan> plans VRAMSTOW_GUARDED_BY(mutex);
-  cufftHandle next VRAMSTOW_GUARDED_BY(mutex) = 1;
+  std::map<int, Plan> plans VRAMSTOW_GUARDED_BY(mutex);
+  int next VRAMSTOW_GUARDED_BY(mutex) = 1;
 };
 
 Plans& ThePlans() {
@@ -27,146 +24,134 @@ Plans& ThePlans() {
   return *plans;
 }
 
-void FreeArea(Plan* plan) {
-  if (plan->own_area != 0) FreeDeviceMemory(plan->own_area);
-  plan->own_area = 0;
+bool IsReal(int type) {
+  return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F || type == CUDA_R_64F;
 }
 
-// Returns the requested layout, or the layout of dense data if none was requested.
-Side SideOf(const Geometry& geometry, const long long* embed, long long stride, long long distance,
-            int type, bool half) {
-  Side side;
-  side.type = type;
-  int64_t dense = 1;
+// Returns true if a transform can have elements of this cudaDataType.
+bool IsTransformed(int type) {
+  return type != CUDA_R_8I && type != CUDA_R_32I && BytesOfElement(type) != 0;
+}
+
+// Sets the layout of dense data; if `half`, the last dimension has the first half of its values.
+void LayOut(const Geometry& geometry, bool half, Side* side) {
+  side->stride = side->distance = 1;
   for (int d = 0; d < geometry.dimensions; ++d) {
-    int64_t extent = geometry.size[d];
-    if (half && d == geometry.dimensions - 1) extent = extent / 2 + 1;
-    side.embed[d] = embed == nullptr ? extent : embed[d];
-    dense *= extent;
+    const bool is_last = d == geometry.dimensions - 1;
+    side->embed[d] = half && is_last ? geometry.size[d] / 2 + 1 : geometry.size[d];
+    side->distance *= side->embed[d];
   }
-  side.stride = embed == nullptr ? 1 : stride;
-  side.distance = embed == nullptr ? dense : distance;
-  return side;
 }
 
 }  // namespace
 
-cufftResult CreatePlan(cufftHandle* handle) {
-  if (handle == nullptr) return CUFFT_INVALID_VALUE;
-  if (EnsureContext() != CUDA_SUCCESS) return CUFFT_SETUP_FAILED;
+int Geometry::Complete() {
+  if (dimensions < 1 || dimensions > kMaxDimensions || batch < 1 ||
+      std::any_of(size, size + dimensions, [](int64_t one) { return one < 1; })) {
+    return kInvalidSize;
+  }
+  const bool real_in = IsReal(in.type);
+  const bool real_out = IsReal(out.type);
+  if (!IsTransformed(in.type) || !IsTransformed(out.type) || (real_in && real_out)) {
+    return kInvalidType;
+  }
+  if (!is_dense) return 0;
+  LayOut(*this, real_out, &in);
+  LayOut(*this, real_in, &out);
+  return 0;
+}
+
+size_t Geometry::AreaBytes() const {
+  const size_t element = std::max(BytesOfElement(in.type), BytesOfElement(out.type));
+  return RoundUp(static_cast<size_t>(Elements() * batch) * element, 512);
+}
+
+size_t Geometry::OutputBytes(bool in_place) const {
+  const int last = dimensions - 1;
+  Side side = out;
+  if (in_place && is_dense && IsReal(out.type)) {
+    const int64_t row = 2 * (size[last] / 2 + 1);
+    side.embed[last] = row;
+    side.distance = row;
+    for (int d = 0; d < last; ++d) side.distance *= size[d];
+  }
+  // A complex side of a real transform has the first half of the last dimension.
+  int64_t offset = 0;
+  for (int d = 0; d < dimensions; ++d) {
+    const int64_t index = d == last && IsReal(in.type) ? size[d] / 2 : size[d] - 1;
+    offset = d == 0 ? index : offset * side.embed[d] + index;
+  }
+  const int64_t elements = (batch - 1) * side.distance + offset * side.stride + 1;
+  return static_cast<size_t>(elements) * BytesOfElement(side.type);
+}
+
+int CreatePlan(int* handle) {
+  if (handle == nullptr) return kInvalidValue;
+  if (EnsureContext() != CUDA_SUCCESS) return kSetupFailed;
   Plans& plans = ThePlans();
   const MutexLock lock(&plans.mutex);
   *handle = plans.next++;
   plans.plans[*handle] = {};
-  return CUFFT_SUCCESS;
+  return 0;
 }
 
-cufftResult DestroyPlan(cufftHandle handle) {
-  Plan plan;
+int DestroyPlan(int handle) {
+  CUdeviceptr area = 0;
   {
     Plans& plans = ThePlans();
     const MutexLock lock(&plans.mutex);
     const auto found = plans.plans.find(handle);
-    if (found == plans.plans.end()) return CUFFT_INVALID_PLAN;
-    plan = found->second;
+    if (found == plans.plans.end()) return kInvalidPlan;
+    area = found->second.own_area;
     plans.plans.erase(found);
   }
-  FreeArea(&plan);
-  return CUFFT_SUCCESS;
+  if (area != 0) FreeDeviceMemory(area);
+  return 0;
 }
 
-cufftResult WithPlan(cufftHandle handle, cufftResult (*action)(Plan* plan, void* argument),
-                     void* argument) {
+int WithPlan(int handle, const std::function<int(Plan*)>& action) {
   Plans& plans = ThePlans();
   const MutexLock lock(&plans.mutex);
   const auto found = plans.plans.find(handle);
-  return found == plans.plans.end() ? CUFFT_INVALID_PLAN : action(&found->second, argument);
+  return found == plans.plans.end() ? kInvalidPlan : action(&found->second);
 }
 
-cufftResult GeometryOf(const Request& request, Geometry* geometry) {
-  if (request.dimensions < 1 || request.dimensions > kMaxDimensions || request.size == nullptr ||
-      request.batch < 1) {
-    return CUFFT_INVALID_SIZE;
-  }
-  geometry->dimensions = request.dimensions;
-  geometry->batch = request.batch;
-  for (int d = 0; d < request.dimensions; ++d) {
-    if (request.size[d] < 1) return CUFFT_INVALID_SIZE;
-    geometry->size[d] = request.size[d];
-  }
-  geometry->in.type = request.in_type;
-  geometry->out.type = request.out_type;
-  const bool real_in = geometry->InIsReal();
-  const bool real_out = geometry->OutIsReal();
-  if (!IsTransformed(request.in_type) || !IsTransformed(request.out_type) ||
-      (real_in && real_out)) {
-    return CUFFT_INVALID_TYPE;
-  }
-  geometry->basic = request.in_embed == nullptr;
-  geometry->in = SideOf(*geometry, request.in_embed, request.in_stride, request.in_distance,
-                        request.in_type, real_out);
-  geometry->out = SideOf(*geometry, request.out_embed, request.out_stride, request.out_distance,
-                         request.out_type, real_in);
-  return CUFFT_SUCCESS;
-}
-
-size_t AreaBytes(const Geometry& geometry) {
-  const size_t element =
-      std::max(BytesOfElement(geometry.in.type), BytesOfElement(geometry.out.type));
-  const auto values = static_cast<size_t>(geometry.Elements() * geometry.batch);
-  return RoundUp(values * element, 512);
-}
-
-cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_bytes) {
-  Geometry geometry;
-  const cufftResult result = GeometryOf(request, &geometry);
-  if (result != CUFFT_SUCCESS) return result;
-  const size_t bytes = AreaBytes(geometry);
-  Plans& plans = ThePlans();
+int MakePlan(int handle, Geometry geometry, size_t* area_bytes) {
+  int status = geometry.Complete();
+  if (status != 0) return status;
+  const size_t bytes = geometry.AreaBytes();
   bool allocates = false;
-  {
-    const MutexLock lock(&plans.mutex);
-    const auto found = plans.plans.find(handle);
-    if (found == plans.plans.end() || found->second.made) return CUFFT_INVALID_PLAN;
-    Plan& plan = found->second;
-    plan.made = true;
-    plan.geometry = geometry;
-    plan.area_bytes = bytes;
-    allocates = plan.allocates;
-  }
+  status = WithPlan(handle, [&](Plan* plan) {
+    if (plan->made) return int{kInvalidPlan};
+    plan->made = true;
+    plan->geometry = geometry;
+    plan->area_bytes = bytes;
+    allocates = plan->allocates;
+    return 0;
+  });
+  if (status != 0) return status;
   if (area_bytes != nullptr) *area_bytes = bytes;
   CUdeviceptr area = 0;
-  if (!allocates) return CUFFT_SUCCESS;
-  if (AllocateDeviceMemory(&area, bytes) != CUDA_SUCCESS) return CUFFT_ALLOC_FAILED;
-  return WithPlan(
-      handle,
-      [](Plan* plan, void* argument) {
-        plan->own_area = *static_cast<CUdeviceptr*>(argument);
-        return CUFFT_SUCCESS;
-      },
-      &area);
+  if (!allocates) return 0;
+  if (AllocateDeviceMemory(&area, bytes) != CUDA_SUCCESS) return kAllocFailed;
+  return WithPlan(handle, [area](Plan* plan) {
+    plan->own_area = area;
+    return 0;
+  });
 }
 
-cufftResult Execute(cufftHandle handle, const void* input, void* output, int direction) {
-  if (input == nullptr || output == nullptr) return CUFFT_INVALID_VALUE;
-  const uint64_t words[] = {reinterpret_cast<uint64_t>(input), reinterpret_cast<uint64_t>(output),
-                            static_cast<uint64_t>(static_cast<int64_t>(direction))};
+int Execute(int handle, const void* input, void* output, int direction) {
+  if (input == nullptr || output == nullptr) return kInvalidValue;
   CUstream stream = nullptr;
   Geometry geometry;
-  {
-    Plans& plans = ThePlans();
-    const MutexLock lock(&plans.mutex);
-    const auto found = plans.plans.find(handle);
-    if (found == plans.plans.end() || !found->second.made) return CUFFT_INVALID_PLAN;
-    geometry = found->second.geometry;
-    stream = found->second.stream;
-  }
-  const WorkSize size = {geometry.Elements(), 1, geometry.batch};
-  if (LaunchWork("cufft_transform", stream, size, words, 3) != CUDA_SUCCESS) {
-    return CUFFT_EXEC_FAILED;
-  }
-  LeaveOut("cufft_transform", stream, {{output, geometry.OutputBytes(input == output)}});
-  return CUFFT_SUCCESS;
+  const int status = WithPlan(handle, [&](Plan* plan) {
+    geometry = plan->geometry;
+    stream = plan->stream;
+    return plan->made ? 0 : int{kInvalidPlan};
+  });
+  if (status != 0) return status;
+  return LaunchOf("cufft_transform", stream, {geometry.Elements(), 1, geometry.batch},
+                  {{output, geometry.OutputBytes(input == output)}}, input, output, direction);
 }
 
 }  // namespace vramstow::simulator

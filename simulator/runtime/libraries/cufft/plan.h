@@ -1,21 +1,61 @@
-// Defines the plans behind cuFFT's handles, and executes them.
+// The plans behind cuFFT's handles, and the work of executing one.
 //
-// Modelled: a plan's work area is as large as its data set in complex values, rounded up to 512
-// bytes (the documentation says "the size of the work area depends on the transform"). It is
-// allocated with the plan unless the application provides one. The results of transforms are not
-// computed (common/left_out.h).
+// Modelled: a plan's work area is as large as its data set in complex values, rounded to 512 bytes
+// (the documentation: "the size of the work area depends on the transform"). It is allocated with
+// the plan unless the application brings its own.
 //
 // Ownership: a table of plans that lives as long as the process. Threads: any, as with cuFFT.
-// Errors: cufftResult. Units: bytes.
+// Errors: Status; 0 for success. Units: elements, and bytes where a name says so.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_
 
 #include <cuda.h>
 
-#include "simulator/runtime/libraries/cufft/api.h"
-#include "simulator/runtime/libraries/cufft/geometry.h"
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 
 namespace vramstow::simulator {
+
+enum Status {
+  kInvalidPlan = 1,
+  kAllocFailed = 2,
+  kInvalidType = 3,
+  kInvalidValue = 4,
+  kExecFailed = 6,
+  kSetupFailed = 7,
+  kInvalidSize = 8,
+  kNotSupported = 16,
+};
+
+inline constexpr int kMaxDimensions = 3;
+
+// The layout of one side in memory: the distance between neighbours of the last dimension is
+// `stride`, the rows have `embed` elements (embed[0] is not used), batches are `distance` apart.
+struct Side {
+  int64_t embed[kMaxDimensions] = {};
+  int64_t stride = 1;
+  int64_t distance = 0;
+  int type = 0;  // a cudaDataType
+};
+
+// A transform as it was asked for and, after Complete, as it is executed.
+struct Geometry {
+  int dimensions = 1;
+  int64_t size[kMaxDimensions] = {1, 1, 1};
+  int64_t batch = 1;
+  bool is_dense = true;  // no layout was given; in place, real rows are padded to complex rows
+  Side in;
+  Side out;
+
+  int64_t Elements() const { return size[0] * size[1] * size[2]; }
+  // Checks types and sizes, and sets the layout of dense data.
+  int Complete();
+  size_t AreaBytes() const;
+  // Returns the bytes from the first element of the output's first batch to the end of its last
+  // batch. `in_place` means that the input is the same memory.
+  size_t OutputBytes(bool in_place) const;
+};
 
 struct Plan {
   bool made = false;
@@ -26,31 +66,12 @@ struct Plan {
   Geometry geometry;
 };
 
-cufftResult CreatePlan(cufftHandle* handle);
-cufftResult DestroyPlan(cufftHandle handle);
-// Calls action(plan) while the table is locked. Returns CUFFT_INVALID_PLAN if there is no such
-// plan.
-cufftResult WithPlan(cufftHandle handle, cufftResult (*action)(Plan* plan, void* argument),
-                     void* argument);
-
-// The sizes and layouts that cufftXtMakePlanMany takes. A null layout means dense data.
-struct Request {
-  int dimensions = 1;
-  const long long* size = nullptr;
-  const long long* in_embed = nullptr;
-  long long in_stride = 1;
-  long long in_distance = 0;
-  int in_type = 0;
-  const long long* out_embed = nullptr;
-  long long out_stride = 1;
-  long long out_distance = 0;
-  int out_type = 0;
-  long long batch = 1;
-};
-cufftResult GeometryOf(const Request& request, Geometry* geometry);
-size_t AreaBytes(const Geometry& geometry);
-cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_bytes);
-cufftResult Execute(cufftHandle handle, const void* input, void* output, int direction);
+int CreatePlan(int* handle);
+int DestroyPlan(int handle);
+// Calls action(plan) with the table locked, or returns kInvalidPlan.
+int WithPlan(int handle, const std::function<int(Plan*)>& action);
+int MakePlan(int handle, Geometry geometry, size_t* area_bytes);
+int Execute(int handle, const void* input, void* output, int direction);
 
 }  // namespace vramstow::simulator
 

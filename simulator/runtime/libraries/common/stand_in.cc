@@ -1,10 +1,11 @@
-#include "simulator/runtime/libraries/common/left_out.h"
+#include "simulator/runtime/libraries/common/stand_in.h"
+
+#include <library_types.h>
 
 #include <atomic>
 #include <cstdio>
 
 #include "simulator/runtime/libraries/common/driver_function.h"
-#include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
@@ -40,8 +41,7 @@ void SayOnce() {
   LogOnStderr(sentence);
 }
 
-}  // namespace
-
+// The work `name` was just queued on the stream, and would have written the results.
 void LeaveOut(const char* name, CUstream stream, std::initializer_list<Result> results) {
   const SimulatorFunctions& simulator = Simulator();
   if (simulator.append == nullptr || simulator.holds_kernels == nullptr ||
@@ -66,6 +66,45 @@ void LeaveOut(const char* name, CUstream stream, std::initializer_list<Result> r
   task.range_count = count;
   task.run = [](void*) { return static_cast<int>(kVramstowSimulatorNotComputed); };
   simulator.append(stream, &task);
+}
+
+}  // namespace
+
+int SetStream(void* handle, CUstream stream) {
+  Handle* checked = Checked(handle);
+  if (checked == nullptr) return kCodes.not_initialized;
+  checked->stream = stream;
+  return 0;
+}
+
+int GetStream(void* handle, CUstream* stream) {
+  const Handle* checked = Checked(handle);
+  if (checked == nullptr) return kCodes.not_initialized;
+  if (stream == nullptr) return kCodes.invalid_value;
+  *stream = checked->stream;
+  return 0;
+}
+
+int GetVersion(const LibraryVersion& version, int* value) {
+  if (value == nullptr) return kCodes.invalid_value;
+  *value = version.major * 1000 + version.minor * 100 + version.patch;
+  return 0;
+}
+
+int GetProperty(const LibraryVersion& version, int part, int* value) {
+  if (value == nullptr || part < MAJOR_VERSION || part > PATCH_LEVEL) return kCodes.invalid_value;
+  const int parts[] = {version.major, version.minor, version.patch};
+  *value = parts[part];
+  return 0;
+}
+
+int LaunchWords(const char* name, CUstream stream, const WorkSize& size,
+                std::initializer_list<Result> results, std::initializer_list<uint64_t> words) {
+  if (LaunchWork(name, stream, size, words.begin(), words.size()) != CUDA_SUCCESS) {
+    return kCodes.execution_failed;
+  }
+  LeaveOut(name, stream, results);
+  return 0;
 }
 
 }  // namespace vramstow::simulator
