@@ -107,12 +107,6 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* format, cudaArray_const_t 
   return cudaArrayGetInfo(format, nullptr, nullptr, const_cast<cudaArray_t>(array));
 }
 
-cudaError_t cudaArrayGetPlane(cudaArray_t* plane, cudaArray_t array, unsigned index) {
-  return Call([&](const DriverTable& driver) {
-    return driver.ArrayGetPlane(reinterpret_cast<CUarray*>(plane), Array(array), index);
-  });
-}
-
 cudaError_t cudaArrayGetMemoryRequirements(cudaArrayMemoryRequirements* requirements,
                                            cudaArray_t array, int device) {
   return Call([&](const DriverTable& driver) {
@@ -134,20 +128,5 @@ cudaError_t cudaMipmappedArrayGetMemoryRequirements(cudaArrayMemoryRequirements*
                                 : FromDriver(driver.MipmappedArrayGetMemoryRequirements(
                                       SameLayout<CUDA_ARRAY_MEMORY_REQUIREMENTS>(requirements),
                                       Mipmap(array), handle));
-  });
-}
-
-cudaError_t cudaArrayGetSparseProperties(cudaArraySparseProperties* properties, cudaArray_t array) {
-  return Call([&](const DriverTable& driver) {
-    return driver.ArrayGetSparseProperties(SameLayout<CUDA_ARRAY_SPARSE_PROPERTIES>(properties),
-                                           Array(array));
-  });
-}
-
-cudaError_t cudaMipmappedArrayGetSparseProperties(cudaArraySparseProperties* properties,
-                                                  cudaMipmappedArray_t array) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MipmappedArrayGetSparseProperties(
-        SameLayout<CUDA_ARRAY_SPARSE_PROPERTIES>(properties), Mipmap(array));
   });
 }

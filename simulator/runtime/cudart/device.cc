@@ -128,63 +128,6 @@ cudaError_t cudaDeviceReset() {
   });
 }
 
-cudaError_t cudaDeviceSynchronize() {
-  return Call([&](const DriverTable& driver) { return driver.CtxSynchronize(); });
-}
-
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return Call([&](const DriverTable& driver) {
-    return driver.CtxSetLimit(static_cast<CUlimit>(limit), value);
-  });
-}
-
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return Call([&](const DriverTable& driver) {
-    return driver.CtxGetLimit(value, static_cast<CUlimit>(limit));
-  });
-}
-
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
-  return Call([&](const DriverTable& driver) {
-    return driver.CtxGetCacheConfig(SameLayout<CUfunc_cache>(config));
-  });
-}
-
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
-  return Call([&](const DriverTable& driver) {
-    return driver.CtxSetCacheConfig(static_cast<CUfunc_cache>(config));
-  });
-}
-
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
-  return Call([&](const DriverTable& driver) {
-    return driver.CtxGetSharedMemConfig(SameLayout<CUsharedconfig>(config));
-  });
-}
-
-cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
-  return Call([&](const DriverTable& driver) {
-    return driver.CtxSetSharedMemConfig(static_cast<CUsharedconfig>(config));
-  });
-}
-
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return Call(
-      [&](const DriverTable& driver) { return driver.CtxGetStreamPriorityRange(least, greatest); });
-}
-
-cudaError_t cudaCtxResetPersistingL2Cache() {
-  return Call([&](const DriverTable& driver) { return driver.CtxResetPersistingL2Cache(); });
-}
-
-cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTarget target,
-                                               cudaFlushGPUDirectRDMAWritesScope scope) {
-  return Call([&](const DriverTable& driver) {
-    return driver.FlushGPUDirectRDMAWrites(static_cast<CUflushGPUDirectRDMAWritesTarget>(target),
-                                           static_cast<CUflushGPUDirectRDMAWritesScope>(scope));
-  });
-}
-
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* bus_id) {
   return CallWithoutContext([&](const DriverTable& driver) {
     CUdevice handle = 0;

@@ -82,28 +82,6 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
   });
 }
 
-cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t destination, cudaGraphNode_t source) {
-  return Call([&](const DriverTable& driver) {
-    return driver.GraphKernelNodeCopyAttributes(destination, source);
-  });
-}
-
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
-                                            cudaLaunchAttributeValue* value) {
-  return Call([&](const DriverTable& driver) {
-    return driver.GraphKernelNodeGetAttribute(node, static_cast<CUkernelNodeAttrID>(attribute),
-                                              SameLayout<CUkernelNodeAttrValue>(value));
-  });
-}
-
-cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
-                                            const cudaLaunchAttributeValue* value) {
-  return Call([&](const DriverTable& driver) {
-    return driver.GraphKernelNodeSetAttribute(node, static_cast<CUkernelNodeAttrID>(attribute),
-                                              SameLayout<const CUkernelNodeAttrValue>(value));
-  });
-}
-
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, size_t count,
                                    const cudaMemcpy3DParms* parameters) {

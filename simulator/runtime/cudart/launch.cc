@@ -139,25 +139,3 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     return result == CUDA_SUCCESS ? cudaSuccess : LaunchError(driver, result, grid, block);
   });
 }
-
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
-  return Call([&](const DriverTable& driver) {
-    return driver.LaunchHostFunc(stream, function, user_data);
-  });
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) { return driver.GraphLaunch(graph, stream); });
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) { return driver.GraphUpload(graph, stream); });
-}
-
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                           cudaGraphInstantiateParams* parameters) {
-  return Call([&](const DriverTable& driver) {
-    return driver.GraphInstantiateWithParams(executable, graph,
-                                             SameLayout<CUDA_GRAPH_INSTANTIATE_PARAMS>(parameters));
-  });
-}

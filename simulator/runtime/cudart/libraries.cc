@@ -5,33 +5,6 @@
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption* options,
-                                void** option_values, unsigned option_count,
-                                cudaLibraryOption* library_options, void** library_option_values,
-                                unsigned library_option_count) {
-  return CallWithoutContext([&](const DriverTable& driver) {
-    return driver.LibraryLoadData(library, code, SameLayout<CUjit_option>(options), option_values,
-                                  option_count, SameLayout<CUlibraryOption>(library_options),
-                                  library_option_values, library_option_count);
-  });
-}
-
-cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* file,
-                                    cudaJitOption* options, void** option_values,
-                                    unsigned option_count, cudaLibraryOption* library_options,
-                                    void** library_option_values, unsigned library_option_count) {
-  return CallWithoutContext([&](const DriverTable& driver) {
-    return driver.LibraryLoadFromFile(
-        library, file, SameLayout<CUjit_option>(options), option_values, option_count,
-        SameLayout<CUlibraryOption>(library_options), library_option_values, library_option_count);
-  });
-}
-
-cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
-  return CallWithoutContext(
-      [&](const DriverTable& driver) { return driver.LibraryUnload(library); });
-}
-
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
   return CallWithoutContext([&](const DriverTable& driver) {
     CUresult result = driver.LibraryGetKernel(kernel, library, name);
@@ -40,32 +13,6 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, co
     }
     return result;
   });
-}
-
-cudaError_t cudaLibraryGetGlobal(void** pointer, size_t* bytes, cudaLibrary_t library,
-                                 const char* name) {
-  return Call([&](const DriverTable& driver) {
-    return driver.LibraryGetGlobal(reinterpret_cast<CUdeviceptr*>(pointer), bytes, library, name);
-  });
-}
-
-cudaError_t cudaLibraryGetManaged(void** pointer, size_t* bytes, cudaLibrary_t library,
-                                  const char* name) {
-  return Call([&](const DriverTable& driver) {
-    return driver.LibraryGetManaged(reinterpret_cast<CUdeviceptr*>(pointer), bytes, library, name);
-  });
-}
-
-cudaError_t cudaLibraryGetUnifiedFunction(void** function, cudaLibrary_t library,
-                                          const char* symbol) {
-  return Call([&](const DriverTable& driver) {
-    return driver.LibraryGetUnifiedFunction(function, library, symbol);
-  });
-}
-
-cudaError_t cudaLibraryGetKernelCount(unsigned* count, cudaLibrary_t library) {
-  return CallWithoutContext(
-      [&](const DriverTable& driver) { return driver.LibraryGetKernelCount(count, library); });
 }
 
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count,

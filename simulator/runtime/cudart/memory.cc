@@ -107,30 +107,6 @@ cudaError_t cudaFreeHost(void* pointer) {
   });
 }
 
-cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return Call(
-      [&](const DriverTable& driver) { return driver.MemHostRegister(pointer, bytes, flags); });
-}
-
-cudaError_t cudaHostUnregister(void* pointer) {
-  return Call([&](const DriverTable& driver) { return driver.MemHostUnregister(pointer); });
-}
-
-cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemHostGetDevicePointer(AddressOut(device_pointer), host_pointer, flags);
-  });
-}
-
-cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {
-  return Call([&](const DriverTable& driver) { return driver.MemHostGetFlags(flags, pointer); });
-}
-
-cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  return Call(
-      [&](const DriverTable& driver) { return driver.MemGetInfo(free_bytes, total_bytes); });
-}
-
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   return Call([&](const DriverTable& driver) {
     if (attributes == nullptr) {
@@ -160,22 +136,6 @@ cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise ad
     where.type = static_cast<CUmemLocationType>(location.type);
     where.id = location.id;
     return driver.MemAdvise(Address(pointer), bytes, static_cast<CUmem_advise>(advice), where);
-  });
-}
-
-cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, cudaMemRangeAttribute attribute,
-                                     const void* pointer, size_t bytes) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemRangeGetAttribute(data, size, static_cast<CUmem_range_attribute>(attribute),
-                                       Address(pointer), bytes);
-  });
-}
-
-cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, cudaMemRangeAttribute* attributes,
-                                      size_t count, const void* pointer, size_t bytes) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemRangeGetAttributes(data, sizes, SameLayout<CUmem_range_attribute>(attributes),
-                                        count, Address(pointer), bytes);
   });
 }
 

@@ -11,6 +11,9 @@
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_RUNTIME_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_RUNTIME_H_
 
+#include <bit>
+#include <type_traits>
+
 #include "simulator/runtime/cudart/api.h"
 #include "simulator/runtime/cudart/driver_table.h"
 #include "simulator/runtime/profiler_place.h"
@@ -107,6 +110,33 @@ template <typename To, typename From>
 To* SameLayout(From* from) {
   return reinterpret_cast<To*>(from);
 }
+
+// An argument that the two headers declare with different types of one layout. It converts to the
+// type that the driver's function has.
+template <typename From>
+class Same {
+ public:
+  explicit Same(From value) : value_(value) {}
+
+  template <typename To>
+  operator To() const {  // NOLINT(google-explicit-constructor): what it is for
+    if constexpr (std::is_pointer_v<To> && std::is_pointer_v<From>) {
+      if constexpr (requires { sizeof(*To()) + sizeof(*From()); }) {
+        static_assert(sizeof(*To()) == sizeof(*From()));
+      }
+      return reinterpret_cast<To>(value_);
+    } else if constexpr (std::is_pointer_v<To> || std::is_pointer_v<From>) {
+      return reinterpret_cast<To>(value_);
+    } else if constexpr (std::is_class_v<To>) {
+      return std::bit_cast<To>(value_);
+    } else {
+      return static_cast<To>(value_);
+    }
+  }
+
+ private:
+  From value_;
+};
 
 }  // namespace vramstow::simulator::cudart
 

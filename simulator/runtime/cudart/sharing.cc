@@ -7,8 +7,6 @@
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
 
-static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle));
-static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(CUipcEventHandle));
 static_assert(sizeof(cudaExternalMemoryHandleDesc) <= sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC));
 
 namespace {
@@ -25,36 +23,6 @@ CUarray_format FormatOf(const cudaChannelFormatDesc& description, unsigned* chan
 }
 
 }  // namespace
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-  return Call([&](const DriverTable& driver) {
-    return driver.IpcGetMemHandle(SameLayout<CUipcMemHandle>(handle), Address(pointer));
-  });
-}
-
-cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags) {
-  return Call([&](const DriverTable& driver) {
-    return driver.IpcOpenMemHandle(reinterpret_cast<CUdeviceptr*>(pointer),
-                                   *SameLayout<CUipcMemHandle>(&handle), flags);
-  });
-}
-
-cudaError_t cudaIpcCloseMemHandle(void* pointer) {
-  return Call(
-      [&](const DriverTable& driver) { return driver.IpcCloseMemHandle(Address(pointer)); });
-}
-
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
-  return Call([&](const DriverTable& driver) {
-    return driver.IpcGetEventHandle(SameLayout<CUipcEventHandle>(handle), event);
-  });
-}
-
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
-  return Call([&](const DriverTable& driver) {
-    return driver.IpcOpenEventHandle(event, *SameLayout<CUipcEventHandle>(&handle));
-  });
-}
 
 cudaError_t cudaImportExternalMemory(cudaExternalMemory_t* memory,
                                      const cudaExternalMemoryHandleDesc* description) {
@@ -111,11 +79,6 @@ cudaError_t cudaExternalMemoryGetMappedMipmappedArray(
   });
 }
 
-cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory) {
-  return Call(
-      [&](const DriverTable& driver) { return driver.DestroyExternalMemory(Memory(memory)); });
-}
-
 cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t* semaphore,
                                         const cudaExternalSemaphoreHandleDesc* description) {
   return Call([&](const DriverTable& driver) {
@@ -131,48 +94,11 @@ cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t* semaphore,
   });
 }
 
-cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore) {
-  return Call([&](const DriverTable& driver) {
-    return driver.DestroyExternalSemaphore(reinterpret_cast<CUexternalSemaphore>(semaphore));
-  });
-}
-
 cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t callback, void* user_data,
                                      cudaLogsCallbackHandle* handle) {
   return CallWithoutContext([&](const DriverTable& driver) {
     // The two callback types differ only in the name of the severity's enumeration.
     return driver.LogsRegisterCallback(reinterpret_cast<CUlogsCallback>(callback), user_data,
                                        SameLayout<CUlogsCallbackHandle>(handle));
-  });
-}
-
-cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle handle) {
-  return CallWithoutContext([&](const DriverTable& driver) {
-    return driver.LogsUnregisterCallback(reinterpret_cast<CUlogsCallbackHandle>(handle));
-  });
-}
-
-cudaError_t cudaLogsCurrent(cudaLogIterator* iterator, unsigned flags) {
-  return CallWithoutContext(
-      [&](const DriverTable& driver) { return driver.LogsCurrent(iterator, flags); });
-}
-
-cudaError_t cudaLogsDumpToFile(cudaLogIterator* iterator, const char* path, unsigned flags) {
-  return CallWithoutContext(
-      [&](const DriverTable& driver) { return driver.LogsDumpToFile(iterator, path, flags); });
-}
-
-cudaError_t cudaLogsDumpToMemory(cudaLogIterator* iterator, char* buffer, size_t* size,
-                                 unsigned flags) {
-  return CallWithoutContext([&](const DriverTable& driver) {
-    return driver.LogsDumpToMemory(iterator, buffer, size, flags);
-  });
-}
-
-// These tables, by which NVIDIA's own libraries call each other, are private, so there are none
-// here.
-cudaError_t cudaGetExportTable(const void** table, const cudaUUID_t* id) {
-  return CallWithoutContext([&](const DriverTable& driver) {
-    return driver.GetExportTable(table, SameLayout<const CUuuid>(id));
   });
 }

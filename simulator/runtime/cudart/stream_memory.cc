@@ -1,18 +1,10 @@
-// Implements memory operations that are ordered by a stream: pools, prefetch, discard, external
-// semaphores. Also implements the queries of the driver's entry points, which have a per-thread
-// variant, too. Compiled twice (see api.h).
+// Implements memory operations that are ordered by a stream. Also implements the queries of the
+// driver's entry points, which have a per-thread variant, too. Compiled twice (see api.h).
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-CUmemLocation Location(const cudaMemLocation& location) {
-  CUmemLocation result = {};
-  result.type = static_cast<CUmemLocationType>(location.type);
-  result.id = location.id;
-  return result;
-}
 
 cudaError_t FindEntryPoint(const char* symbol, void** function, int version, uint64_t flags,
                            cudaDriverEntryPointQueryResult* status) {
@@ -76,63 +68,6 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t 
     }
     return driver.MemAllocFromPoolAsync(reinterpret_cast<CUdeviceptr*>(pointer), bytes, pool,
                                         stream);
-  });
-}
-
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location,
-                                 unsigned flags, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemPrefetchAsync(Address(pointer), bytes, Location(location), flags, stream);
-  });
-}
-
-cudaError_t cudaMemPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
-                                      cudaMemLocation* locations, size_t* location_indices,
-                                      size_t location_count, unsigned long long flags,
-                                      cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemPrefetchBatchAsync(reinterpret_cast<CUdeviceptr*>(pointers), sizes, count,
-                                        SameLayout<CUmemLocation>(locations), location_indices,
-                                        location_count, flags, stream);
-  });
-}
-
-cudaError_t cudaMemDiscardBatchAsync(void** pointers, size_t* sizes, size_t count,
-                                     unsigned long long flags, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemDiscardBatchAsync(reinterpret_cast<CUdeviceptr*>(pointers), sizes, count,
-                                       flags, stream);
-  });
-}
-
-cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
-                                                cudaMemLocation* locations,
-                                                size_t* location_indices, size_t location_count,
-                                                unsigned long long flags, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return driver.MemDiscardAndPrefetchBatchAsync(reinterpret_cast<CUdeviceptr*>(pointers), sizes,
-                                                  count, SameLayout<CUmemLocation>(locations),
-                                                  location_indices, location_count, flags, stream);
-  });
-}
-
-cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t* semaphores,
-                                              const cudaExternalSemaphoreSignalParams* parameters,
-                                              unsigned count, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return driver.SignalExternalSemaphoresAsync(
-        SameLayout<const CUexternalSemaphore>(semaphores),
-        SameLayout<const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>(parameters), count, stream);
-  });
-}
-
-cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t* semaphores,
-                                            const cudaExternalSemaphoreWaitParams* parameters,
-                                            unsigned count, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return driver.WaitExternalSemaphoresAsync(
-        SameLayout<const CUexternalSemaphore>(semaphores),
-        SameLayout<const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>(parameters), count, stream);
   });
 }
 

@@ -141,10 +141,6 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
   });
 }
 
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
-  return Call([&](const DriverTable& driver) { return driver.TexObjectDestroy(object); });
-}
-
 cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource,
                                              cudaTextureObject_t object) {
   return Call([&](const DriverTable& driver) {
@@ -189,10 +185,6 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResou
     return error != cudaSuccess ? error
                                 : ToError(driver.SurfObjectCreate(object, &driver_resource));
   });
-}
-
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
-  return Call([&](const DriverTable& driver) { return driver.SurfObjectDestroy(object); });
 }
 
 cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource,

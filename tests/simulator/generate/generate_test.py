@@ -169,3 +169,27 @@ def test_a_line_for_functions_that_are_not_declared_is_told(tmp_path: Path) -> N
     assert result.returncode != 0 and "cublasSthree" in result.stderr
     result = blas(tmp_path, "cublasSone_v2 first\n")
     assert result.returncode != 0 and ":1: a line is NAMES KERNEL" in result.stderr
+
+
+RUNTIME = """
+#define cudaWait __CUDART_API_PTSZ(cudaWait)
+extern __host__ cudaError_t CUDARTAPI cudaWait(cudaStream_t stream __dv(0));
+extern __host__ cudaError_t CUDARTAPI cudaSetLimit(enum cudaLimit limit,
+                                                   size_t value);
+extern __host__ cudaError_t CUDARTAPI cudaStop(void);
+"""
+
+
+def test_forwards_pass_their_arguments_on_and_those_of_streams_stand_apart(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("Call SetLimit=CtxSetLimit Stop  # more\nAsk Wait\n")
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    options = ["--list", tmp_path / "list", "--once", once, "--twice", twice]
+    made(tmp_path, "r.h", RUNTIME, "runtime_forwards.py", "--header", "r.h", *options)
+    assert "cudaSetLimit(enum cudaLimit limit, size_t value) {\n  return Call(" in once.read_text()
+    assert "return driver.CtxSetLimit(Same(limit), Same(value));" in once.read_text()
+    assert "return driver.Stop();" in once.read_text()
+    assert "cudaWait(cudaStream_t stream) {\n  return Ask(" in twice.read_text()
+    assert "cudaWait" not in once.read_text()
+    (tmp_path / "list").write_text("Call Stopp\n")
+    told = run("runtime_forwards.py", "--include", tmp_path, "--header", "r.h", *options)
+    assert told.returncode == 1 and "no header declares cudaStopp" in told.stderr

@@ -1,0 +1,11 @@
+// Implements the functions that forward their arguments to the driver (forwards.txt), and one more.
+#include "simulator/runtime/cudart/runtime.h"
+
+using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
+
+#include <cudart_forwards.inc>
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return Call(
+      [&](const DriverTable& driver) { return driver.EventCreate(event, CU_EVENT_DEFAULT); });
+}
