@@ -8,13 +8,96 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-cudaError_t AddCopy(const DriverTable& driver, cudaGraphNode_t* node, cudaGraph_t graph,
-                    const cudaGraphNode_t* dependencies, size_t count, const CUDA_MEMCPY3D& copy) {
-  CUcontext context = nullptr;
-  cudaError_t error = CurrentContext(&context);
-  return error != cudaSuccess ? error
-                              : FromDriver(driver.GraphAddMemcpyNode(node, graph, dependencies,
-                                                                     count, &copy, context));
+// --- The driver's three calls for a kind of node
+// --------------------------------------------------
+
+// Where a node is added, and what it depends on.
+struct Addition {
+  cudaGraphNode_t* node;
+  cudaGraph_t graph;
+  const cudaGraphNode_t* dependencies;
+  size_t count;
+};
+struct Change {
+  cudaGraphNode_t node;
+};
+struct ExecutableChange {
+  cudaGraphExec_t executable;
+  cudaGraphNode_t node;
+};
+
+CUresult Apply(const DriverTable& driver, const Addition& at, const CUDA_KERNEL_NODE_PARAMS& kernel,
+               CUcontext /*context*/) {
+  return driver.GraphAddKernelNode(at.node, at.graph, at.dependencies, at.count, &kernel);
+}
+CUresult Apply(const DriverTable& driver, const Addition& at, const CUDA_MEMCPY3D& copy,
+               CUcontext context) {
+  return driver.GraphAddMemcpyNode(at.node, at.graph, at.dependencies, at.count, &copy, context);
+}
+CUresult Apply(const DriverTable& driver, const Addition& at, const CUDA_MEMSET_NODE_PARAMS& memset,
+               CUcontext context) {
+  return driver.GraphAddMemsetNode(at.node, at.graph, at.dependencies, at.count, &memset, context);
+}
+CUresult Apply(const DriverTable& driver, Change at, const CUDA_KERNEL_NODE_PARAMS& kernel,
+               CUcontext /*context*/) {
+  return driver.GraphKernelNodeSetParams(at.node, &kernel);
+}
+CUresult Apply(const DriverTable& driver, Change at, const CUDA_MEMCPY3D& copy,
+               CUcontext /*context*/) {
+  return driver.GraphMemcpyNodeSetParams(at.node, &copy);
+}
+CUresult Apply(const DriverTable& driver, Change at, const CUDA_MEMSET_NODE_PARAMS& memset,
+               CUcontext /*context*/) {
+  return driver.GraphMemsetNodeSetParams(at.node, &memset);
+}
+CUresult Apply(const DriverTable& driver, ExecutableChange at,
+               const CUDA_KERNEL_NODE_PARAMS& kernel, CUcontext /*context*/) {
+  return driver.GraphExecKernelNodeSetParams(at.executable, at.node, &kernel);
+}
+CUresult Apply(const DriverTable& driver, ExecutableChange at, const CUDA_MEMCPY3D& copy,
+               CUcontext context) {
+  return driver.GraphExecMemcpyNodeSetParams(at.executable, at.node, &copy, context);
+}
+CUresult Apply(const DriverTable& driver, ExecutableChange at,
+               const CUDA_MEMSET_NODE_PARAMS& memset, CUcontext context) {
+  return driver.GraphExecMemsetNodeSetParams(at.executable, at.node, &memset, context);
+}
+
+// Calls the driver with what convert(&parameters) makes.
+template <typename Parameters, typename Place, typename Convert>
+cudaError_t WithParameters(const Place& at, Convert convert, const char* name) {
+  return Call(
+      [&](const DriverTable& driver) {
+        Parameters parameters;
+        CUcontext context = nullptr;
+        cudaError_t error = convert(&parameters);
+        if (error == cudaSuccess) error = CurrentContext(&context);
+        return error != cudaSuccess ? error : FromDriver(Apply(driver, at, parameters, context));
+      },
+      name);
+}
+
+template <typename Given, typename Parameters>
+cudaError_t Convert(const Given* given, Parameters* parameters) {
+  return given == nullptr ? cudaErrorInvalidValue : ToDriver(*given, parameters);
+}
+cudaError_t Convert(const cudaMemcpy3DParms* given, CUDA_MEMCPY3D* copy) {
+  return given == nullptr ? cudaErrorInvalidValue : Make3D(*given, copy);
+}
+
+// Asks ask(driver, &parameters) for a node's parameters, and returns them with give(parameters).
+template <typename Parameters, typename Given, typename Ask, typename Give>
+cudaError_t GetParameters(Given* given, Ask ask, Give give,
+                          const char* name = __builtin_FUNCTION()) {
+  return Call(
+      [&](const DriverTable& driver) {
+        Parameters parameters = {};
+        const CUresult result =
+            given == nullptr ? CUDA_ERROR_INVALID_VALUE : ask(driver, &parameters);
+        if (result == CUDA_SUCCESS) give(parameters, given);
+        return result;
+      },
+      name);
 }
 
 }  // namespace
@@ -40,176 +123,88 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* parameters) {
   return Call([&](const DriverTable& driver) {
     CUgraphNodeParams converted;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : ToDriver(*parameters, &converted);
+    const cudaError_t error = Convert(parameters, &converted);
     return error != cudaSuccess ? error : FromDriver(driver.GraphNodeSetParams(node, &converted));
   });
 }
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                   const cudaGraphNode_t* dependencies, size_t count,
-                                   const cudaKernelNodeParams* parameters) {
+cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                       cudaGraphNodeParams* parameters) {
   return Call([&](const DriverTable& driver) {
-    CUDA_KERNEL_NODE_PARAMS converted;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : ToDriver(*parameters, &converted);
-    return error != cudaSuccess ? error
-                                : FromDriver(driver.GraphAddKernelNode(node, graph, dependencies,
-                                                                       count, &converted));
+    CUgraphNodeParams converted;
+    const cudaError_t error = Convert(parameters, &converted);
+    return error != cudaSuccess
+               ? error
+               : FromDriver(driver.GraphExecNodeSetParams(executable, node, &converted));
   });
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_KERNEL_NODE_PARAMS converted = {};
-    CUresult result = parameters == nullptr ? CUDA_ERROR_INVALID_VALUE
-                                            : driver.GraphKernelNodeGetParams(node, &converted);
-    if (result == CUDA_SUCCESS) {
-      FromDriver(converted, parameters);
-    }
-    return result;
-  });
-}
-
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-                                         const cudaKernelNodeParams* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_KERNEL_NODE_PARAMS converted;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : ToDriver(*parameters, &converted);
-    return error != cudaSuccess ? error
-                                : FromDriver(driver.GraphKernelNodeSetParams(node, &converted));
-  });
-}
-
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                   const cudaGraphNode_t* dependencies, size_t count,
-                                   const cudaMemcpy3DParms* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
-    return error != cudaSuccess ? error : AddCopy(driver, node, graph, dependencies, count, copy);
-  });
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
-                                     const cudaGraphNode_t* dependencies, size_t count,
-                                     void* destination, const void* source, size_t bytes,
-                                     cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = Make1D(destination, source, bytes, kind, &copy);
-    return error != cudaSuccess ? error : AddCopy(driver, node, graph, dependencies, count, copy);
-  });
-}
-
-cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
-                                           const cudaGraphNode_t* dependencies, size_t count,
-                                           const void* symbol, const void* source, size_t bytes,
-                                           size_t offset, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = CopyToSymbol(symbol, source, bytes, offset, kind, &copy);
-    return error != cudaSuccess ? error : AddCopy(driver, node, graph, dependencies, count, copy);
-  });
-}
-
-cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
-                                             const cudaGraphNode_t* dependencies, size_t count,
-                                             void* destination, const void* symbol, size_t bytes,
-                                             size_t offset, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = CopyFromSymbol(destination, symbol, bytes, offset, kind, &copy);
-    return error != cudaSuccess ? error : AddCopy(driver, node, graph, dependencies, count, copy);
-  });
+  return GetParameters<CUDA_KERNEL_NODE_PARAMS>(
+      parameters,
+      [&](const DriverTable& driver, auto* found) {
+        return driver.GraphKernelNodeGetParams(node, found);
+      },
+      [](const auto& found, auto* given) { FromDriver(found, given); });
 }
 
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy = {};
-    CUresult result = parameters == nullptr ? CUDA_ERROR_INVALID_VALUE
-                                            : driver.GraphMemcpyNodeGetParams(node, &copy);
-    if (result == CUDA_SUCCESS) {
-      Unmake3D(copy, parameters);
-    }
-    return result;
-  });
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
-                                         const cudaMemcpy3DParms* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.GraphMemcpyNodeSetParams(node, &copy));
-  });
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* destination,
-                                           const void* source, size_t bytes, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = Make1D(destination, source, bytes, kind, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.GraphMemcpyNodeSetParams(node, &copy));
-  });
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void* symbol,
-                                                 const void* source, size_t bytes, size_t offset,
-                                                 cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = CopyToSymbol(symbol, source, bytes, offset, kind, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.GraphMemcpyNodeSetParams(node, &copy));
-  });
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void* destination,
-                                                   const void* symbol, size_t bytes, size_t offset,
-                                                   cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = CopyFromSymbol(destination, symbol, bytes, offset, kind, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.GraphMemcpyNodeSetParams(node, &copy));
-  });
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                   const cudaGraphNode_t* dependencies, size_t count,
-                                   const cudaMemsetParams* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMSET_NODE_PARAMS converted;
-    CUcontext context = nullptr;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : ToDriver(*parameters, &converted);
-    if (error == cudaSuccess) {
-      error = CurrentContext(&context);
-    }
-    return error != cudaSuccess ? error
-                                : FromDriver(driver.GraphAddMemsetNode(node, graph, dependencies,
-                                                                       count, &converted, context));
-  });
+  return GetParameters<CUDA_MEMCPY3D>(
+      parameters,
+      [&](const DriverTable& driver, auto* found) {
+        return driver.GraphMemcpyNodeGetParams(node, found);
+      },
+      Unmake3D);
 }
 
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMSET_NODE_PARAMS converted = {};
-    CUresult result = parameters == nullptr ? CUDA_ERROR_INVALID_VALUE
-                                            : driver.GraphMemsetNodeGetParams(node, &converted);
-    if (result == CUDA_SUCCESS) {
-      FromDriver(converted, parameters);
-    }
-    return result;
-  });
+  return GetParameters<CUDA_MEMSET_NODE_PARAMS>(
+      parameters,
+      [&](const DriverTable& driver, auto* found) {
+        return driver.GraphMemsetNodeGetParams(node, found);
+      },
+      [](const auto& found, auto* given) { FromDriver(found, given); });
 }
 
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMSET_NODE_PARAMS converted;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : ToDriver(*parameters, &converted);
-    return error != cudaSuccess ? error
-                                : FromDriver(driver.GraphMemsetNodeSetParams(node, &converted));
-  });
-}
+// Defines the functions that add a node, change it, and change it in an instantiated graph. The
+// last argument converts the parameters to `to`.
+#define VRAMSTOW_UNPACKED(...) __VA_ARGS__
+#define VRAMSTOW_NODE(Kind, Suffix, Parameters, parameters, ...)                                  \
+  cudaError_t cudaGraphAdd##Kind##Node##Suffix(cudaGraphNode_t* node, cudaGraph_t graph,          \
+                                               const cudaGraphNode_t* dependencies, size_t count, \
+                                               VRAMSTOW_UNPACKED parameters) {                    \
+    return WithParameters<Parameters>(                                                            \
+        Addition{node, graph, dependencies, count}, [&](Parameters* to) { return __VA_ARGS__; },  \
+        __func__);                                                                                \
+  }                                                                                               \
+  cudaError_t cudaGraph##Kind##NodeSetParams##Suffix(cudaGraphNode_t node,                        \
+                                                     VRAMSTOW_UNPACKED parameters) {              \
+    return WithParameters<Parameters>(                                                            \
+        Change{node}, [&](Parameters* to) { return __VA_ARGS__; }, __func__);                     \
+  }                                                                                               \
+  cudaError_t cudaGraphExec##Kind##NodeSetParams##Suffix(                                         \
+      cudaGraphExec_t executable, cudaGraphNode_t node, VRAMSTOW_UNPACKED parameters) {           \
+    return WithParameters<Parameters>(                                                            \
+        ExecutableChange{executable, node}, [&](Parameters* to) { return __VA_ARGS__; },          \
+        __func__);                                                                                \
+  }
+
+VRAMSTOW_NODE(Kernel, , CUDA_KERNEL_NODE_PARAMS, (const cudaKernelNodeParams* given),
+              Convert(given, to))
+VRAMSTOW_NODE(Memset, , CUDA_MEMSET_NODE_PARAMS, (const cudaMemsetParams* given),
+              Convert(given, to))
+VRAMSTOW_NODE(Memcpy, , CUDA_MEMCPY3D, (const cudaMemcpy3DParms* given), Convert(given, to))
+VRAMSTOW_NODE(Memcpy, 1D, CUDA_MEMCPY3D,
+              (void* destination, const void* source, size_t bytes, cudaMemcpyKind kind),
+              Make1D(destination, source, bytes, kind, to))
+VRAMSTOW_NODE(Memcpy, ToSymbol, CUDA_MEMCPY3D,
+              (const void* symbol, const void* source, size_t bytes, size_t offset,
+               cudaMemcpyKind kind),
+              CopyToSymbol(symbol, source, bytes, offset, kind, to))
+VRAMSTOW_NODE(Memcpy, FromSymbol, CUDA_MEMCPY3D,
+              (void* destination, const void* symbol, size_t bytes, size_t offset,
+               cudaMemcpyKind kind),
+              CopyFromSymbol(destination, symbol, bytes, offset, kind, to))
+
+#undef VRAMSTOW_NODE
+#undef VRAMSTOW_UNPACKED
