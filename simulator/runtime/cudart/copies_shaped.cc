@@ -1,6 +1,6 @@
 // Implements copies in two and three dimensions, and to and from arrays. Compiled twice (see
 // api.h).
-#include <utility>
+#include <optional>
 
 #include "simulator/runtime/cudart/copy_shapes.h"
 #include "simulator/runtime/cudart/runtime.h"
@@ -21,26 +21,36 @@ Side InArray(cudaArray_const_t array, size_t x, size_t y) {
   return {nullptr, 0, DriverArray(array), x, y};
 }
 
+// No stream means that the copy is synchronous.
+using Stream = std::optional<cudaStream_t>;
+
 // The driver's aligned copies require larger pitches than the runtime does, so the unaligned form
-// is called.
+// is called for a synchronous copy.
 cudaError_t Copy2D(const DriverTable& driver, const Side& destination, const Side& source,
-                   size_t width, size_t height, cudaMemcpyKind kind) {
+                   size_t width, size_t height, cudaMemcpyKind kind, Stream stream) {
   CUDA_MEMCPY2D copy;
   cudaError_t error = Make2D(destination, source, width, height, kind, &copy);
   if (error != cudaSuccess || width == 0 || height == 0) {
     return error;
   }
-  return FromDriver(driver.Memcpy2DUnaligned(&copy));
+  return FromDriver(stream ? driver.Memcpy2DAsync(&copy, *stream)
+                           : driver.Memcpy2DUnaligned(&copy));
 }
 
-cudaError_t Copy2DAsync(const DriverTable& driver, const Side& destination, const Side& source,
-                        size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  CUDA_MEMCPY2D copy;
-  cudaError_t error = Make2D(destination, source, width, height, kind, &copy);
-  if (error != cudaSuccess || width == 0 || height == 0) {
-    return error;
-  }
-  return FromDriver(driver.Memcpy2DAsync(&copy, stream));
+cudaError_t Copy3D(const DriverTable& driver, const cudaMemcpy3DParms* parameters, Stream stream) {
+  CUDA_MEMCPY3D copy;
+  cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
+  if (error != cudaSuccess) return error;
+  return FromDriver(stream ? driver.Memcpy3DAsync(&copy, *stream) : driver.Memcpy3D(&copy));
+}
+
+cudaError_t Copy3D(const DriverTable& driver, const cudaMemcpy3DPeerParms* parameters,
+                   Stream stream) {
+  CUDA_MEMCPY3D_PEER copy;
+  cudaError_t error =
+      parameters == nullptr ? cudaErrorInvalidValue : MakePeer3D(*parameters, &copy);
+  if (error != cudaSuccess) return error;
+  return FromDriver(stream ? driver.Memcpy3DPeerAsync(&copy, *stream) : driver.Memcpy3DPeer(&copy));
 }
 
 // Copies consecutive bytes between linear memory and the rows of an array: the rest of the first
@@ -78,60 +88,71 @@ cudaError_t InRows(cudaArray_const_t array, size_t x, size_t y, size_t bytes, Co
   return cudaSuccess;
 }
 
+cudaError_t CopyToArray(const DriverTable& driver, cudaArray_t destination, size_t x, size_t y,
+                        const void* source, size_t bytes, cudaMemcpyKind kind, Stream stream) {
+  return InRows(
+      destination, x, y, bytes,
+      [&](size_t offset, size_t to_x, size_t to_y, size_t width, size_t height, size_t pitch) {
+        return Copy2D(driver, InArray(destination, to_x, to_y),
+                      Linear(static_cast<const char*>(source) + offset, pitch), width, height, kind,
+                      stream);
+      });
+}
+
+cudaError_t CopyFromArray(const DriverTable& driver, void* destination, cudaArray_const_t source,
+                          size_t x, size_t y, size_t bytes, cudaMemcpyKind kind, Stream stream) {
+  return InRows(
+      source, x, y, bytes,
+      [&](size_t offset, size_t from_x, size_t from_y, size_t width, size_t height, size_t pitch) {
+        return Copy2D(driver, Linear(static_cast<char*>(destination) + offset, pitch),
+                      InArray(source, from_x, from_y), width, height, kind, stream);
+      });
+}
+
 }  // namespace
 
-cudaError_t cudaMemcpy2D(void* destination, size_t destination_pitch, const void* source,
-                         size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    return Copy2D(driver, Linear(destination, destination_pitch), Linear(source, source_pitch),
-                  width, height, kind);
-  });
-}
+// Defines a synchronous copy and its asynchronous form, which has a stream.
+#define VRAMSTOW_UNPACKED(...) __VA_ARGS__
+#define VRAMSTOW_COPY(name, parameters, ...)                                   \
+  cudaError_t name(VRAMSTOW_UNPACKED parameters) {                             \
+    constexpr Stream kStream;                                                  \
+    return Call([&](const DriverTable& driver) { return __VA_ARGS__; });       \
+  }                                                                            \
+  cudaError_t name##Async(VRAMSTOW_UNPACKED parameters, cudaStream_t stream) { \
+    const Stream kStream = stream;                                             \
+    return Call([&](const DriverTable& driver) { return __VA_ARGS__; });       \
+  }
 
-cudaError_t cudaMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source,
-                              size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
-                              cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return Copy2DAsync(driver, Linear(destination, destination_pitch), Linear(source, source_pitch),
-                       width, height, kind, stream);
-  });
-}
+VRAMSTOW_COPY(cudaMemcpy2D,
+              (void* destination, size_t destination_pitch, const void* source, size_t source_pitch,
+               size_t width, size_t height, cudaMemcpyKind kind),
+              Copy2D(driver, Linear(destination, destination_pitch), Linear(source, source_pitch),
+                     width, height, kind, kStream))
+VRAMSTOW_COPY(cudaMemcpy2DToArray,
+              (cudaArray_t destination, size_t x, size_t y, const void* source, size_t source_pitch,
+               size_t width, size_t height, cudaMemcpyKind kind),
+              Copy2D(driver, InArray(destination, x, y), Linear(source, source_pitch), width,
+                     height, kind, kStream))
+VRAMSTOW_COPY(cudaMemcpy2DFromArray,
+              (void* destination, size_t destination_pitch, cudaArray_const_t source, size_t x,
+               size_t y, size_t width, size_t height, cudaMemcpyKind kind),
+              Copy2D(driver, Linear(destination, destination_pitch), InArray(source, x, y), width,
+                     height, kind, kStream))
+VRAMSTOW_COPY(cudaMemcpyToArray,
+              (cudaArray_t destination, size_t x, size_t y, const void* source, size_t bytes,
+               cudaMemcpyKind kind),
+              CopyToArray(driver, destination, x, y, source, bytes, kind, kStream))
+VRAMSTOW_COPY(cudaMemcpyFromArray,
+              (void* destination, cudaArray_const_t source, size_t x, size_t y, size_t bytes,
+               cudaMemcpyKind kind),
+              CopyFromArray(driver, destination, source, x, y, bytes, kind, kStream))
+VRAMSTOW_COPY(cudaMemcpy3D, (const cudaMemcpy3DParms* parameters),
+              Copy3D(driver, parameters, kStream))
+VRAMSTOW_COPY(cudaMemcpy3DPeer, (const cudaMemcpy3DPeerParms* parameters),
+              Copy3D(driver, parameters, kStream))
 
-cudaError_t cudaMemcpy2DToArray(cudaArray_t destination, size_t x, size_t y, const void* source,
-                                size_t source_pitch, size_t width, size_t height,
-                                cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    return Copy2D(driver, InArray(destination, x, y), Linear(source, source_pitch), width, height,
-                  kind);
-  });
-}
-
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t destination, size_t x, size_t y,
-                                     const void* source, size_t source_pitch, size_t width,
-                                     size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return Copy2DAsync(driver, InArray(destination, x, y), Linear(source, source_pitch), width,
-                       height, kind, stream);
-  });
-}
-
-cudaError_t cudaMemcpy2DFromArray(void* destination, size_t destination_pitch,
-                                  cudaArray_const_t source, size_t x, size_t y, size_t width,
-                                  size_t height, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    return Copy2D(driver, Linear(destination, destination_pitch), InArray(source, x, y), width,
-                  height, kind);
-  });
-}
-
-cudaError_t cudaMemcpy2DFromArrayAsync(void* destination, size_t destination_pitch,
-                                       cudaArray_const_t source, size_t x, size_t y, size_t width,
-                                       size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return Copy2DAsync(driver, Linear(destination, destination_pitch), InArray(source, x, y), width,
-                       height, kind, stream);
-  });
-}
+#undef VRAMSTOW_COPY
+#undef VRAMSTOW_UNPACKED
 
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t destination, size_t destination_x,
                                      size_t destination_y, cudaArray_const_t source,
@@ -139,59 +160,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t destination, size_t destination
                                      cudaMemcpyKind kind) {
   return Call([&](const DriverTable& driver) {
     return Copy2D(driver, InArray(destination, destination_x, destination_y),
-                  InArray(source, source_x, source_y), width, height, kind);
-  });
-}
-
-cudaError_t cudaMemcpyToArray(cudaArray_t destination, size_t x, size_t y, const void* source,
-                              size_t bytes, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    return InRows(
-        destination, x, y, bytes,
-        [&](size_t offset, size_t to_x, size_t to_y, size_t width, size_t height, size_t pitch) {
-          return Copy2D(driver, InArray(destination, to_x, to_y),
-                        Linear(static_cast<const char*>(source) + offset, pitch), width, height,
-                        kind);
-        });
-  });
-}
-
-cudaError_t cudaMemcpyToArrayAsync(cudaArray_t destination, size_t x, size_t y, const void* source,
-                                   size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return InRows(
-        destination, x, y, bytes,
-        [&](size_t offset, size_t to_x, size_t to_y, size_t width, size_t height, size_t pitch) {
-          return Copy2DAsync(driver, InArray(destination, to_x, to_y),
-                             Linear(static_cast<const char*>(source) + offset, pitch), width,
-                             height, kind, stream);
-        });
-  });
-}
-
-cudaError_t cudaMemcpyFromArray(void* destination, cudaArray_const_t source, size_t x, size_t y,
-                                size_t bytes, cudaMemcpyKind kind) {
-  return Call([&](const DriverTable& driver) {
-    return InRows(source, x, y, bytes,
-                  [&](size_t offset, size_t from_x, size_t from_y, size_t width, size_t height,
-                      size_t pitch) {
-                    return Copy2D(driver, Linear(static_cast<char*>(destination) + offset, pitch),
-                                  InArray(source, from_x, from_y), width, height, kind);
-                  });
-  });
-}
-
-cudaError_t cudaMemcpyFromArrayAsync(void* destination, cudaArray_const_t source, size_t x,
-                                     size_t y, size_t bytes, cudaMemcpyKind kind,
-                                     cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    return InRows(source, x, y, bytes,
-                  [&](size_t offset, size_t from_x, size_t from_y, size_t width, size_t height,
-                      size_t pitch) {
-                    return Copy2DAsync(
-                        driver, Linear(static_cast<char*>(destination) + offset, pitch),
-                        InArray(source, from_x, from_y), width, height, kind, stream);
-                  });
+                  InArray(source, source_x, source_y), width, height, kind, {});
   });
 }
 
@@ -205,39 +174,5 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t destination, size_t destination_x
                ? cudaErrorNotSupported
                : FromDriver(driver.MemcpyAtoA(DriverArray(destination), destination_x,
                                               DriverArray(source), source_x, bytes));
-  });
-}
-
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3D(&copy));
-  });
-}
-
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3DAsync(&copy, stream));
-  });
-}
-
-cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* parameters) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D_PEER copy;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : MakePeer3D(*parameters, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3DPeer(&copy));
-  });
-}
-
-cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream) {
-  return Call([&](const DriverTable& driver) {
-    CUDA_MEMCPY3D_PEER copy;
-    cudaError_t error =
-        parameters == nullptr ? cudaErrorInvalidValue : MakePeer3D(*parameters, &copy);
-    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3DPeerAsync(&copy, stream));
   });
 }
