@@ -3,10 +3,10 @@ limits PyTorch is named."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from built import run_program
 from programs import MIB, run
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -140,7 +140,7 @@ def test_another_library_cannot_use_what_pytorch_caches(
     source = tmp_path / "beside.c"
     source.write_text(BESIDE)
     command = ["cc", "-shared", "-fPIC", "-o", tmp_path / "libbeside.so", source, "-ldl"]
-    subprocess.run(command, check=True)
+    run_program(*command, check=True)
     if expandable:
         monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     status, _, facts, _ = run(USES_IT, tmp_path)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
+from built import facts_of, run_vramstow
+
 MIB = 1 << 20
 
 
@@ -25,16 +22,11 @@ def run(
     script = folder / "program.py"
     script.write_text(program)
     card = f"--simulate=h200,memory={memory}"
-    command = [VRAMSTOW, "run", card, f"--census={census}", *flags, "--trace-dir", folder, "--"]
-    done = subprocess.run(
-        [*command, sys.executable, script], capture_output=True, text=True, timeout=600, check=False
+    done = run_vramstow(
+        *("run", card, f"--census={census}", *flags, "--trace-dir", folder, "--"),
+        *(sys.executable, script),
+        timeout=600,
     )
     (trace,) = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
-
-    def analyze(*options: str) -> str:
-        listing = subprocess.run(
-            [VRAMSTOW, "analyze", *options, trace], capture_output=True, text=True, check=True
-        )
-        return listing.stdout
-
-    return done.returncode, done.stderr, json.loads(analyze("--json")), analyze()
+    screen = run_vramstow("analyze", trace, check=True).stdout
+    return done.returncode, done.stderr, facts_of(trace), screen

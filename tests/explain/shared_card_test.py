@@ -3,38 +3,25 @@ driver's list, and from the other one's trace if there is one."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from unseen.expectations import EVERY
+from built import facts_of, run_vramstow
+from expected import EVERY
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-ROOT = Path(__file__).resolve().parents[2]
-VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
 (JOB,) = [job for job in EVERY if job.name == "shared_card"]
-
-
-def vramstow(*arguments: object) -> str:
-    done = subprocess.run([VRAMSTOW, *arguments], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def facts_of(trace: Path) -> dict[str, Any]:
-    return json.loads(vramstow("analyze", "--json", trace))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traces")
     card = f"--simulate=h200,memory={JOB.memory_mib}MiB"
-    command = [VRAMSTOW, "run", card, "--trace-dir", folder, "--", sys.executable, JOB.script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = run_vramstow(
+        "run", card, "--trace-dir", folder, "--", sys.executable, JOB.script, timeout=600
+    )
     assert done.returncode != 0, "it has to run out of memory"
     (folder / "summary.txt").write_text(done.stderr)
     return folder
@@ -58,7 +45,9 @@ def test_the_driver_names_the_other_process(folder: Path) -> None:
 
 
 def test_all_traces_together_name_its_line(folder: Path) -> None:
-    text = " ".join(vramstow("analyze", "--full", *folder.glob("*.stow")).split())
+    text = " ".join(
+        run_vramstow("analyze", "--full", *folder.glob("*.stow"), check=True).stdout.split()
+    )
     story = text.partition(" Why memory ran out ")[2]
     assert "Because Several processes of this run share the card: 1.13 GiB" in story
     assert "At shared_card.py:13 neighbour of process " in story
