@@ -106,9 +106,10 @@ struct vramstowSimulatorTask {
   size_t range_count;
   uint64_t bytes;       // touched bytes; a large task may be left out, as a large launch
   uint64_t operations;  // operations of a matrix product, as gemm= counts them; else 0
-  // Computes the results and returns an outcome. Called with the driver's lock held, each time the
-  // work's turn comes; it must not call the driver, and finds the bytes of device addresses at
-  // vramstowSimulatorShadow. If it is null, the results are left out.
+  // Computes the results and returns an outcome. It is called with the driver's lock held, each
+  // time the virtual clock reaches the work. It must not call the driver. The bytes of a device
+  // address are at the distance that vramstowSimulatorShadow returns. If `run` is null, the results
+  // are left out.
   int (*run)(void* user);
   void (*drop)(void* user);  // called when `run` is not called again; may be null
   void* user;

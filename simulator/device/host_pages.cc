@@ -30,8 +30,9 @@ void WriteZeros(char* to, uint64_t size) {
   }
 }
 
-// A page that was only read is the shared page of zeros, which has no owner. After a fork the
-// kernel reports written pages in the same way, so the bytes of the page decide.
+// A page that was only read is the shared page of zeros, so the kernel does not report it as
+// exclusive to this process. After a fork a written page is not exclusive either, so the bytes of
+// such a page are compared with zeros.
 bool IsWritten(uint64_t entry, const char* page) {
   if ((entry & kSwapped) != 0) return true;
   if ((entry & kPresent) == 0) return false;

@@ -56,7 +56,7 @@ bool ParseEmulation(std::string_view value, Spec* spec) {
   return value == "off" || ParseBytes(value, &spec->emulation_bytes);
 }
 
-// Parses how much of the program's values is computed: nothing, what decides the program's
+// Parses which of the program's values are computed: none, those that decide the program's
 // behaviour, or all.
 bool ParseValues(std::string_view value, Spec* spec) {
   if (value == "decide") return true;  // the default

@@ -131,7 +131,7 @@ void RemoveIfStale(const std::string& path) {
   close(file);
 }
 
-// Removes the files that killed processes of this user left behind, or processes that ended with
+// Removes files that processes of this user left behind because they were killed or ended with
 // _exit. Never opens the file that is in use here: closing it even once would drop this process's
 // lock.
 void RemoveStale(const std::string& own) {

@@ -6,19 +6,20 @@
 // own that advances a little with each call (Advance); operations that end before the host's time
 // have taken effect. Waiting advances the host's clock to the end of the awaited operation. Start
 // delays drawn from the seed choose among the legal orders. In adversarial order an operation ends
-// only if the program waits for it or asks about it repeatedly, and only if it must.
+// as late as possible: only if the program waits for it, or for work that needs it, or queries one
+// of them repeatedly.
 //
-// Real time counts if the program asks whether work has ended, because on a GPU the work would end
-// while a program loads data or sleeps. Of the time since the work was enqueued, pauses of a
-// millisecond or more between calls count at once, and all of it counts once it reaches 20 ms. So
-// in a program that makes one call after the other the answer follows from its calls alone, and is
-// the same in each run. The time that the simulator itself computes does not count.
+// Real time counts if the program queries whether work has ended, because on a GPU the work would
+// end while a program loads data or sleeps. Of the time since the work was enqueued, only pauses of
+// a millisecond or more between calls count at first; after 20 ms all of it counts. So if a program
+// makes one call right after the other, the result of the query follows from its calls alone, and
+// is the same in each run. The time that the simulator itself computes does not count.
 //
 // With a model's clock (clock=model) an operation takes the time that a GPU would take and starts
 // as soon as it can; real time does not count. A program that is far ahead of its GPU waits, as on
 // a GPU. When an operation is enqueued, the timeline computes when it will end (due_ns), from the
-// operations before it and those that it waits for. A program that asks again and again whether
-// work has ended, and submits none meanwhile, waits longer with each question, up to a limit.
+// operations before it and those that it waits for. A program that queries again and again whether
+// work has ended, and submits none meanwhile, waits longer with each query, up to a limit.
 //
 // Operations on the host (callbacks) run on another thread, in real time: the timeline hands them
 // out with TakeHostWork and continues that queue when FinishHostWork is called.
@@ -53,9 +54,9 @@ class Work {
   virtual void Run(uint64_t time_ns) = 0;
   virtual uint64_t DurationNs() const { return 0; }
   virtual bool OnHost() const { return false; }
-  // Returns the engine (a part of the machine) that runs such work one after the other, whatever
-  // queues it comes from, as a GPU's copy engine for one direction does. A negative number means no
-  // engine.
+  // Returns the engine that runs this work. An engine is a part of the machine, such as a GPU's
+  // copy engine for one direction; it runs the work of all queues one after the other. A negative
+  // number means no engine.
   virtual int Engine() const { return kNoEngine; }
   static constexpr int kNoEngine = -1;
   // The engines of a GPU, in this order.
@@ -155,7 +156,7 @@ class Timeline {
   // Lets the operation with the earliest end finish. Returns false if none is running.
   bool Step();
 
-  // Host work whose turn has come; `work` is null if there is none.
+  // Work that the host thread can run now; `work` is null if there is none.
   struct HostWork {
     std::shared_ptr<Work> work;
     QueuePointer queue;

@@ -43,8 +43,8 @@ class UncomputedRanges {
     last_read_ = by;
   }
   const std::map<const char*, uint64_t>& reads() const { return reads_; }
-  // Returns the kernel whose missing result was read last since the previous call, or null if none
-  // was read.
+  // Returns the kernel whose missing result was read last, or null if none was read since the
+  // previous call of this function.
   const char* TakeLastRead() { return std::exchange(last_read_, nullptr); }
 
  private:

@@ -79,7 +79,7 @@ class VirtualMemory {
   Result Create(const Physical& wish, uint64_t* handle);
   // Makes a file descriptor that stands for shareable physical memory; the caller closes it.
   Result Export(uint64_t handle, int* descriptor);
-  // Opens the physical memory behind such a descriptor, made by this or another process.
+  // Opens the physical memory behind a descriptor that Export has made, in this or another process.
   Result Import(int descriptor, uint64_t* handle);
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);

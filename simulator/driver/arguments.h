@@ -21,7 +21,7 @@ class CopiedArguments {
   bool complete() const { return complete_; }
   // The address of each argument's copy, aligned for any type.
   const std::vector<const char*>& places() const { return places_; }
-  // The same addresses as an array for C code.
+  // The addresses of the arguments' copies as an array, for C code.
   void** pointers() { return pointers_.data(); }
 
  private:

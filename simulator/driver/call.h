@@ -86,8 +86,8 @@ class Call {
 };
 
 // True if another thread is ending the process. A thread that watches collectives polls work in a
-// loop. It is told then that the work has ended, because after an error it would end the process
-// with a signal. With exit=strict such a call is an error.
+// loop. In this case its queries say that the work has ended, because after an error it would end
+// the process with a signal. With exit=strict such a query is an error.
 bool EndsBesideThisThread();
 
 // True if there is a device of this number.

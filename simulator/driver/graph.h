@@ -46,10 +46,10 @@ struct EventNode {
   Event* event = nullptr;
   bool record = false;
 };
-// A graph's allocation: its addresses, and from the first instantiation the device memory behind
-// them. It lives as long as a graph or an executable refers to it, and as long as it is allocated
-// by a launch and not freed: destroying graphs frees nothing, as documented. The device memory is
-// then retained for other graphs until it is trimmed.
+// An allocation of a graph: its addresses, and, from the first instantiation on, the device memory
+// behind them. It lives as long as a graph or an executable refers to it, and while it is allocated
+// by a launch and not freed (destroying a graph does not free it, as documented). After that, the
+// device memory is retained for other graphs until it is trimmed.
 struct GraphPages {
   State* state = nullptr;
   const Context* owner = nullptr;

@@ -1,7 +1,7 @@
 // HostBudget limits how much memory of this machine the simulated devices may fill with computed
-// results: half of what was available before the first result was written. Overwriting memory that
-// is stored already needs no more. Small results may use a quarter more, so that a program
-// continues correctly after one peak.
+// results: half of the memory that was available before the first result was written. Overwriting
+// memory that is already stored needs no more. Small results may use a quarter more, so that a
+// program whose memory once exceeded the limit still gets correct results.
 //
 // Ownership: one for the process. Threads: the caller holds the driver's lock. Errors: returns
 // false, and reports it once on stderr. Units: bytes.

@@ -61,7 +61,8 @@ class HostReads {
   Watched& sizes() { return sizes_; }
 
  private:
-  // Number of addresses that are remembered, because a loop may read a few values in turn.
+  // Number of addresses that are remembered, because a loop may read several values again and
+  // again.
   static constexpr int kPlaces = 8;
   struct SmallRead {
     uint64_t address = 0;

@@ -21,7 +21,7 @@ std::unordered_map<std::string, RegisteredKernel>& RegisteredKernels() {
   return *kernels;
 }
 
-// Memory that the running registered kernel has asked for. Guarded by the driver's lock.
+// Memory to which the running registered kernel has requested access. Guarded by the driver's lock.
 struct Touched {
   std::vector<std::pair<uint64_t, uint64_t>> writes;  // address, bytes
   const char* origin = nullptr;  // the kernel that did not compute what it reads

@@ -83,7 +83,7 @@ class Task : public Work {
       }
       const int outcome = Compute();
       if (outcome == kVramstowSimulatorDone) return MarkWrites(origin, !is_lost);
-      // An index that was never computed does not show an error of the program.
+      // If an index was never computed, a failed assertion about it is not an error of the program.
       if (outcome == kVramstowSimulatorAssertion && origin == nullptr) {
         context_->sticky = CUDA_ERROR_ASSERT;
         return;

@@ -25,8 +25,8 @@ CUresult AllocateVariable(State* state, Context* context, uint64_t bytes, Global
   return CUDA_SUCCESS;
 }
 
-// Writes the initial values of a variable's declaration. Addresses among them are those of
-// variables that have their memory already.
+// Writes the initial values of a variable's declaration. They may contain addresses of other
+// variables, which must have their memory already.
 void FillVariable(State* state, Context* context, Program* program,
                   const DeclaredVariable& declared, const Global& global) {
   if (declared.initial.empty() || !state->machine->spec().keep_contents) return;

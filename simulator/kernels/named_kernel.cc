@@ -175,7 +175,7 @@ class KnownKernel : public Work {
         memory->MarkUncomputed();
         return NoteIdleLaunch(*state_, name_, " (too large)");
       case Outcome::kIllegalAddress:
-        // Addresses that were never computed do not show an error of the program.
+        // If an address was never computed, an invalid one is not an error of the program.
         if (memory->read_uncomputed()) {
           return NoteIdleLaunch(*state_, name_, " (of what was left out)");
         }

@@ -1,7 +1,7 @@
 // Executes kernels that simulator/kernels/named knows by name.
 //
-// Idea: a launch copies its argument and becomes work like any other, with its effect when its turn
-// has come on the virtual clock. A kernel that accesses memory which it must not access leaves the
+// Idea: a launch copies its argument and becomes work like any other, which takes effect when the
+// virtual clock reaches it. A kernel that accesses memory which it must not access leaves the
 // context with a sticky error, as on a GPU. Launches that exceed the SPEC's limits, or the memory
 // of this machine, take their time and do nothing, as unknown kernels do.
 //

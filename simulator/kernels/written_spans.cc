@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kSteps = 1ull << 24;  // for all corner blocks of one launch
 constexpr size_t kKeptLaunches = 4096;
 
-// One result: bytes after the address that lies at offset `at` of the launch's parameters.
+// The memory of one result: a range of bytes after an address. The address is stored at offset `at`
+// of the launch's parameters.
 struct Span {
   size_t at = 0;
   uint64_t first = 0;

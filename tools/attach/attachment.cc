@@ -29,7 +29,7 @@ absl::StatusOr<std::string> Compiled(const Installation& installation,
   return adapter->path;
 }
 
-// Returns the files that the process loads, compiled before it is entered.
+// Returns the files that the process will load. They are compiled before the process is stopped.
 absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   constexpr char kAllocator[] = "libc10_cuda.so";
   const RemoteFile* allocator = process.FindFile(kAllocator);
@@ -48,7 +48,7 @@ absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   if (!observer.ok()) return observer.status();
   ObservationFiles files{absl::StrCat(installation->python_start, "/observation.py"),
                          installation->shim, *std::move(observer), ""};
-  // If there is no compiled census, a user who asks for one is told why.
+  // If the census (a reference scan) cannot be compiled, a user who requests one gets the reason.
   if (const auto census = Compiled(*installation, *torch, AdapterKind::kCensus); census.ok()) {
     files.census = *census;
   }

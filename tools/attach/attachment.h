@@ -31,7 +31,8 @@ class Attachment {
   static absl::StatusOr<Attachment> Make(pid_t pid, Options options);
 
   // Makes the process do `action` ("observe", "census" or "end") and returns its answer. The trace
-  // is temporary, unless `keeps_trace` is set. "end" is waited for even if the user wants to end.
+  // is temporary, unless `keeps_trace` is set. For "end" the answer is awaited even if the user
+  // presses Ctrl-C meanwhile.
   absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace);
 
  private:

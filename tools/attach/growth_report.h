@@ -1,4 +1,5 @@
-// GrowthReport: lists what grew in a process between two censuses, by holder and by source line.
+// GrowthReport: lists which holders and source lines of a process hold more memory at a second
+// census (a reference scan) than at the first.
 //
 // Ownership: results are copies. Threads: pure functions, callable from any thread. Errors: there
 // are no lines if the trace cannot be read. Units: bytes.
@@ -14,13 +15,14 @@
 
 namespace vramstow {
 
-// The blocks that a source line made while the process was observed, and that are still live.
+// The blocks that a source line allocated while the process was observed, and that are still live.
 struct GrownLine {
   std::string site;
   uint64_t bytes = 0;
   uint64_t blocks = 0;
 };
-// Returns the lines of the trace of that time, the largest first.
+// Returns the source lines in a trace that was recorded between the two censuses, the largest
+// first.
 std::vector<GrownLine> GrownLinesOf(const std::string& trace);
 
 struct GrowthReport {

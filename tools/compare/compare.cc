@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLeastIterations = 4;  // of which the second half is steady
 
-// Facts of several processes have libraries only.
+// The merged facts of several processes have no call sites, only libraries.
 const JsonValue* SitesOf(const JsonValue& facts) {
   for (const char* key : {"by_site", "by_library"}) {
     const JsonValue* list = facts.Find(key);
@@ -106,7 +106,7 @@ const JsonValue* Find(const JsonValue& facts, const std::string& path) {
   return at;
 }
 
-// Adds the paths of all numbers, except those in lists and of single ranks.
+// Adds the paths of all numbers, except those in lists and those of single ranks.
 void AddNumbers(const JsonValue& facts, const std::string& prefix,
                 std::vector<std::string>* names) {
   for (const auto& [key, value] : facts.members()) {
@@ -204,8 +204,8 @@ void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts)
     const auto begin = static_cast<uint64_t>(middle.Integer("begin_event"));
     std::map<std::string, uint64_t> held;
     for (const Life& life : details.front()->lives) {
-      // Blocks that were live before the iteration's first event; the block of that event does not
-      // count.
+      // Uses the blocks that were live before the iteration's first event. The block of that event
+      // itself does not count.
       if (life.pending || life.birth >= begin || life.death < begin) continue;
       held[details.front()->sites[life.site].site] += life.size;
     }

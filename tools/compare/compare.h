@@ -36,8 +36,9 @@ struct SiteChange {
   int64_t end_after = 0;
 };
 
-// Returns a number of the facts: "peak.allocated_bytes", or short "peak_allocated"; elements of
-// lists by their index. nullopt if the facts have no number there.
+// Returns a number of the facts by its path, such as "peak.allocated_bytes", or by its short name,
+// such as "peak_allocated". Elements of lists are named by their index. Returns nullopt if the
+// facts have no number there.
 std::optional<double> FigureOf(const JsonValue& facts, const std::string& path);
 // Returns the full path of a short name; any other name unchanged.
 std::string FullPath(const std::string& name);
@@ -48,9 +49,10 @@ std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValu
 // change first.
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after);
 
-// Adds the steady state, which is the second half of the iterations, if there are at least four:
-// the medians `steady.peak_bytes` and `steady.between_bytes` (live between two iterations); and for
-// a single process `steady.sites`, what each call site held when the middle iteration began.
+// Adds the steady state, which is the second half of the iterations, if there are at least four. It
+// consists of two medians: `steady.peak_bytes`, and `steady.between_bytes` (live between two
+// iterations). For a single process, `steady.sites` is also added: the bytes that each call site
+// held when the middle iteration began.
 void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts);
 
 // An expression over the facts: "peak_reserved <= 2GiB", "peak_reserved <= 1.1 * peak_allocated";

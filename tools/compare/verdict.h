@@ -22,7 +22,7 @@ struct Verdict {
   std::vector<std::string> sites;  // call sites that grew, if a figure rose
 };
 
-// A rise that is accepted.
+// A rise of a figure that is accepted.
 struct Tolerance {
   double share = 0;
   double bytes = 0;

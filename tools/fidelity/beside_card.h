@@ -27,7 +27,7 @@ struct FidelityRequest {
   std::vector<std::string> command;
 };
 
-// A request in which nothing is wrong, and what was found for it.
+// The data of a valid request: the allocations on the real GPU, and the GPU that is simulated.
 struct FidelityTask {
   AllocationSequence card;  // the allocations on the real GPU
   std::string spec;         // the simulated GPU

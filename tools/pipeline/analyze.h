@@ -1,8 +1,8 @@
 // Analyze: reads, analyses and explains the files at given paths, and proves advice by a replay.
 //
 // Idea: only this file knows the order of the steps. A file becomes events (tools/inputs), events
-// become facts and detail (analysis/accounts), detail gives reasons (analysis/explain) and advice
-// (analysis/advice), and a replay proves the advice (tools/replay).
+// become facts and a `Detail` (analysis/accounts), the `Detail` gives reasons (analysis/explain)
+// and advice (analysis/advice), and a replay proves the advice (tools/replay).
 //
 // Ownership: the caller owns the results. Threads: no shared state. Errors: one sentence that names
 // the file, what is wrong with it and what to do. Units: bytes, nanoseconds.
@@ -23,7 +23,8 @@ void ExplainAndProve(Analysis* analysis);
 // Returns the facts with iterations and what is derived from them, without advice.
 Facts ExplainWithoutAdvice(const Analysis& analysis);
 
-// Names, in the advice of each analysis, which of the others held its card when memory ran out.
+// In the advice of each analysis, names those processes of the other analyses that held memory of
+// the same GPU when memory ran out.
 void NameNeighboursOf(std::vector<Analysis>* analyses);
 
 // If `within` is not empty, only events in ranges (marks) of this name are analysed.

@@ -1,4 +1,5 @@
-// CensusText: describes in words what a census of a running process found; for ctl and attach.
+// CensusText: describes in words the result of a census (a reference scan) of a running process,
+// for `vramstow ctl` and `vramstow attach`.
 //
 // Ownership: the caller owns the result. Threads: a pure function, callable from any thread.
 // Errors: a value that is missing in the answer is 0 or empty. Units: bytes.

@@ -24,8 +24,8 @@ struct SourceLines {
   std::vector<std::string> lines;
 };
 
-// `trace` is the path of the trace that the detail was made from. If it is empty or does not exist,
-// no source file counts as newer.
+// `trace` is the path of the trace from which `detail` was made. If it is empty or does not exist,
+// no source file counts as newer than the trace.
 std::vector<SourceLines> ReadSourceLines(const Detail& detail, const std::string& trace);
 
 }  // namespace vramstow

@@ -84,7 +84,7 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
       }
     }
   }
-  // A card remains in the sums when no process uses it any more.
+  // A GPU remains in the sums when no process uses it any more.
   for (const auto& [uuid, count] : gone_) {
     Device& card = cards_[uuid];
     if (card.labels.empty()) card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=\"\"");

@@ -64,10 +64,10 @@ absl::Status TopServer::OpenSocket(const std::string& path) {
 }
 
 void TopServer::LookAgain() {
-  // A long trace takes long to read; at most a quarter of the time is spent on it.
+  // Reading a long trace takes long; at most a quarter of the time is spent on reading.
   const uint64_t pause = std::max(pause_ms_, 3 * view_.cost_ms());
   if (looked_ms_ != 0 && Milliseconds() - looked_ms_ < pause) return;
-  // If there are no processes any more, none are reported.
+  // If no process is left, no metrics of processes are returned.
   metrics_.Take(view_.Look().ok() ? view_.processes() : std::vector<TopProcess>());
   looked_ms_ = std::max<uint64_t>(1, Milliseconds());
 }
@@ -105,7 +105,7 @@ void TopServer::Serve() {
         listener_, polls, count, Milliseconds() * 1'000'000, [](int) { return true; },
         [this](One* client) { return Answer(client); });
   }
-  // The signal is read, so that it does not end the program when it is unblocked.
+  // The pending signal is read here, so that it does not end the program when it is unblocked.
   signalfd_siginfo taken;
   [[maybe_unused]] const ssize_t got = read(asked_to_end, &taken, sizeof taken);
   close(asked_to_end);

@@ -59,7 +59,7 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
   std::string curve;
   const size_t count = timeline.points.size();
   for (size_t i = 0; i < std::min(width, count); ++i) {
-    // Each character shows the highest level of its intervals.
+    // Each character stands for several intervals, and shows the highest level in them.
     uint64_t level = 0;
     const size_t from = i * count / std::min(width, count);
     const size_t to = (i + 1) * count / std::min(width, count);
@@ -251,7 +251,8 @@ absl::Status TopView::Look() {
     processes.push_back(std::move(process));
   }
   if (processes.empty() && !target_.empty()) return last;
-  // Drops processes that no longer exist, because jobs come and go on a node.
+  // Drops processes that no longer exist; otherwise the list would grow as long as jobs come and
+  // go.
   std::erase_if(ended_, [&files](const auto& known) {
     return std::ranges::find(files, known.first) == files.end();
   });
@@ -278,7 +279,7 @@ std::string TopView::Text(size_t rows, size_t columns) const {
   }
   lines.push_back(absl::StrFormat("%d of %d run, %s allocated, %s reserved", running,
                                   processes_.size(), Bytes(allocated), Bytes(reserved)));
-  // If there is no room for everything, the numbers come first.
+  // If the line is too short for everything, the numbers have precedence.
   const std::string target = target_.empty() ? "" : " " + Printable(target_);
   const std::string order = absl::StrCat("; sorted by ", order_->name);
   for (const std::string& longer : {absl::StrCat("vramstow top", target, ": ", lines[0], order),

@@ -29,7 +29,7 @@ struct TopProcess {
   std::optional<int64_t> rank;
   bool runs = false;
   Facts facts;
-  // The bytes that the pool reports as pending, if there is a pool: docs/control.md.
+  // The bytes that the pool reports as pending (docs/control.md), if there is a pool.
   std::optional<uint64_t> pool_pending_bytes;
 };
 
@@ -58,8 +58,8 @@ class TopView {
   // Reads the current state. Returns kNotFound if there is nothing (any more) to show.
   absl::Status Look();
 
-  // Returns the processes in the chosen order, running ones first; by default, the one that holds
-  // most comes first.
+  // Returns the processes in the chosen order. Running processes come before ended ones; by
+  // default, the process that holds most memory comes first.
   const std::vector<TopProcess>& processes() const { return processes_; }
   bool any_runs() const;
   bool is_empty() const { return processes_.empty(); }
@@ -84,8 +84,8 @@ class TopView {
   uint64_t cost_ms_ = 0;
 };
 
-// Returns the traces that a process has mapped or open, or that contain its process id in the
-// folder for its traces.
+// Returns the traces that a process has mapped or open, and those in its trace folder whose names
+// end with its process id.
 std::vector<std::string> TracesOfProcess(pid_t process);
 
 }  // namespace vramstow

@@ -164,7 +164,8 @@ Outcome RunLtMatmul(const KernelLaunch& launch, KernelMemory* memory) {
   return outcome;
 }
 
-// A vector with the distance between its elements; with a negative distance it begins at the end.
+// A vector, and the distance between its elements. If the distance is negative, the vector begins
+// at its last element in memory.
 struct Vector {
   char* bytes = nullptr;
   Element element = Element::kNone;

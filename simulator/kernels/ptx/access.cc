@@ -230,7 +230,7 @@ uint64_t WindowOf(Space space) {
   return space == Space::kLocal ? kLocalWindow : 0;
 }
 
-// Converts between generic addresses and those of a state space; `flag` means from generic.
+// Converts a generic address to an address of a state space if `flag` is set, and back otherwise.
 // Addresses of global memory are the same in both.
 bool ConvertAddress(const Instruction& i, Thread& thread) {
   const auto address = thread.Get<uint64_t>(i.in[0]);

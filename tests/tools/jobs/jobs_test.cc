@@ -1,4 +1,4 @@
-// A job's outcome: how the command ended, the traces that it left, and their facts.
+// Tests the outcome of a job: how the command ended, the traces that it left, and their facts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ TEST(Job, TellsHowTheCommandEndedAndWhatItDidWithMemory) {
   ASSERT_THAT(outcome.facts.traces, SizeIs(1));
   EXPECT_EQ(outcome.facts.total.peak.allocated_bytes, 8 * kMega);
   EXPECT_EQ(outcome.facts.total.counts.out_of_memory, 1u);
-  // As vramstow analyze explains it.
+  // The explanation is the same as that of vramstow analyze.
   EXPECT_THAT(outcome.facts.traces[0].advice, testing::Not(IsEmpty()));
 }
 

@@ -537,7 +537,8 @@ def test_runs_that_do_not_belong_together_are_not_added_up(vramstow: Installatio
         script = f"for i in $(seq {processes}); do {WRITE_TRACE} & done; wait"
         assert vramstow.run("run", "--", "sh", "-c", script).returncode == 0
         newest = set(folder.glob("*.stow")) - before
-        # The clock of a file system is coarse.
+        # Times in a file system may be as coarse as a second, so the older files get an earlier
+        # time.
         for trace in before:
             os.utime(trace, (1, trace.stat().st_mtime - 10))
         count, left_out = taken(vramstow, folder)

@@ -1,5 +1,5 @@
-// Tests the search of vramstow plan: which choices are run in the simulator, what is fitted between
-// them, and what is reported about the rest.
+// Tests the search of vramstow plan: which choices are run in the simulator, for which choices the
+// need is computed from these runs, and what is reported about the rest.
 #include <algorithm>
 #include <map>
 #include <string>

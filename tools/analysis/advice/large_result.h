@@ -39,9 +39,9 @@ struct Before {
 };
 Before WhatWasThere(const FailureMoment& moment, const Made& made);
 
-// Returns the live blocks of the result, and the blocks made from it.
+// Returns the family of the result: its own live block, and the live blocks that were made from it.
 std::vector<const Life*> FamilyOf(const FailureMoment& moment, const Made& made);
-// Returns the bytes of the family, plus the request if it belongs to the family.
+// Returns the bytes of the family (FamilyOf), plus the request if it belongs to the family.
 uint64_t WithRequest(const FailureMoment& moment, const Made& made,
                      const std::vector<const Life*>& family);
 // Returns the change in which the result, and each block made from it, is cut into `parts` parts.

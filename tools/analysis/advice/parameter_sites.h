@@ -1,4 +1,5 @@
-// ParameterSites: tells which call sites may have made parameters, and which blocks count as such.
+// ParameterSites: decides which call sites may have allocated parameters, and which blocks count as
+// parameters.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PARAMETER_SITES_H_

@@ -1,4 +1,4 @@
-// PrivatePools: tells whether private pools of PyTorch's may belong to captured graphs or to a
+// PrivatePools: decides whether PyTorch's private pools may belong to captured graphs or to a
 // MemPool.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.

@@ -57,7 +57,7 @@ struct Rule {
   bool saves = true;
   // For other advice: true if it names a fault of the job, which also matters if there is room.
   bool is_fault = false;
-  // Causes that cover the same with better words.
+  // Causes that explain the same in better words.
   std::array<AdviceId, 8> said_by = {};
 };
 

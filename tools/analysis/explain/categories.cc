@@ -66,7 +66,8 @@ struct MarkedUse {
   uint64_t event = 0;
   Category category = kUnknownUse;
   bool by_hook = false;  // reported by the start-up hook, from modules and optimizers
-  // True if a census found it in an object that outlives the call that made it.
+  // True if a census (a reference scan) found the block in an object that outlives the call that
+  // allocated the block.
   bool is_kept = false;
   bool is_buffer = false;  // a census found it as a module's buffer
 };
@@ -121,7 +122,7 @@ bool ReadRole(const std::string& role, Category* category) {
   return true;
 }
 
-// True if the program holds it, and autograd does not use it.
+// True if the program holds the block, and autograd does not use it.
 bool IsPlainResult(const HeldBlock& block) {
   if (IsGarbage(block)) return block.role == "other";
   return block.role == "other" && !IsInGraph(block) &&

@@ -39,18 +39,18 @@ struct CensusSummary {
 };
 CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Life*>& lives);
 
-// True if a graph of autograd's holds it.
+// True if a graph of autograd holds the block.
 bool IsInGraph(const HeldBlock& block);
 // Returns the bytes that a graph holds, or that are results of operations that autograd recorded.
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
 // True for parameters. A parameter that only an optimizer still holds counts as a part of its
 // state.
 bool IsParameter(const HeldBlock& block);
-// True if only objects in a reference cycle hold it.
+// True if only objects in a reference cycle hold the block.
 bool IsGarbage(const HeldBlock& block);
 // If an owner's chain begins with this text, the owner is released when the exception handler ends.
 inline constexpr std::string_view kHandledNow = "exception being handled";
-// True if an exception holds it, by the frames of its traceback.
+// True if an exception holds the block, by the frames of its traceback.
 bool IsHeldByError(const HeldBlock& block);
 
 // Bytes of parameters, by the kind of work that they show.

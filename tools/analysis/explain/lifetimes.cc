@@ -61,7 +61,7 @@ struct LateIterations {
   uint64_t end = 0;
 };
 
-// True if the growth goes on: in the last iterations it is at least half of the average of the
+// True if the growth continues: in the last iterations it is at least half of the average of the
 // earlier ones.
 bool StillGrows(const LeftBehind& behind, const LateIterations& late, size_t iterations) {
   if (late.count == 0) return true;

@@ -55,7 +55,8 @@ struct SiteDetail {
   bool is_own_call = false;   // no Python of a library is between `own` and the allocation
   bool is_float64 = false;    // the names of functions tell that numbers have 64 bits
   std::vector<CodeLine> own;  // the program's own lines, the outermost first
-  // Informative frames, in Detail::frames, the outermost first.
+  // The informative frames of the call stack, as indices into Detail::frames. The outermost frame
+  // comes first.
   std::vector<uint32_t> frames;
   uint64_t allocations = 0;
   uint64_t total_bytes = 0;

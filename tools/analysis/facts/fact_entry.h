@@ -65,8 +65,8 @@ struct Fact {
     fact.written = condition;
     return fact;
   }
-  // Sets the variant of the rows of this list (or of the struct), which OnlyIn checks and which
-  // names a fact without a name.
+  // Names the variant of the rows in this list (or of the struct). OnlyIn compares its argument
+  // with it, and a fact without a name gets it as its name.
   constexpr Fact RowsAs(std::string_view row_variant) const {
     Fact fact = *this;
     fact.variant = row_variant;

@@ -1,4 +1,4 @@
-// The tables of all facts: includes those of the parts, and defines the one of a whole trace.
+// Includes the tables of all structs of facts, and defines the table of a whole trace.
 //
 // Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
 // by the ending of the name.

@@ -54,7 +54,7 @@ struct PhaseFacts {
   bool has_peak = false;      // of the trace
 };
 
-// The blocks of one call site that pile up.
+// The blocks of one call site that accumulate from iteration to iteration.
 struct GrowthFacts {
   std::string site;
   std::string operation;

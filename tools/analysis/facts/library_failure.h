@@ -1,4 +1,4 @@
-// LibraryFailure: tells whether the failed request came from a library other than the framework.
+// LibraryFailure: decides whether the failed request came from a library other than the framework.
 // Such a library cannot use the framework's cache, and reports an error of its own.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.

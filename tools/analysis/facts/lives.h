@@ -30,7 +30,7 @@ struct Life {
   uint64_t death = kStillLive;  // the event that ended it
   uint64_t birth_ns = 0;
   uint64_t death_ns = kStillLive;
-  // The stream that uses it; of a segment: the stream of its blocks.
+  // The stream that uses the block. For a segment, this is the stream of its blocks.
   uint64_t stream = kUnknownStream;
   uint32_t site = 0;       // by SiteTable's numbers; 0 if unknown
   uint32_t free_site = 0;  // the call site that freed it

@@ -1,5 +1,6 @@
-// Draws iterations on top of one another, and the peak of each. A few are drawn as curves; many are
-// drawn as bands of the middle half and the extremes, with the last iteration as a curve.
+// Draws all iterations on one time axis, and the peak of each. A few iterations are drawn as
+// curves. Many are drawn as two bands, the middle half of the levels and the range of all levels,
+// and the last iteration as a curve.
 const MOST_CURVES = 8;
 const CURVE_COLUMNS = 240;
 

@@ -68,7 +68,8 @@ class SharedSegment {
   const uint8_t* Slot(int rank) const { return slot(rank); }
   void EndRound();
 
-  // Move bytes through the pair's ring, and return how many; 0 if the ring is full (or empty).
+  // Move bytes through the ring of this rank and `peer`, and return how many were moved. Send
+  // returns 0 if the ring is full, and Receive if it is empty.
   size_t Send(int peer, const uint8_t* data, size_t bytes);
   size_t Receive(int peer, uint8_t* data, size_t bytes);
   // Waits until `ready` returns true; it is called again whenever any rank has made progress.

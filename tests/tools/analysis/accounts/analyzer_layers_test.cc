@@ -131,7 +131,7 @@ TEST(AnalyzerLayers, WhatAnOutOfMemoryFoundFreeIsWithoutWhatThePoolReservedSince
   history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kPhysical, 7);
   history.Tensor(EventKind::kAllocate, kBase, 2 * kMega);
   history.Tensor(EventKind::kAllocate, 0, 64 * kMega, 2);
-  // The application is told that cached memory is free.
+  // The pool's answer to the application counts cached memory as free.
   history.Add({.size = 38 * kMega, .device = 0, .call = 5, .kind = EventKind::kMemoryInfo});
   history.Tensor(EventKind::kAllocate, 0, 64 * kMega, 2);
   const Facts facts = history.Analyze();
