@@ -16,7 +16,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The file is sparse, so its length costs nothing. It is long enough that no offset is used twice.
+// The file is sparse, so its length costs nothing. It is so long that no offset has to be used
+// twice.
 constexpr uint64_t kFileBytes = 1ull << 50;
 
 // Preferred addresses of the two reservations; if they are free, each run has the same addresses.

@@ -1,8 +1,8 @@
-// CardModel predicts how long a GPU takes for its work, with clock=model.
+// CardModel predicts how long a GPU takes for its work. It is used with clock=model.
 //
 // Idea: operators and collectives take the time that base/work_cost.h computes from their sizes.
 // Copies, calls and launches take times measured on one GPU (docs/card.md), scaled to other GPUs by
-// the bandwidth of their PCIe. A kernel reads and writes memory that lies on the host in place,
+// the bandwidth of their PCIe. If memory lies on the host, a kernel reads and writes it in place,
 // over PCIe.
 //
 // Ownership: a value. Threads: immutable. Errors: none; with another clock is_on() is false and all

@@ -129,8 +129,8 @@ HostOwner Contents::OwnerOf(uint64_t address, uint64_t size) const {
   return is_driver ? HostOwner::kDriver : HostOwner::kProgram;
 }
 
-// True if some pages of host memory may be unwritten. Asking the kernel costs more than a small
-// copy, so it is asked only if the memory begins and ends with zeros.
+// True if some pages of host memory may be unwritten. A query of the kernel costs more than a small
+// copy, so it is made only if the memory begins and ends with zeros.
 bool Contents::MayHaveHoles(uint64_t host, uint64_t size) const {
   if (OwnerOf(host, size) != HostOwner::kDriver) return false;
   if (on_host_.Find(host, size) != nullptr) return true;

@@ -2,11 +2,12 @@
 //
 // Idea: only this class touches shadow memory. Large copies copy only the written pages (holes of
 // the sparse files stay holes), so copying a big block without contents costs nothing. Copies to
-// page-locked host memory work the same way: a hole occupies no host page. Which bytes were not
-// computed is remembered for such memory, and restored when it is copied back, as long as nobody
-// has written to its page.
+// page-locked host memory work the same way: a hole occupies no host page. If bytes that were not
+// computed are copied to such host memory, they are remembered as marks. When the memory is copied
+// back, its bytes get the marks again, unless their page was written to since.
+//
 // With contents=discard nothing is stored and everything reads as zeros. Otherwise device memory
-// stores at most what contents= allows: a caller asks HasRoom before a large write, and skips the
+// stores at most what contents= allows: a caller calls HasRoom before a large write, and skips the
 // write if there is no room.
 //
 // Ownership: owns no memory. Threads: the caller holds the driver's lock. Errors: returns a Result.

@@ -31,8 +31,8 @@ uint64_t ProcessStart(int64_t process) {
   close(file);
   if (size <= 0) return 0;
   text[size] = '\0';
-  // The name in parentheses may hold any character. The state is the field after it, and the start
-  // time is field 22.
+  // In /proc/PID/stat the program's name stands in parentheses and may contain any character. The
+  // state is the field after it, and the start time is field 22.
   const char* end = strrchr(text, ')');
   char state = 0;
   unsigned long long start = 0;

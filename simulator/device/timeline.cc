@@ -7,8 +7,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// An operation starts between 1 and 5 microseconds after it could. The delay models the time of a
-// launch, and leaves room for the seed to choose an order.
+// An operation starts 1 to 5 microseconds after the moment at which it could start. The delay
+// models the time of a launch, and leaves room for the seed to choose an order.
 constexpr uint64_t kStartMinNs = 1000;
 constexpr uint64_t kStartSpreadNs = 4000;
 constexpr uint64_t kAskNs = 2000;
@@ -16,8 +16,8 @@ constexpr uint64_t kAskNs = 2000;
 // further query advances the clock twice as far as the one before, up to about a millisecond.
 constexpr uint64_t kAsksAtOnce = 16;
 constexpr uint64_t kMaxDoublings = 9;
-// A shorter pause between two calls is attributed to the program's own work or to other load of the
-// machine.
+// A pause between two calls that is shorter than this is attributed to the program's own work or to
+// other load of the machine.
 constexpr uint64_t kPauseNs = 1000000;
 // If work was enqueued longer ago than this, a query of it advances the clock by all real time that
 // has passed since then.

@@ -25,7 +25,7 @@ class Flattener {
  public:
   Flattener(State* state, GraphExec* executable) : state_(state), executable_(executable) {}
 
-  // Adds a graph whose first nodes depend on `entries`. Returns the nodes that must have run before
+  // Adds a graph whose first nodes depend on `entries`. Returns its last nodes: when they have run,
   // the whole graph has run.
   std::vector<size_t> Add(const Graph& graph, const std::vector<size_t>& entries) {
     std::map<const GraphNode*, std::vector<size_t>> exits;

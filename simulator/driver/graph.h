@@ -3,7 +3,8 @@
 // Idea: a node's parameters are a plain variant; the work is made from them when the graph is
 // instantiated. A launch enqueues the nodes one by one into the stream, in an order that the seed
 // chooses among those that the dependencies allow. Nodes without a path between them thus run in
-// any order, but never at the same time; an error due to a missing dependency shows all the same.
+// any order, but never at the same time. An error that is due to a missing dependency becomes
+// visible in this way, too.
 //
 // Ownership: a graph owns its nodes and child graphs; the tables in Graphs() own graphs and
 // executables. Threads: the caller holds the driver's lock. Errors: returns a CUresult.

@@ -1,5 +1,5 @@
-// Declares what the driver asks of kernel emulation: the effect of a launch, and facts about a
-// program that its image's tables do not have.
+// Declares the functions by which the driver uses kernel emulation: for the effect of a launch, and
+// for facts about a program that its image's tables do not have.
 //
 // Idea: the driver knows a kernel's name, its image and its arguments; simulator/kernels defines
 // these functions and decides what the kernel does to memory. With VRAMSTOW_SIMULATOR_KERNELS off,

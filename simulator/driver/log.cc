@@ -90,8 +90,8 @@ std::string MakeLine(const char* call, CUresult result) {
 }  // namespace
 
 void LogFailure(const char* call, CUresult result) noexcept {
-  // CUDA_ERROR_NOT_READY is an answer and not an error. A child of fork must not wait for a lock
-  // that its parent held.
+  // CUDA_ERROR_NOT_READY is an answer and not an error, so it is not logged. A child of fork must
+  // not wait for a lock that its parent held.
   if (result == CUDA_ERROR_NOT_READY || Globals().forked.load(std::memory_order_relaxed)) {
     return;
   }

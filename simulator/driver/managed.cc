@@ -56,8 +56,8 @@ void ForRange(const Block& block, uint64_t address, uint64_t size, Change&& chan
   }
 }
 
-// Returns the advice that the whole range has in common; a field that differs within the range has
-// its default.
+// Returns the advice that the whole range has in common. If a field differs within the range, it
+// has its default in the result.
 Advice CommonAdvice(const Block& block, uint64_t address, uint64_t size) {
   Advice common;
   bool first = true;

@@ -1,8 +1,9 @@
 // Shares pools between processes: a file descriptor stands for a pool, and 64 bytes for a block in
 // it.
 //
-// Idea: the descriptor belongs to a small file that holds the pool's ticket. A block's ticket is
-// the pool's with the position of the block. An imported pool has no memory of its own.
+// Idea: a ticket (simulator/device/exports.h) names an object of another process. The descriptor
+// belongs to a small file that contains the pool's ticket. The ticket of a block is that of its
+// pool, with the position of the block. An imported pool has no memory of its own.
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -136,7 +136,7 @@ void WaitFor(State* state, const Mark& mark) {
   const uint64_t since = timeline.now_ns();
   while (!mark.Reached()) {
     if (timeline.StepTowards(mark)) continue;
-    // Only host work, or another thread, can make progress now.
+    // Only host work, or a call of another thread, can make progress now.
     globals.changed.NotifyAll();
     globals.changed.Wait(&globals.mutex);
   }

@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint64_t kSmallRead = 8;
 
-// Factor by which random values take longer than a copy.
+// The factor by which computing random values takes longer than copying the same bytes.
 constexpr uint64_t kRandomEffort = 16;
 // All later sizes follow from the size of a result. So calls of up to this many bytes may use the
 // time that is reserved for sizes, even if other results were left out.
@@ -145,7 +145,7 @@ class Task : public Work {
     return nullptr;
   }
 
-  // True if one of the inputs does not even have old values.
+  // True if one of the inputs was lost: it does not even have old values.
   bool ReadsLost() const {
     const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     return std::any_of(ranges_.begin(), ranges_.end(), [&](const vramstowSimulatorRange& range) {

@@ -1,5 +1,5 @@
 // Tests that times in a trace increase, whatever the system's clocks are set to. This program
-// defines its own clock_gettime, which asks the kernel and adds a step.
+// defines its own clock_gettime, which adds an offset to the kernel's time.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <time.h>

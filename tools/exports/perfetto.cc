@@ -83,7 +83,7 @@ std::string PerfettoTrace(const Facts& facts, const Detail& detail) {
   trace.Describe(kRequested, "requested");
   if (facts.reserved_known) trace.Describe(kReserved, "reserved");
   if (!detail.marks.empty()) trace.Describe(kMarks, "marks");
-  // An unchanged level needs no counter.
+  // A counter is written only if its level has changed.
   uint64_t last[4] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
   const auto count = [&](Track uuid, const LevelStep& step, uint64_t value) {
     if (last[uuid] == value) return;

@@ -60,7 +60,7 @@ class Player {
     answer.at_request = outcome.allocated_at_end;
     bool serves = outcome.peak_reserved <= room_;
     if (!serves) {
-      // Under pressure an allocator releases its cache.
+      // With a limit, an allocator releases its cache before it fails.
       ModelOutcome limited = Run(requests, spec, room_);
       serves = limited.out_of_memory == 0;
       const uint64_t asked = requests.list.empty() ? 0 : requests.list.back().bytes;

@@ -215,7 +215,7 @@ class FlushFinder {
   bool by_application_ = false;
 };
 
-// Returns 0 if the recording does not have it.
+// Returns 0 if the recording does not have this number.
 uint64_t BytesOfDevice(const EventSource& source, int16_t device, const char* which) {
   const auto fact = source.facts().find(absl::StrCat("device.", device, ".", which));
   uint64_t bytes = 0;

@@ -225,7 +225,7 @@ Outcome RunDot(const KernelLaunch& launch, KernelMemory* memory) {
   if (outcome != Outcome::kDone) return outcome;
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += x.Get(i) * y.Get(i);
-  // If the words contain a type of the result, the result follows one word later.
+  // If the words contain a type of the result, the result is one word further behind.
   const bool typed = Word(launch, 8) != 0;
   return StoreValue(memory, Word(launch, typed ? 8 : 7),
                     typed ? ElementOfCuda(Word(launch, 7)) : x.element, sum);

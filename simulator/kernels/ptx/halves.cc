@@ -25,7 +25,8 @@ uint16_t HalfOf(double value) {
 uint16_t ToBfloat16(float value) {
   if (std::isnan(value)) return 0x7fff;
   const auto bits = std::bit_cast<uint32_t>(value);
-  // Adds half a unit of the last retained bit minus one, plus that bit, which rounds ties to even.
+  // To round, adds half a unit of the last bit that is kept, minus one, plus the value of that bit.
+  // So ties are rounded to even.
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 

@@ -110,8 +110,8 @@ struct Sources {
   float b[kMaxDepth][kWidth] = {};
 };
 
-// Adds a lane's registers to the matrices: those of A are (upper, lower) × (left, right), those of
-// B upper, lower.
+// Adds a lane's registers to the matrices. Each register of A belongs to the upper or lower rows
+// and to the left or right columns, and each register of B to the upper or lower rows.
 void Collect(const Thread& thread, const Operand* operands, Number number, Sources* sources) {
   const unsigned group = thread.lane() / 4;
   const unsigned place = thread.lane() % 4;

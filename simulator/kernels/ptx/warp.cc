@@ -53,8 +53,8 @@ bool SelectBarrier(Selection* s) {
 
 enum class Shuffle { kUp, kDown, kButterfly, kIndex };
 
-// Finds the lane whose value `lane` receives. Returns false if there is none; the lane then keeps
-// its own value.
+// Finds the lane from which `lane` receives its value. Returns false if there is none; the lane
+// then keeps its own value.
 template <Shuffle kShuffle>
 bool FindSource(int lane, uint32_t by, uint32_t bounds, int* source) {
   const auto segment = static_cast<int>(bounds >> 8 & 0x1f);

@@ -1,9 +1,9 @@
-// Tests that races show in the data, and that only races do.
+// Tests that races become visible in the data, and that only races do.
 //
 // Idea: random programs of fills and copies on several streams, as a framework with a caching
 // allocator makes them, run under many seeds. A program that orders its work always gives the same
-// results as the same steps one after another. A program without one of the waits gives other
-// results under some seeds, and the right ones under others.
+// results as the same steps one after another. If one of the program's waits is left out, some
+// seeds give wrong results, and others give the right ones.
 //
 // VRAMSTOW_TEST_SEEDS is the number of seeds; the long suite uses 10,000.
 #include <random>

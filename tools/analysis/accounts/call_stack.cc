@@ -258,8 +258,8 @@ bool IsFloat64(const CallFrame& frame) {
   if (IsPython(frame)) {
     return frame.function.ends_with("Module.double") && Has(frame.file, "torch/nn/");
   }
-  // Only the types of the function itself count. Arguments may also be Python numbers, which are
-  // doubles.
+  // Only the types in the name of the function itself count, and not those of its parameters: a
+  // parameter may be a Python number, which is a double in C++.
   std::string_view name = frame.function;
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   size_t end = name.find('(');

@@ -1,5 +1,5 @@
-// DriverMemory: live memory that the driver gave, in one table for each way to find it: by address
-// (with tables of their own for arrays, registered host memory and imports) or by handle.
+// DriverMemory: live memory that the driver gave. It has one table for each way to find a block: by
+// address (with separate tables for arrays, registered host memory and imports), or by handle.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: returns kNowhere
 // for unknown memory. Units: bytes.

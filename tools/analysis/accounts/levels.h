@@ -129,7 +129,8 @@ class Levels {
     if (index >= tallies->size()) tallies->resize(index + size_t{1});
     return (*tallies)[index];
   }
-  // The irreversible changes that the birth of a block made; valid while nothing else has changed.
+  // The state before the birth of the latest block, as far as later changes would overwrite it. It
+  // is valid until something else changes.
   struct LastBirth {
     uint64_t event = 0;  // 0 if there is none, or anything has changed since
     uint64_t device_highest = 0;

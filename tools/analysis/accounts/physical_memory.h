@@ -48,8 +48,8 @@ class PhysicalMemory {
   uint64_t Map(uint64_t handle);
   PhysicalChange Unmap(uint64_t memory);
 
-  // Undo Release and Unmap. Return true if `block` had died and is live again, with the state that
-  // was given.
+  // UndoRelease and UndoUnmap undo these functions. They return true if the memory had died and is
+  // live again, with the state that is in the change.
   bool UndoRelease(const PhysicalChange& change, uint64_t handle);
   bool UndoUnmap(const PhysicalChange& change);
   // Returns the memory of this number, or null. Valid until the next change.

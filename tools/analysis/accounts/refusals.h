@@ -29,7 +29,7 @@ class Refusals {
  private:
   void UndoFree(const Event& event, const ProvisionalFree& free);
   void UndoUnmap(const Event& event, const ProvisionalFree& free);
-  // Makes physical memory live again, which died at event `died`.
+  // Makes physical memory live again that was recorded as dead at event `died`.
   void Revive(const Event& event, const PhysicalChange& change, uint64_t died);
 
   Accounts& accounts_;

@@ -22,7 +22,7 @@ struct Cause {
   uint64_t bytes = 0;        // the bytes that would be free without it
   bool is_estimate = false;  // false if the trace shows these bytes
   bool fits = false;         // the request would fit without it; set by FindCauses
-  // False if neither a replay nor a sum shows that the advice helps.
+  // False if neither a replay nor a computation shows that the advice helps.
   bool is_tried = true;
   // True if the memory of this cause grows with each iteration, so that it ends the job sooner or
   // later.

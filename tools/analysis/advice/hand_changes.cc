@@ -117,7 +117,7 @@ class HandChangeFinder {
     return chosen;
   }
 
-  // Returns the need of the job with these changes in each iteration.
+  // Returns how much memory the job needs if the change is made in each iteration.
   template <typename Relieve>
   uint64_t NeedWith(const Relieve& relieve) const {
     uint64_t highest = 0;

@@ -153,7 +153,8 @@ size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives) 
   }
   const auto layers = static_cast<size_t>(std::ranges::count_if(
       by_layer, [&](const auto& one) { return one.second * kSmallLayer >= all; }));
-  // Counts how often the line ran that made the median byte.
+  // Layers are also counted by lines. Half of all bytes were made by lines that ran at most `turns`
+  // times, so there are as many layers.
   std::vector<std::pair<size_t, uint64_t>> by_turns;
   for (const auto& [key, count] : alike) by_turns.emplace_back(count, count * key.second);
   std::ranges::sort(by_turns);

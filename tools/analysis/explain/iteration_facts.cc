@@ -114,7 +114,7 @@ std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
   std::vector<Boundary> boundaries;
   const std::vector<Candidate> regular = Regular(detail);
   const Candidate* anchor = FindAnchor(regular);
-  // A single size that recurs may be chance.
+  // A single size that recurs may do so by chance.
   if (anchor == nullptr) return boundaries;
   uint64_t since = 0;  // allocations
   for (const Life& life : detail.lives) {

@@ -34,8 +34,8 @@ struct Growth {
 Growth GrowthOf(const std::vector<const Life*>& chain) {
   Growth growth;
   uint64_t largest = 0;
-  // Finds for each block the next larger one, from the end. A new text begins with a small block
-  // again.
+  // Finds for each block the next larger one, from the end of the list. When a new text is
+  // generated, its cache begins with a small block again.
   std::vector<const Life*> next(chain.size(), nullptr);
   for (size_t i = chain.size() - 1; i-- > 0;) {
     const Life* after = chain[i + 1];

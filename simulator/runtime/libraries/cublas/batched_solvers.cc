@@ -1,6 +1,7 @@
 // Implements factorisations and solvers over batches of small matrices (LAPACK's getrf, getri,
-// getrs, geqrf and gels, and matinv). Pivots and per-matrix results are arrays on the device and do
-// not change. The one result on the host, `info`, says that the arguments were right.
+// getrs, geqrf and gels, and matinv). Pivots and the results for each matrix are arrays on the
+// device and do not change. The only result on the host is `info`, which says that the arguments
+// were valid.
 #include "simulator/runtime/libraries/cublas/call.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.

@@ -117,7 +117,7 @@ void LeaveDriver(const ProfiledCall& call, Thread* thread) {
 
 void Leave(ProfiledCall* call) {
   Thread& thread = TheThread();
-  // `depth` is 0 for a call that began before the observer was attached.
+  // `depth` is 0 at the end of a call that began before the observer was attached.
   if (thread.depth > 0) --thread.depth;
   if (thread.inside_client) return;
   if (call->runtime == 0) LeaveDriver(*call, &thread);

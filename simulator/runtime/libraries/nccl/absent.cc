@@ -156,7 +156,8 @@ void Append(Submission* submission, CUstream stream, const char* name,
             vramstowSimulatorRange receive, vramstowSimulatorRange send, int (*run)(void*),
             std::unique_ptr<User> user) {
   if (Extras().append == nullptr) return submission->Try(CUDA_ERROR_NOT_SUPPORTED);
-  // In a capture a task belongs to a node of the graph, which here is a copy of a byte onto itself.
+  // In a capture, a task belongs to a node of the graph. Here the node is a copy of a byte onto
+  // itself.
   if (submission->capturing()) submission->Within(receive.address, receive.address, 1);
   const vramstowSimulatorRange ranges[] = {receive, send};
   vramstowSimulatorTask task = {};

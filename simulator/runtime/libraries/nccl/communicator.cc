@@ -33,8 +33,8 @@ int Setting(const char* name, int otherwise, int most) {
   return value > 0 ? static_cast<int>(std::min<long>(value, most)) : otherwise;
 }
 
-// Returns the size of a rank's slot, which has some bytes for each rank, whatever size was
-// requested.
+// Returns the size of a rank's slot. It is the requested size, but at least some bytes for each
+// rank.
 size_t SlotBytes(int ranks) {
   const auto asked = static_cast<size_t>(Setting("NCCL_BUFFSIZE", kBufferBytes, 1 << 28));
   return std::max(asked, static_cast<size_t>(ranks) * 4096) / 4096 * 4096;

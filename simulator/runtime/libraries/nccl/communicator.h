@@ -96,7 +96,8 @@ const char* FirstProblem(ncclComm* comm);
 // negative, there is no limit as long as the driver answers.
 bool Drain(ncclComm* comm, int milliseconds);
 
-// Interrupt ends all waits, now and later; IsInterrupted returns whether it was called.
+// Interrupt ends all waits of the communicator, those that run and later ones. IsInterrupted
+// returns whether Interrupt was called.
 void Interrupt(ncclComm* comm);
 bool IsInterrupted(const ncclComm* comm);
 

@@ -414,7 +414,7 @@ TEST(Launches, AreToldByKernelRangeAndIteration) {
   for (uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(analysis.facts.iterations.list[i].launches, 10 * (i + 1) + 103);
   }
-  // Launches are no memory and no calls of a library.
+  // Launches are neither allocations nor calls of a library.
   EXPECT_EQ(analysis.facts.counts.allocations, 3u);
 }
 

@@ -39,7 +39,8 @@ bool IsCalledByLoss(const FailureMoment& moment, const SiteDetail& site) {
   });
 }
 
-// Returns advice for scores of a vocabulary, which a product makes or a loss uses.
+// Returns advice for a tensor of scores over a vocabulary (logits), which a matrix product makes or
+// a loss uses.
 std::string ForScores(const FailureMoment& moment, const std::string& name) {
   const bool is_product = name == "mm" || name == "addmm" || name == "linear";
   if (is_product && !moment.request_site().is_own_call && IsInferenceOnly(moment)) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kManyBlocks = 3;
 
-// Parameters, gradients and optimizer state are needed by most programs.
+// Parameters, gradients and optimizer state, which most programs need.
 bool IsOfTraining(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   return block != nullptr && (block->role == "parameter" || block->role == "gradient" ||

@@ -91,7 +91,7 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
   // layers before the head, too.
   const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
                            parameters.evaluating < parameters.all;
-  // A missing optimizer, or eval(), alone does not exclude a backward pass.
+  // A missing optimizer alone does not exclude a backward pass, and neither does eval() alone.
   const bool is_over = has_trained || RanBefore(moment, saved) || IsCalledEvaluation(moment);
   if (is_new && is_over && !trains_part && parameters.evaluating * 2 > parameters.all) {
     return Sign::kEvaluates;
