@@ -64,8 +64,8 @@ class Memory {
  public:
   Memory(AddressSpace* space, int devices, uint64_t device_bytes);
 
-  // Makes the devices stand for these GPUs, which other processes use as well. Must be called
-  // before any memory is charged.
+  // Says which GPUs of the machine the devices are, because other processes use the same GPUs. Must
+  // be called before any memory is charged.
   void Share(Tenancy* tenancy, std::vector<int> cards);
 
   uint64_t total(int device) const { return devices_[device].total; }

@@ -124,7 +124,8 @@ bool ParseMultiprocessors(std::string_view value, Card* card) {
   return true;
 }
 
-// Parses "shareable:304", which returns this CUresult in place of 800.
+// Parses "shareable:304": a request for shareable memory then fails with this CUresult instead of
+// 800.
 bool ParseShareable(std::string_view value, Spec* spec) {
   constexpr std::string_view kName = "shareable:";
   uint64_t result = 0;

@@ -5,7 +5,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Returns CUDA_ERROR_NOT_SUPPORTED if the parameters are not known: the image is compressed.
+// Returns CUDA_ERROR_NOT_SUPPORTED if the image is compressed, so that the parameters are not
+// known.
 CUresult Check(const Function* function) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return function->parameters_known ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;

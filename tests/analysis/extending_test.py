@@ -80,7 +80,8 @@ def link(objects: list[Path], program: Path) -> None:
     words = [word for word in shlex.split(line) if not word.endswith(".cc.o")]
     words[words.index("-o") + 1] = str(program)
     place = words.index("-o")
-    # The libraries contain these files, too, compiled together with their neighbours.
+    # The libraries contain the code of these files, too, compiled into one object with their
+    # neighbours. So the linker must accept two definitions.
     ours = ["-Wl,--allow-multiple-definition", *map(str, objects)]
     subprocess.run([*words[:place], *ours, *words[place:]], cwd=BUILD, check=True)
 

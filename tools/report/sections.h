@@ -16,7 +16,7 @@ namespace vramstow {
 
 std::string CollectedInWords(const GarbageFacts& garbage);
 
-// Returns the line below a table that leaves rows out; empty if it leaves none out.
+// Returns the line below a table that says how many rows were left out; empty if none were.
 std::string AndMore(uint64_t left_out);
 
 // How full the fullest GPU of a process was.

@@ -55,7 +55,8 @@ struct Bfloat16Bits {
   uint16_t bits;
 };
 
-// Rounds to an integer. A value out of range becomes the nearest integer, as on a GPU.
+// Rounds to an integer. A value out of range becomes the nearest integer that can be represented,
+// as on a GPU.
 int64_t WholeOf(double value) {
   if (std::isnan(value)) return 0;
   if (value >= 9223372036854775807.0) return std::numeric_limits<int64_t>::max();

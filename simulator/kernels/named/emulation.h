@@ -1,8 +1,8 @@
-// Emulations compute on the host what a kernel of a known name does to memory.
+// Emulations compute on the host the effect of a kernel that is known by its name.
 //
-// Idea: the stand-ins for cuBLAS and cuBLASLt queue kernels of one argument, whose words contain
-// all arguments of the library function; blas.cc describes them. So a launched kernel can have the
-// effect of the function, without any machine code.
+// Idea: the stand-ins for cuBLAS and cuBLASLt queue kernels with one argument: an array of words
+// that contains all arguments of the library function (blas.cc describes the words). So a launched
+// kernel can have the effect of the function, without any machine code.
 //
 // Ownership: none. Threads: there is no state, and the caller synchronizes access to the memory.
 // Errors: returns an Outcome; throws nothing but std::bad_alloc. Units: bytes.
@@ -41,7 +41,7 @@ struct EmulationLimits {
   uint64_t operations = 0;  // multiplications and additions of a matrix product
 };
 
-// The argument of each kernel.
+// The number of words in the argument of each kernel.
 inline constexpr size_t kLaunchWords = 32;
 
 struct KernelLaunch {

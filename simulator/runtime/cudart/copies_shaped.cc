@@ -21,11 +21,11 @@ Side InArray(cudaArray_const_t array, size_t x, size_t y) {
   return {nullptr, 0, DriverArray(array), x, y};
 }
 
-// No stream means that the copy is synchronous.
+// Without a stream, the copy is synchronous.
 using Stream = std::optional<cudaStream_t>;
 
-// The driver's aligned copies require larger pitches than the runtime does, so the unaligned form
-// is called for a synchronous copy.
+// The driver's aligned copies require larger pitches than the runtime does. So the unaligned form
+// of the driver's function is called for a synchronous copy.
 cudaError_t Copy2D(const DriverTable& driver, const Side& destination, const Side& source,
                    size_t width, size_t height, cudaMemcpyKind kind, Stream stream) {
   CUDA_MEMCPY2D copy;

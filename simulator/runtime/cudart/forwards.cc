@@ -1,4 +1,5 @@
-// Implements the functions that forward their arguments to the driver (forwards.txt), and one more.
+// Implements the functions that only forward their arguments to the driver (forwards.txt lists
+// them), and one further function.
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)

@@ -11,7 +11,7 @@ namespace {
 // --- The driver's three calls for a kind of node
 // --------------------------------------------------
 
-// Where a node is added, and what it depends on.
+// The graph to which a node is added, and the nodes on which it depends.
 struct Addition {
   cudaGraphNode_t* node;
   cudaGraph_t graph;
@@ -63,7 +63,7 @@ CUresult Apply(const DriverTable& driver, ExecutableChange at,
   return driver.GraphExecMemsetNodeSetParams(at.executable, at.node, &memset, context);
 }
 
-// Calls the driver with what convert(&parameters) makes.
+// Calls the driver with the parameters that convert(&parameters) makes.
 template <typename Parameters, typename Place, typename Convert>
 cudaError_t WithParameters(const Place& at, Convert convert, const char* name) {
   return Call(
@@ -85,7 +85,8 @@ cudaError_t Convert(const cudaMemcpy3DParms* given, CUDA_MEMCPY3D* copy) {
   return given == nullptr ? cudaErrorInvalidValue : Make3D(*given, copy);
 }
 
-// Asks ask(driver, &parameters) for a node's parameters, and returns them with give(parameters).
+// Gets the parameters of a node by ask(driver, &parameters), and returns them to the caller by
+// give(parameters).
 template <typename Parameters, typename Given, typename Ask, typename Give>
 cudaError_t GetParameters(Given* given, Ask ask, Give give,
                           const char* name = __builtin_FUNCTION()) {
@@ -166,8 +167,8 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams*
       [](const auto& found, auto* given) { FromDriver(found, given); });
 }
 
-// Defines the functions that add a node, change it, and change it in an instantiated graph. The
-// last argument converts the parameters to `to`.
+// Defines three functions for a kind of node: they add a node, change it, and change it in an
+// instantiated graph. The last argument is code that converts the parameters to `to`.
 #define VRAMSTOW_UNPACKED(...) __VA_ARGS__
 #define VRAMSTOW_NODE(Kind, Suffix, Parameters, parameters, ...)                                  \
   cudaError_t cudaGraphAdd##Kind##Node##Suffix(cudaGraphNode_t* node, cudaGraph_t graph,          \

@@ -111,8 +111,8 @@ To* SameLayout(From* from) {
   return reinterpret_cast<To*>(from);
 }
 
-// An argument that the two headers declare with different types of one layout. It converts to the
-// type that the driver's function has.
+// An argument for which the headers of the runtime and of the driver have different types of the
+// same layout. It converts to the type that the driver's function has.
 template <typename From>
 class Same {
  public:

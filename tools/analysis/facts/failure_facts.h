@@ -26,7 +26,7 @@ struct ShareFacts {
   Amount amount;
 };
 
-// The memory of the GPU at an out-of-memory, and the demand on it.
+// How the memory of the GPU was used at an out-of-memory, and how much the request needed.
 struct DemandFacts {
   std::optional<uint64_t> card_bytes;
   // Memory of the GPU that is not allocated by this process: contexts, modules, other processes.

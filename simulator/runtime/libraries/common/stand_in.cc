@@ -41,7 +41,7 @@ void SayOnce() {
   LogOnStderr(sentence);
 }
 
-// The work `name` was just queued on the stream, and would have written the results.
+// Marks the results of the work `name`, which was just queued on the stream, as not computed.
 void LeaveOut(const char* name, CUstream stream, std::initializer_list<Result> results) {
   const SimulatorFunctions& simulator = Simulator();
   if (simulator.append == nullptr || simulator.holds_kernels == nullptr ||

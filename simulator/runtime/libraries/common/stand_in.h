@@ -1,5 +1,5 @@
-// Shared by the stand-ins that are one table of functions: rows, handles, and work that is queued
-// and not computed.
+// Helps to implement stand-ins that are one table of functions: defines the rows of the table,
+// handles, and work that is queued and not computed.
 //
 // Idea: a function of such a library checks its arguments, then returns the size of its workspace
 // or queues a kernel. Its row has the name, the parameters as in NVIDIA's header, and the result. A
@@ -8,9 +8,10 @@
 // computed, so that a read of them is reported, and one sentence on stderr says so. With any other
 // driver than the simulated one nothing is marked.
 //
-// Ownership: Create… allocates a handle, Destroy frees it. Threads: one handle is used by one
-// thread at a time, everything else by any. Errors: returns the library's statuses, 0 for success;
-// memory that cannot be marked does not change. Units: bytes.
+// Ownership: functions named Create… allocate a handle, and functions named Destroy… free it.
+// Threads: one handle is used by one thread at a time; everything else may be used by any thread.
+// Errors: returns the library's statuses, 0 for success; memory that cannot be marked does not
+// change. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_STAND_IN_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_STAND_IN_H_
 
@@ -32,7 +33,8 @@
 
 namespace vramstow::simulator {
 
-// The library's numbers for errors; each stand-in with a table defines the one object.
+// The library's numbers for errors. Each stand-in with a table of functions defines the object of
+// this type.
 struct StatusCodes {
   int not_initialized;
   int allocation_failed;
@@ -101,8 +103,8 @@ uint64_t Word(Value value) {
   }
 }
 
-// Queues kernel `name` with these argument words and marks its results. `name` lives as long as the
-// process.
+// Queues kernel `name` with these argument words, and marks its results as not computed. `name`
+// lives as long as the process.
 template <typename... Values>
 int LaunchOf(const char* name, CUstream stream, const WorkSize& size,
              std::initializer_list<Result> results, Values... values) {

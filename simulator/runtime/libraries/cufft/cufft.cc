@@ -1,7 +1,7 @@
-// Implements cuFFT's functions: converts their sizes and layouts into those of a plan.
+// Implements cuFFT's functions, which convert their sizes and layouts into those of a plan.
 //
-// Names and constants are as in NVIDIA's cufft.h and cufftXt.h, restated so that the build needs no
-// further headers.
+// Names and constants are those of NVIDIA's cufft.h and cufftXt.h, restated so that the build needs
+// no further headers.
 #include <library_types.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 using P = void*;  // whatever it points to
 using LL = long long;
 
-// The layout of one side, with the type of number that a function takes.
+// The layout of the input or the output. Index is the type of numbers that the function takes.
 template <typename Index>
 struct Layout {
   const Index* embed;
@@ -36,7 +36,7 @@ struct Layout {
   }
 };
 
-// The transform that a function asks for, or the status if there is no such transform.
+// The requested transform, or an error status if there is no such transform.
 struct Asked {
   int status = 0;
   Geometry geometry;
@@ -57,7 +57,7 @@ Asked Many(int rank, const Index* n, const Layout<Index>& in, const Layout<Index
   return asked;
 }
 
-// Sets the types of both sides by `type`, a cufftType.
+// Sets the types of the input and the output according to `type`, a cufftType.
 Asked Typed(Asked asked, int type) {
   constexpr int kTypes[][3] = {
       {0x2a, CUDA_R_32F, CUDA_C_32F}, {0x2c, CUDA_C_32F, CUDA_R_32F},

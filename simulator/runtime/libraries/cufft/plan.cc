@@ -28,12 +28,13 @@ bool IsReal(int type) {
   return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F || type == CUDA_R_64F;
 }
 
-// Returns true if a transform can have elements of this cudaDataType.
+// True if cuFFT can transform elements of this cudaDataType.
 bool IsTransformed(int type) {
   return type != CUDA_R_8I && type != CUDA_R_32I && BytesOfElement(type) != 0;
 }
 
-// Sets the layout of dense data; if `half`, the last dimension has the first half of its values.
+// Sets the layout of dense data. If `half` is true, the last dimension has only the first half of
+// its values.
 void LayOut(const Geometry& geometry, bool half, Side* side) {
   side->stride = side->distance = 1;
   for (int d = 0; d < geometry.dimensions; ++d) {

@@ -1,8 +1,8 @@
-// The plans behind cuFFT's handles, and the work of executing one.
+// Defines the plans behind cuFFT's handles, and executes them.
 //
-// Modelled: a plan's work area is as large as its data set in complex values, rounded to 512 bytes
-// (the documentation: "the size of the work area depends on the transform"). It is allocated with
-// the plan unless the application brings its own.
+// Modelled: a plan's work area is as large as its data set in complex values, rounded up to 512
+// bytes (the documentation says "the size of the work area depends on the transform"). It is
+// allocated with the plan unless the application provides one.
 //
 // Ownership: a table of plans that lives as long as the process. Threads: any, as with cuFFT.
 // Errors: Status; 0 for success. Units: elements, and bytes where a name says so.
@@ -30,8 +30,9 @@ enum Status {
 
 inline constexpr int kMaxDimensions = 3;
 
-// The layout of one side in memory: the distance between neighbours of the last dimension is
-// `stride`, the rows have `embed` elements (embed[0] is not used), batches are `distance` apart.
+// The layout of the input or the output. `stride` is the distance between neighbours in the last
+// dimension, `embed` the number of elements in each dimension (embed[0] is not used), and
+// `distance` the distance between batches.
 struct Side {
   int64_t embed[kMaxDimensions] = {};
   int64_t stride = 1;
@@ -39,7 +40,7 @@ struct Side {
   int type = 0;  // a cudaDataType
 };
 
-// A transform as it was asked for and, after Complete, as it is executed.
+// A transform as it was requested. After Complete, it is the transform that is executed.
 struct Geometry {
   int dimensions = 1;
   int64_t size[kMaxDimensions] = {1, 1, 1};
@@ -68,7 +69,7 @@ struct Plan {
 
 int CreatePlan(int* handle);
 int DestroyPlan(int handle);
-// Calls action(plan) with the table locked, or returns kInvalidPlan.
+// Calls action(plan) while the table is locked. Returns kInvalidPlan if there is no such plan.
 int WithPlan(int handle, const std::function<int(Plan*)>& action);
 int MakePlan(int handle, Geometry geometry, size_t* area_bytes);
 int Execute(int handle, const void* input, void* output, int direction);

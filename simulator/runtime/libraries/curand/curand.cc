@@ -1,8 +1,8 @@
-// Implements cuRAND: pseudo-random generators on the device, whose numbers are not computed.
-// Quasi-random generators and those on the host are refused.
+// Implements cuRAND's pseudo-random generators on the device, whose numbers are not computed.
+// Quasi-random generators and generators on the host are refused.
 //
-// Names and constants are as in NVIDIA's curand.h, restated so that the build needs no further
-// headers. cuRAND has no status "not supported": what is refused returns
+// Names and constants are those of NVIDIA's curand.h, restated so that the build needs no further
+// headers. cuRAND has no status "not supported", so refused calls return
 // CURAND_STATUS_INTERNAL_ERROR.
 #include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/stand_in.h"
@@ -80,7 +80,7 @@ int Produce(P handle, Number* output, size_t count) {
                   generator->seed, first);
 }
 
-// Normal numbers come in pairs: cuRAND takes an even count only.
+// Normal numbers are made in pairs, so cuRAND accepts only an even count.
 template <typename Number>
 int ProducePairs(P handle, Number* output, size_t count) {
   return count % 2 != 0 ? kLengthNotMultiple : Produce(handle, output, count);
@@ -99,7 +99,7 @@ VRAMSTOW_ROW(curandDestroyGenerator, (P g), Destroy<Generator>(g))
 VRAMSTOW_ROW(curandSetStream, (P g, CUstream stream), SetStream(g, stream))
 VRAMSTOW_ROW(curandSetPseudoRandomGeneratorSeed, (P g, U64 seed), SetSeed(g, seed))
 VRAMSTOW_ROW(curandSetGeneratorOffset, (P g, U64 offset), SetFirst(g, offset))
-// There is only one order.
+// The stand-in has only one ordering, so the setting is ignored.
 VRAMSTOW_ROW(curandSetGeneratorOrdering, (P g, int), Check(g))
 VRAMSTOW_ROW(curandGenerateSeeds, (P g), Check(g))
 VRAMSTOW_ROW(curandGenerate, (P g, unsigned* to, size_t n), Produce(g, to, n))

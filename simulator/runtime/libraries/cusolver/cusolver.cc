@@ -1,10 +1,12 @@
 // Implements cuSOLVER's dense functions: the checks of each call, its workspace and its results.
 //
-// Names and constants are as in NVIDIA's cusolver_common.h and cusolverDn.h, restated so that the
-// build needs no further headers; matrices are untyped, the letter of a function is the type.
-// Modelled: workspaces as large as the matrix, in elements for the functions with a letter, in
-// bytes for the generic ones. Results of batches whose addresses lie on the device stay as they
-// were.
+// Names and constants are those of NVIDIA's cusolver_common.h and cusolverDn.h, restated so that
+// the build needs no further headers. Matrices are untyped pointers here; the letter in a
+// function's name says the element type.
+//
+// Modelled: workspaces are as large as the matrix. Functions with a type letter count them in
+// elements, and the generic functions in bytes. The results of batched functions do not change if
+// their addresses lie on the device.
 #include <library_types.h>
 
 #include <algorithm>
@@ -62,7 +64,7 @@ bool IsShape(int64_t rows, int64_t columns, int64_t leading) {
 
 // --- Workspaces ----------------------------------------------------------------------------------
 
-// Stores the size of the workspace of `count` matrices, in elements.
+// Stores the size of the workspace for `count` matrices in *elements.
 int Space(P handle, int rows, int columns, int leading, int* elements, int count = 1) {
   if (Checked(handle) == nullptr) return kNotInitialized;
   if (elements == nullptr || !IsShape(rows, columns, leading) || count < 0) return kInvalidValue;
@@ -86,7 +88,8 @@ int SpaceBytes(P handle, int64_t rows, int64_t columns, int64_t leading, int typ
 
 // --- Results -------------------------------------------------------------------------------------
 
-// Returns the memory of `count` matrices that lie `stride` elements apart; none for null.
+// Returns the memory of `count` matrices whose beginnings are `stride` elements apart. The result
+// has no bytes if the address is null.
 Result MatricesAt(const void* address, int type, int64_t rows, int64_t columns, int64_t leading,
                   int64_t stride = 0, int64_t count = 1) {
   if (address == nullptr || rows <= 0 || columns <= 0 || count <= 0) return {};
@@ -97,7 +100,8 @@ Result VectorAt(const void* address, int type, int64_t count) {
   return MatricesAt(address, type, count, 1, count);
 }
 Result InfoAt(const int* info, int64_t count = 1) { return VectorAt(info, CUDA_R_32I, count); }
-// Returns the memory of real numbers of the same precision, for example singular values.
+// Returns the memory of real numbers that have the same precision as `type`, for example of
+// singular values.
 Result RealsAt(const void* address, int type, int64_t count) {
   const bool is_single = type == CUDA_R_32F || type == CUDA_C_32F;
   return VectorAt(address, is_single ? CUDA_R_32F : CUDA_R_64F, count);
@@ -105,7 +109,7 @@ Result RealsAt(const void* address, int type, int64_t count) {
 
 // --- Work ----------------------------------------------------------------------------------------
 
-// Queues the kernel of a call if its arguments are right and there is something to do.
+// Queues the kernel of a call if its arguments are valid and its matrices are not empty.
 template <typename... Values>
 int Solve(P handle, const char* name, int type, bool is_right, bool is_empty,
           std::initializer_list<Result> results, Values... values) {
@@ -145,7 +149,7 @@ int PotrsBatched(P handle, int type, int uplo, int n, int columns, P a, int lda,
       batch);
 }
 
-// Pivots have 64 bits if `wide`, otherwise 32.
+// Pivots have 64 bits if `wide` is true, otherwise 32 bits.
 int Getrf(P handle, int type, int64_t rows, int64_t columns, P a, int64_t lda, P pivots, bool wide,
           int* info) {
   return Solve(
@@ -190,7 +194,7 @@ int Ormqr(P handle, int type, int side, int m, int n, P a, P c, int ldc, int* in
                ldc);
 }
 
-// Replaces `count` contiguous matrices of n by n by their eigenvectors.
+// Replaces `count` matrices of n × n, which lie one after the other, by their eigenvectors.
 int Syevd(P handle, int type, int jobz, int uplo, int64_t n, P a, int64_t lda, P values, int* info,
           int64_t count = 1) {
   return Solve(handle, "cusolver_syevd", type,
@@ -202,7 +206,8 @@ int Syevd(P handle, int type, int jobz, int uplo, int64_t n, P a, int64_t lda, P
                jobz, uplo, n, a, lda, values, count);
 }
 
-// The vectors of one side; there are no results if there are no columns. Strides are in elements.
+// The singular vectors of one side. If there are no columns, there are no results. Strides are in
+// elements.
 struct Vectors {
   P address;
   int64_t rows;
@@ -225,12 +230,13 @@ int Gesvd(P handle, int type, int64_t m, int64_t n, P a, int64_t lda, P values, 
                m, n, a, lda, values, left.address, right.address, count);
 }
 
-// Returns the number of vectors that a letter asks for: all for 'A', as many as values for 'S'.
+// Returns how many singular vectors a job letter requests: 'A' requests all, 'S' as many as there
+// are singular values, and other letters none.
 int64_t VectorsOf(signed char job, int64_t all, int64_t values) {
   return job == 'A' ? all : job == 'S' ? values : 0;
 }
 
-// Eigenvalues are complex, of type `type_w`.
+// The eigenvalues are complex numbers of the type `type_w`.
 int Geev(P handle, int type, int64_t n, P a, int64_t lda, int type_w, P w, int type_left,
          const Vectors& left, int type_right, const Vectors& right, int* info) {
   return Solve(handle, "cusolver_geev", type,
@@ -241,7 +247,7 @@ int Geev(P handle, int type, int64_t n, P a, int64_t lda, int type_w, P w, int t
                n, a, lda, w, left.address, right.address);
 }
 
-// Parameter objects have no contents, because nothing is computed that they would tune.
+// A parameter object has no contents, because nothing is computed that the parameters would tune.
 int CheckParameters(P object) { return Checked(object) == nullptr ? kInvalidValue : 0; }
 
 }  // namespace
@@ -269,7 +275,8 @@ VRAMSTOW_ROW(cusolverDnXsyevjSetTolerance, (P object, double), CheckParameters(o
 VRAMSTOW_ROW(cusolverDnXsyevjSetMaxSweeps, (P object, int), CheckParameters(object))
 VRAMSTOW_ROW(cusolverDnXsyevjSetSortEig, (P object, int), CheckParameters(object))
 
-// Define a function for each letter, which knows its type. Complex matrices may have another name.
+// These macros define a function for each type letter. The functions for complex matrices may have
+// another name.
 #define VRAMSTOW_LETTER(letter, number, name, parameters, ...)                                \
   extern "C" __attribute__((visibility("default"))) int cusolverDn##letter##name parameters { \
     [[maybe_unused]] constexpr int type = number;                                             \

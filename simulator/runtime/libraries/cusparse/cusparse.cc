@@ -1,9 +1,10 @@
-// Implements cuSPARSE: sparse matrices times dense ones, triangular solutions, work on indices.
+// Implements cuSPARSE's products of sparse and dense matrices, triangular solvers, and functions on
+// indices.
 //
-// Names and constants are as in NVIDIA's cusparse.h, restated so that the build needs no further
-// headers. Modelled: buffers have an index of 4 bytes for each row of the sparse matrix, and for a
-// sort a key and its place for each entry. A product of two sparse matrices has as many entries as
-// its values say: it is refused.
+// Names and constants are those of NVIDIA's cusparse.h, restated so that the build needs no further
+// headers. Modelled: buffers have an index of 4 bytes for each row of the sparse matrix. For a sort
+// they have a key and a position for each entry. The product of two sparse matrices is refused,
+// because its number of entries depends on the values.
 #include <iterator>
 
 #include "simulator/runtime/libraries/common/element_bytes.h"
@@ -77,8 +78,8 @@ int SetPointerMode(P handle, int mode) {
   return 0;
 }
 
-// The values of a matrix or a vector: `each` elements, `batches` times, with `stride` elements from
-// one beginning to the next.
+// The values of a matrix or a vector: `batches` arrays of `each` elements, whose beginnings are
+// `stride` elements apart.
 struct Values {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -155,7 +156,8 @@ int Space(P handle, P sparse, size_t* bytes) {
   return 0;
 }
 
-// Computes `result` of `a` and `b`. `shape` is the sparse matrix among these three.
+// Queues the computation of `result` from `a` and `b`. One of these three is a sparse matrix:
+// `shape`.
 int Compute(P handle, const char* name, P shape, P a, P b, P result) {
   const Handle* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
@@ -181,7 +183,7 @@ int SortSpace(P handle, int entries, size_t* bytes) {
   return 0;
 }
 
-// `rows` is null if only columns are sorted.
+// Queues a kernel that changes these three arrays; an array that is null does not change.
 int Sort(P handle, const char* name, int entries, int* rows, int* columns, int* places) {
   const Handle* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;
@@ -240,7 +242,8 @@ VRAMSTOW_ROW(cusparseCreateCoo,
 VRAMSTOW_ROW(cusparseDestroySpMat, (P m), End(m))
 VRAMSTOW_ROW(cusparseSpMatGetSize, (P m, L* rows, L* columns, L* entries),
              GetSize(m, rows, columns, entries))
-// The attribute is which triangle is meant, or whether its diagonal is 1.
+// The attribute says which triangle of the matrix is used, or whether its diagonal is 1. It has no
+// effect here.
 VRAMSTOW_ROW(cusparseSpMatSetAttribute, (P m, int, P data, size_t),
              m == nullptr || data == nullptr ? kInvalidValue : 0)
 VRAMSTOW_ROW(cusparseCsrSetPointers, (P m, P, P, P values), SetAddress(m, values))

@@ -35,7 +35,7 @@ class TestMemory : public KernelMemory {
   bool wrote_ = false;
 };
 
-// One launch: its words, and the limits of what it may do.
+// One launch: the words of its argument, and the limits of its work.
 class TestLaunch {
  public:
   explicit TestLaunch(const char* kernel) : emulation_(FindEmulation(kernel)) {
@@ -118,7 +118,7 @@ TEST(EmulationsTest, MatrixProductWithScalarsAndTranspose) {
 
 TEST(EmulationsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
   TestMemory memory;
-  // One element times another, the result where `address` says.
+  // Multiplies two matrices of one element each. `address` is the address of the result.
   TestLaunch launch("cublas_gemm");
   launch.Set<uint64_t>(2, 1).Set<uint64_t>(3, 100).Set<uint64_t>(4, 1).Set<uint64_t>(21, 1);
   launch.Set(7, kBase).Set<uint64_t>(9, 1).Set(11, kBase).Set<uint64_t>(13, 1).Set<uint64_t>(19, 1);
