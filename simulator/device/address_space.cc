@@ -71,8 +71,8 @@ bool AddressSpace::Reserve(int devices, uint64_t device_bytes, std::string* erro
     return false;
   }
   devices_ = devices;
-  // Twice the device memory leaves room for holes between blocks. If so many addresses are not
-  // free, as many as the device memory still work.
+  // Twice the device memory leaves room for holes between blocks. If the process does not have so
+  // many free addresses, as many as the device memory has bytes are enough to work.
   for (const uint64_t factor : {2, 1}) {
     plain_size_ = AlignUp(device_bytes * factor, kGiB);
     for (const uint64_t mapped : kMappedSizes) {

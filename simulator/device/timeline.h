@@ -138,7 +138,7 @@ class Timeline {
   // Advances the host's clock; operations that end by then take effect.
   void Advance(uint64_t duration_ns);
 
-  // True if no work is pending. The time until the next call does not count then.
+  // True if no work is pending. In this state, the time until the next call does not count.
   bool IsIdle() const { return ends_.empty() && pending_host_work_ == 0; }
   // BeginCall and EndCall enclose the time that the program spends in a call. `real_ns` is a clock
   // of the machine, or 0 if the timeline is idle then.

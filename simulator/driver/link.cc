@@ -1,10 +1,10 @@
-// Implements linking: images are read as they are added, and joined into one.
+// Implements linking: each image is read when it is added, and all images are joined into one.
 //
-// The result is PTX: the texts of the inputs that are PTX, one after the other, each a unit with
-// its own names (simulator/kernels/ptx), and for the other inputs their variables and an empty
-// entry for each kernel with its parameters and limits. So a module made from the result has what
-// the inputs had. Code for link-time optimisation, libraries and objects are not read, because they
-// add nothing that can be launched.
+// The result is PTX. It contains the texts of the inputs that are PTX, one after the other, each a
+// unit with its own names (simulator/kernels/ptx). For the other inputs it contains their
+// variables, and an empty entry for each kernel with its parameters and limits. So a module that is
+// made from the result has the kernels and variables of all inputs. Code for link-time
+// optimisation, libraries and objects are not read, because they add nothing that can be launched.
 #include <stdio.h>
 #include <string.h>
 

@@ -2,9 +2,9 @@
 // of a stream's work.
 //
 // Idea: the library launches its kernels as usual, so that time, order and memory do not change,
-// and appends to the last one a function that computes the results. A task that is too large, or
-// whose inputs were left out, is left out as it is for kernels that are known by name; then its
-// output reads as zeros and is marked as not computed. The functions are declared in
+// and appends to the last one a function that computes the results. A task is left out if it is too
+// large or if its inputs were left out; the same rule holds for kernels that are known by name. The
+// output of such a task reads as zeros and is marked as not computed. The functions are declared in
 // simulator_api.h.
 //
 // Ownership: a task belongs to the work or the graph node that it was appended to. Threads: the

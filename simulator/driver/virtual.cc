@@ -55,7 +55,8 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   wish->location_type = properties->location.type;
   wish->location_id = properties->location.id;
   wish->handle_types = types;
-  // There is no compression; the queried properties show that, even if it was requested.
+  // Memory is never compressed here. The queried properties show that, even if compression was
+  // requested.
   wish->usage = properties->allocFlags.usage;
   if (properties->allocFlags.gpuDirectRDMACapable != 0) {
     if ((call.machine().spec().without & kDmaBuf) != 0) return CUDA_ERROR_NOT_SUPPORTED;

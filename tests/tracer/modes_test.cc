@@ -60,7 +60,8 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   return files;
 }
 
-// Records as an observer does: the memory of most blocks may be allocated again at once.
+// Records as the observer of PyTorch does. The memory of most blocks may be allocated again
+// immediately after their free.
 TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
   for (const StackMode stacks : {StackMode::kOff, StackMode::kSites, StackMode::kAll}) {
     const TemporaryFolder folder;

@@ -164,7 +164,8 @@ def code_that_stays_for_long() -> None:
         exec(compile(source, f"stays-{i}.py", "exec"), space)
         function = space[f"name_{i % 2}"]
         assert callable(function)
-        # After so many calls its frames are identified by their addresses alone (see FrameTrust).
+        # After this number of calls, its frames are identified by their addresses alone (see
+        # FrameTrust).
         for _ in range(1000):
             function()
         del space, function

@@ -138,7 +138,7 @@ TEST(SplitTimesTest, ALoopIsCompressedToLittleMoreThanItsTimes) {
   // Ten of the sixteen bits of a time step are noise.
   EXPECT_LT(split.size, 100 * kPeriod * 2 * 9 / 10);
   EXPECT_EQ(encode(ChunkKind::kSums).encoding, ChunkEncoding::kZstd);
-  // Bytes that are no payload of events are compressed without splitting.
+  // Bytes that are not a payload of events are compressed without splitting.
   payload[0] = 0;
   const Compressor::Encoded whole = encode(ChunkKind::kTickedEvents);
   EXPECT_EQ(whole.encoding, ChunkEncoding::kZstd);

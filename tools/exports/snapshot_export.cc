@@ -157,7 +157,7 @@ class Builder {
     }
     const bool grows = event.kind == EventKind::kMap;
     if (grows || event.kind == EventKind::kAllocate) {
-      // Physical memory has no address until it is mapped, so it is no segment.
+      // Physical memory has no address until it is mapped, so it does not become a segment here.
       if (event.result != 0 || event.memory == MemoryKind::kHostPinned) return;
       if (!grows && event.memory == MemoryKind::kPhysical) return;
       const Segment segment = {event.address,        event.size,      StreamOf(event),

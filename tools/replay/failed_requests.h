@@ -1,5 +1,5 @@
-// FailedRequests: the requests of a program up to the one that failed, as they were and with the
-// change that a piece of advice stands for.
+// FailedRequests: the requests of a program up to the one that failed, unchanged or with the change
+// that a piece of advice stands for.
 //
 // Idea: the analysis has stored the lives of blocks, so the file need not be read again. Only the
 // newest part of a long trace is replayed; blocks that were live at its begin are requested first.

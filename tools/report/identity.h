@@ -20,7 +20,8 @@ std::string NameOfTrace(const Facts& facts);
 std::string Identity(const Facts& facts, const TextStyle& style);
 // Like Identity, but shorter, for the screen.
 std::string ShortIdentity(const Facts& facts, const TextStyle& style);
-// Returns the number of traces, their command, and whether they are of a simulated run.
+// Returns the number of traces and their command, and says whether they were made by a simulated
+// run.
 std::string IdentityOfAll(const FactSet& set, const TextStyle& style);
 
 // Returns a table with a row for each process. If there are more than `most`, it has only the

@@ -35,7 +35,7 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
                       Bytes(failure.reserved_bytes), Bytes(failure.pool_free_bytes),
                       Counted(failure.pool_free_ranges, "piece"),
                       Bytes(failure.largest_free_range_bytes.value_or(0)));
-  // If the pool moves chunks, the blocks around a free piece are no obstacle.
+  // If the pool moves chunks, the blocks around a free piece do not prevent its use.
   if (failure.pool_movable_bytes.has_value()) {
     return text + absl::StrCat("; in whole chunks, which it moves together, it had ",
                                Bytes(*failure.pool_movable_bytes), "\n");

@@ -64,7 +64,8 @@ std::string NeedInWords(const OffloadFacts& offload);
 std::string CarriedInWords(const OffloadFacts& offload);
 // Returns "900 MiB of train.py:9 main, …"; empty if the owners are unknown.
 std::string MostMovedInWords(const OffloadFacts& offload);
-// For such a job: says what moves cost in an iteration; empty if there is no clock.
+// For a job that ran only because memory was moved: says what moves cost in an iteration; empty if
+// the clock is unknown.
 std::string MovesCostInWords(const Facts& facts);
 // Describes the `number`th best change by hand, from 0, with which the job would need no moves;
 // empty if there is none.

@@ -269,7 +269,8 @@ bool SelectHint(Selection* s) {
   return s->Use(DoNothing);
 }
 
-// A fence has no effect, because threads run in turns and see each other's writes at once.
+// A fence has no effect, because threads run one at a time and their writes are visible to all
+// threads immediately.
 bool SelectFence(Selection* s) {
   if (s->Take("proxy")) {
     if (!s->Take("async")) return false;

@@ -1,4 +1,4 @@
-// Implements atom and red. The threads of a launch run in turns, so a plain read and write is
+// Implements atom and red. The threads of a launch run one at a time, so a plain read and write is
 // atomic.
 #include <cstring>
 

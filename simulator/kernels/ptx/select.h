@@ -16,7 +16,7 @@
 
 namespace vramstow::simulator::ptx {
 
-// An operand as it was written, with resolved names.
+// An operand of an instruction's text, with resolved names.
 struct Written {
   Operand operand;
   Literal::Kind literal = Literal::kInteger;  // kind of an immediate value

@@ -1,5 +1,5 @@
-// Implements graphs as a whole, unless a function only forwards its arguments (forwards.txt). Nodes
-// of each kind are in graph_nodes.cc.
+// Implements the functions about whole graphs, except those that only forward their arguments
+// (forwards.txt). Nodes of each kind are in graph_nodes.cc.
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)

@@ -445,7 +445,8 @@ def test_the_page_begins_with_the_story_and_shows_what_each_advice_needs_against
         " (box('.room').left + box('.room').width / 2 - track.left) / track.width,"
         " !!e.querySelector('.over'), e.getAttribute('aria-label')]; })"
     )
-    # The bars show the job as it was, with the first advice, and with each advice of the list.
+    # The bars show the unchanged job, the job with the first advice, and the job with each advice
+    # of the list.
     assert [round(bar[0] * 1.04 * 400) for bar in bars] == [400, 300, 300, 390]
     assert [round(bar[1], 2) for bar in bars] == [1, 0.5, 0.5, 0.5]
     assert {round(bar[2] * 1.04 * 400) for bar in bars} == {350}

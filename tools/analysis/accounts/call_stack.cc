@@ -55,7 +55,7 @@ bool IsDecorators(std::string_view function) {
 
 // True if the frame at index `place` only forwards to the function that it wraps, as accelerate's
 // hooks around each module do. Such a hook calls forward() of a PyTorch module directly, while
-// other code calls the module. The method forward() of a derived class is no wrapper. A function
+// other code calls the module. The method forward() of a derived class is not a wrapper. A function
 // that a library puts around a module of another library is recognised by its name.
 bool IsWrapper(const std::vector<CallFrame>& frames, size_t place) {
   const CallFrame& frame = frames[place];
@@ -234,8 +234,8 @@ Phase PhaseIn(const std::vector<CallFrame>& frames, const CallFrame& frame) {
   return calls_later ? Phase::kUnknown : PhaseOf(frame);
 }
 
-// True if a compiler or an autotuner runs functions here to measure their speed, which is no work
-// of the program.
+// True if a compiler or an autotuner runs functions here to measure their speed. This is not a part
+// of the program's own work.
 bool IsTrial(const CallFrame& frame) {
   if (!IsPython(frame)) return false;
   for (const char* file :
@@ -275,8 +275,8 @@ bool IsFloat64(const CallFrame& frame) {
   return false;
 }
 
-// Returns "Decoder" for "Decoder.forward"; empty if it is no model's function. A function within
-// another one, like "patch.<locals>.forward", is no model's.
+// Returns "Decoder" for "Decoder.forward"; empty if the function does not belong to a model. A
+// function within another one, like "patch.<locals>.forward", does not belong to a model.
 std::string_view ClassOf(std::string_view function) {
   constexpr std::string_view kForward = ".forward";
   if (!function.ends_with(kForward)) return "";

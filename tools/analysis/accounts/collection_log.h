@@ -26,7 +26,7 @@ class CollectionLog {
  public:
   static constexpr size_t kMaxCycles = 256;
 
-  // Adds `mark`, a kMark event. Returns false if it is no part of a collection.
+  // Adds `mark`, a kMark event. Returns false if it does not belong to a collection.
   bool Add(const Event& mark, std::string_view text);
   // Examines an event for which Add was not called or returned false.
   void Note(const Event& event) {

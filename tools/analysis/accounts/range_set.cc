@@ -112,7 +112,8 @@ FreeMemory RangeSet::Free(uint64_t request, uint64_t elsewhere) const {
     usable += size->first * size->second.count;
     whole_bytes += size->second.whole_bytes;
   }
-  // Smaller ranges contribute their whole units; the device has to provide the rest.
+  // Ranges that are smaller than the request contribute their whole units. The other bytes must
+  // come from the device.
   usable += free.movable_bytes - whole_bytes;
   free.unusable_bytes = free.free_bytes - usable;
   return free;

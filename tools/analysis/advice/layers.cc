@@ -44,7 +44,7 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   std::map<int64_t, uint64_t> by_pass;
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
-    // Blocks outside of iterations are no batch.
+    // Blocks outside of iterations do not belong to a batch.
     const int64_t pass = moment.PassOf(life);
     if (pass >= 0 && life.tensor && !life.pending && sites.contains(life.site)) {
       by_pass[pass] += life.size;

@@ -18,8 +18,8 @@
 
 namespace vramstow {
 
-// Returns the blocks of the current iteration that were made outside of a backward pass and an
-// optimizer, and are no part of a model.
+// Returns the blocks of the current iteration that were allocated outside of a backward pass and an
+// optimizer, and do not belong to a model.
 std::vector<const Life*> ActivationsOf(const FailureMoment& moment);
 // True if a backward pass may need them: a graph holds them or, if their owner is unknown, the
 // program has run a backward pass before.

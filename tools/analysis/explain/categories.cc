@@ -72,7 +72,7 @@ struct MarkedUse {
   bool is_buffer = false;  // a census found it as a module's buffer
 };
 
-// Parses "vramstow.category CATEGORY 0xADDRESS …". Returns false if it is no such mark.
+// Parses "vramstow.category CATEGORY 0xADDRESS …". Returns false if the text is not such a mark.
 bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
   std::string_view text = mark.text;
   if (!text.starts_with(kMark)) return false;

@@ -19,7 +19,7 @@ Work WorkOf(const SiteDetail& site) {
   return site.in_backward ? Work::kBackward : Work::kOther;
 }
 
-// Loops over layers and in set-up code are no iterations.
+// Loops over layers, and loops in set-up code, do not count as iterations.
 bool IsInsideModel(const std::string& line) {
   for (const char* name : {"forward", "__init__", "_apply", "__call__"}) {
     if (line.ends_with(name)) return true;
@@ -331,7 +331,8 @@ void Iterations::LeaveOutOtherWork(const Detail& detail) {
 }
 
 uint64_t Iterations::BackwardPerPass(const Detail& detail) const {
-  // An autograd function that is written in Python is no call of backward().
+  // An autograd function that is written in Python has a method backward(), but it is not a call of
+  // backward() by the program.
   std::vector<uint64_t> calls;
   for (const auto& [event, site] : calls_) {
     if (!detail.sites[site].is_own_call) calls.push_back(event);

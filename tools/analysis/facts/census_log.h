@@ -55,8 +55,8 @@ class CensusLog {
   static constexpr size_t kMax = 64;
   static constexpr size_t kMaxBlocks = 16384;  // of one census
 
-  // Adds `mark`, a kMark event, the `number`th of all events. Returns false if it is no part of a
-  // census.
+  // Adds `mark`, a kMark event, which is the `number`th of all events. Returns false if it does not
+  // belong to a census.
   bool Add(const Event& mark, std::string_view text, uint64_t number);
 
   std::vector<CensusDetail> Take() { return {censuses_.begin(), censuses_.end()}; }

@@ -16,7 +16,8 @@
 
 namespace vramstow {
 
-// Returns the path of a short name ("peak_allocated"); `name` itself if it is no short name.
+// Returns the path of a short name ("peak_allocated"). Returns `name` itself if it is not a short
+// name.
 std::string PathOfFact(const std::string& name);
 
 // Returns all short names.

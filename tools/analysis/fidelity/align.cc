@@ -343,7 +343,8 @@ SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64
     for (const uint32_t place : at->second) ++votes[(place + left.size() - i) / kBucket];
     spent += at->second.size();
   }
-  // Neighbouring buckets are added, because insertions and omissions shift the rest a little.
+  // The votes of neighbouring buckets are added, because insertions and omissions shift the
+  // following elements a little.
   constexpr size_t kNear = 4;
   uint64_t best = 0;
   size_t best_bucket = 0;

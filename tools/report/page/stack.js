@@ -4,7 +4,7 @@ const MOST_GROUPS = 12;
 const MOST_TENSORS = 300;
 
 class Stack {
-  // Covers `axis` from `from` to `to` in `columns` columns. `matches` says which blocks are wanted;
+  // Covers `axis` from `from` to `to` in `columns` columns. `matches` says which blocks are shown;
   // null means all.
   constructor(grouping, axis, from, to, columns, matches) {
     this.grouping = grouping;

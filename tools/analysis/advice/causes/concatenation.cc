@@ -68,7 +68,7 @@ bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life
   return layers >= kLeastLayers && IsFound(moment, {AdviceId::kKvCache});
 }
 
-// cat() needs all of the old and all of the new tensor at once.
+// cat() needs all of the old tensor and all of the new one at the same time.
 Found FindConcatenation(const FailureMoment& moment) {
   if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
   std::map<uint32_t, std::vector<const Life*>> by_site;  // the same order in each run

@@ -38,7 +38,7 @@ struct KeptModel {
 };
 
 // Splits "global found[256][1].layers.0.weight" into the container "global found" and its item 256.
-// The state of an optimizer is no container of models.
+// The state of an optimizer does not count as a container of models.
 std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
   const size_t open = holder.find('[');
   const size_t close = holder.find(']', std::min(open, holder.size()));

@@ -13,8 +13,8 @@
 namespace vramstow {
 namespace {
 
-// True if a census says that it is no gradient of a parameter, but a result of jacrev() or
-// autograd.grad().
+// True if a census (a reference scan) says that the block is not the gradient of a parameter, but a
+// result of jacrev() or autograd.grad().
 bool IsNoGradient(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
   if (block == nullptr || block->role == "gradient") return false;

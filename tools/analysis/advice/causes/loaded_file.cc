@@ -1,5 +1,5 @@
-// A cause of an out-of-memory: a file of weights that was loaded to the GPU stays there beside the
-// model.
+// A cause of an out-of-memory: the tensors of a file of weights that was loaded to the GPU are
+// still live beside the model.
 #include <algorithm>
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-// Advice: use micro-batches until activations are no larger than the rest.
+// Advice: use so many micro-batches that activations are no larger than all other memory.
 #include <algorithm>
 #include <string>
 
@@ -31,8 +31,8 @@ std::string CostOfParts(const Evidence& evidence, uint64_t parts) {
   return "A little time: kernels are smaller, and " + std::to_string(parts) + " times as many.";
 }
 
-// Recommends as many micro-batches as bring activations below the rest; with more of them, the rest
-// decides the peak.
+// Recommends as many micro-batches as make the activations smaller than all other memory. More of
+// them would help little, because the other memory then decides the peak.
 Hint FindAccumulateGradients(const Evidence& evidence) {
   if (!MayTrain(evidence.detail())) return std::nullopt;
   const uint64_t activations = evidence.AtPeak("activations");
