@@ -1,4 +1,4 @@
-// Growth: compares two censuses of one process.
+// Growth: compares two censuses (reference scans) of one process.
 //
 // Ownership: plain values. Threads: pure functions, callable from any thread. Errors: a number that
 // is missing in a census counts as 0. Units: bytes.

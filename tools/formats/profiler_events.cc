@@ -27,7 +27,8 @@ int64_t Signed(uint64_t bytes) {
   return static_cast<int64_t>(std::min(bytes, uint64_t{kMaxBytes} + 1));
 }
 
-// The allocated bytes of one device, by its samples and by the allocator's own totals.
+// The allocated bytes of one device, computed in two ways: from its samples, and from the
+// allocator's own totals.
 class DeviceSamples {
  public:
   struct Change {

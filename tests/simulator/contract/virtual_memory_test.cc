@@ -340,7 +340,8 @@ TEST_F(VirtualMemoryTest, OnlyMemoryForNetworkCardsSynchronizesItsOperations) {
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
 }
 
-// Comments in PyTorch's allocator describe this rule for cudaMemcpyAsync and cudaMemcpyPeerAsync.
+// The rule of this test is documented by comments in PyTorch's allocator, for cudaMemcpyAsync and
+// cudaMemcpyPeerAsync.
 TEST_F(VirtualMemoryTest, WithoutAccessOfTheOtherDeviceACopyHasToNameBothContexts) {
   int devices = 0;
   ASSERT_OK(driver_.cuDeviceGetCount(&devices));

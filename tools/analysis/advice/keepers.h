@@ -1,7 +1,7 @@
 // Keepers: advice about the owner that holds tensors, by its kind: a cache, a queue, a hook.
 //
-// Idea: a census found the chain of references from the program to the tensors. If a step of it is
-// one of Python's or PyTorch's own tools, that tool has a setting for it.
+// Idea: a census (a reference scan) found the chain of references from the program to the tensors.
+// If a step of it is one of Python's or PyTorch's own tools, that tool has a setting for it.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none; empty if the chain shows no known kind of owner. Units: none.

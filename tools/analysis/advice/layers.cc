@@ -133,7 +133,7 @@ bool RunsInCheckpoint(const Detail& detail, const SiteDetail& site) {
 }
 
 // In a recomputation the forward pass runs within the backward pass, with lines of the program. If
-// a checkpoint wraps a module of PyTorch's, only a census shows it.
+// a checkpoint wraps a module of PyTorch's, only a census (a reference scan) shows it.
 bool IsRecomputed(const FailureMoment& moment, const Life& life) {
   const SiteDetail& site = moment.site_of(life);
   if (!life.tensor || !site.in_backward) return false;

@@ -30,7 +30,7 @@ class FailureMoment {
   const Facts& facts() const { return *facts_; }
   const Iterations& passes() const { return *passes_; }
   const OutOfMemoryFacts& failure() const { return *failure_; }
-  // The owners that a census found, if there was one.
+  // The owners that a census (a reference scan) found, if there was one.
   const Holders& holders() const { return holders_; }
   const SiteDetail& site_of(const Life& life) const { return detail_->sites[life.site]; }
 

@@ -48,8 +48,8 @@ void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number)
 }
 
 // The text of this mark is: ROLE DEVICE BYTES, the holder, and a description of the memory. The
-// number of the mark is the address of the memory. Another thread may have begun a census since
-// this one began.
+// number of the mark is the address of the memory. Another thread may have begun a census (a
+// reference scan) since this one began.
 void CensusLog::Hold(const Event& mark, std::string_view text) {
   std::string_view line = CutPart(&text, '\n');
   HeldBlock block;

@@ -41,7 +41,7 @@ struct DemandFacts {
   std::vector<ShareFacts> by_site;
 };
 
-// An owner of memory, as a census found it.
+// An owner of memory, as a census (a reference scan) found it.
 struct HolderFacts {
   std::string holder;  // "train: hist[0..11].grad_fn → saved by AddmmBackward0"
   std::string role;    // of the largest block

@@ -19,7 +19,7 @@ class Addresses {
     this.axisKind = null;
   }
 
-  // The positions of addresses are computed when they are first drawn.
+  // The positions of addresses are computed when the picture is drawn for the first time.
   layOut() {
     const {ranges, total} = everReserved(this.model);
     this.ranges = ranges;

@@ -127,7 +127,7 @@ class MemoryMap {
     each(piece.from, piece.to, (left, top, across) => pen.strokeRect(left + 0.5, top + 0.5, Math.max(2, across - 1), barHeight - 1));
   }
 
-  // Covers the lower half of a block that is not on the device.
+  // Draws a cover over the lower half of a block that is not on the device.
   drawAway(pen, barHeight, each) {
     if (this.away.length === 0) return;
     pen.fillStyle = theme.get('--ink');

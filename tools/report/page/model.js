@@ -45,8 +45,8 @@ class Model {
 
   categoryOf(block) { return this.uses.names[this.uses.of[block]] || 'unknown'; }
 
-  // Returns the variable that held the block, if the process had a census; otherwise the line that
-  // made it.
+  // Returns the variable that held the block, if the process had a census (a reference scan);
+  // otherwise the line that made it.
   nameOfBlock(block) {
     const held = this.holders.get(block);
     if (held) return held.holder;

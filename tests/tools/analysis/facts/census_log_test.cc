@@ -1,4 +1,5 @@
-// Tests CensusLog: the marks of a census are read, and malformed ones are ignored.
+// Tests CensusLog: the marks of a census (a reference scan) are read, and malformed ones are
+// ignored.
 #include "tools/analysis/facts/census_log.h"
 
 #include <gmock/gmock.h>

@@ -186,7 +186,8 @@ TEST(FidelityTest, AnotherReleaseIsNamedBeforeAllElse) {
   EXPECT_THAT(other.causes[0].sentence, HasSubstr("line 1750 there and in line 1790"));
   EXPECT_EQ(other.LeftOver(), other.causes[0].events);
   EXPECT_EQ("multiprocessors", other.causes[1].setting);
-  // The same source lines mean the same release. Without a difference there is nothing to explain.
+  // If the source lines are the same, the release is the same. Without a difference there is
+  // nothing to explain.
   EXPECT_FALSE(CompareSequences(with(1728, 1750), with(1584, 1750), {132, {}}).other_release);
   EXPECT_THAT(CompareSequences(with(64, 1750), with(64, 1790), {132, {}}).causes, IsEmpty());
 }

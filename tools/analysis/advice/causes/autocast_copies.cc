@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kLeastAutocastCopies = 3;
 
-// Returns the bytes of the 32-bit weights, by size. Their type is known from the census only.
+// Returns the bytes of the 32-bit weights, by size. Their type is known from the census (a
+// reference scan) only.
 std::map<uint64_t, uint64_t> WeightsOf(const FailureMoment& moment) {
   std::map<uint64_t, uint64_t> weights;
   for (const Life* life : moment.live()) {

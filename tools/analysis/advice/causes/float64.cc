@@ -51,8 +51,8 @@ Found FindFloat64(const FailureMoment& moment) {
     if (!life->tensor || life->size < (1 << 16)) continue;
     const HeldBlock* block = moment.holders().Of(*life);
     const auto words = block == nullptr ? std::nullopt : ParseTensor(block->about);
-    // For the blocks that the census has seen, the type is certain. For the others, the kernels or
-    // the size indicate it.
+    // For the blocks that the census (a reference scan) has seen, the type is certain. For the
+    // other blocks, the kernels or the size indicate it.
     const bool is_wide = words.has_value() ? words->type == "float64" || words->type == "complex128"
                          : by_kernel       ? true
                                            : first != nullptr && life->birth >= first->birth &&

@@ -233,8 +233,8 @@ Found FindHeldGraphs(const FailureMoment& moment) {
         "Give create_graph=True only where gradients are differentiated again, and call "
         "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
         "gradient hold one another, until p.grad = None.";
-    // If Python objects held the tensors, the census would have found these objects, provided that
-    // it found the owners of other tensors.
+    // If Python objects held the tensors, the census (a reference scan) would have found these
+    // objects, provided that it found the owners of other tensors.
     const bool is_held = SummarizeCensus(moment.holders(), pile.lives).decides();
     cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
   }

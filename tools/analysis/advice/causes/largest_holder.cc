@@ -51,8 +51,8 @@ std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   return LargestLine(moment, all);
 }
 
-// True if a census ran and no variable holds any of the blocks: a list that is still being built
-// holds them.
+// True if a census (a reference scan) ran and no variable holds any of the blocks: a list that is
+// still being built holds them.
 bool AreBeingGathered(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   constexpr uint64_t kSmallPart = 10;
   uint64_t held = 0;

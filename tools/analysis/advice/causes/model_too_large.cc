@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-// Returns the parameters that a census has found.
+// Returns the parameters that a census (a reference scan) has found.
 std::vector<const Life*> Parameters(const FailureMoment& moment) {
   std::vector<const Life*> parameters;
   for (const Life* life : moment.live()) {

@@ -188,7 +188,7 @@ std::vector<const Life*> HeldElsewhere(const FailureMoment& moment,
 
 using Counts = std::map<uint64_t, size_t>;  // by size
 
-// Counts the parameters that a census has found, by size.
+// Counts the parameters that a census (a reference scan) has found, by size.
 Counts CountParameters(const FailureMoment& moment) {
   Counts counts;
   for (const Life* life : moment.live()) {

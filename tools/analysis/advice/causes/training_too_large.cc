@@ -15,7 +15,7 @@
 namespace vramstow {
 namespace {
 
-// The parameters, gradients and optimizer state that a census found.
+// The parameters, gradients and optimizer state that a census (a reference scan) found.
 struct State {
   std::vector<const Life*> lives;  // parameters and gradients
   uint64_t parameters = 0;

@@ -12,8 +12,8 @@
 namespace vramstow {
 namespace {
 
-// Selects gradients that a backward pass made and that, according to a census, only a parameter
-// holds: a list of gradients stays live whatever an optimizer does.
+// Selects gradients that a backward pass made and that, according to a census (a reference scan),
+// only a parameter holds: a list of gradients stays live whatever an optimizer does.
 class GradientsOfParameters {
  public:
   explicit GradientsOfParameters(const Evidence& evidence) : evidence_(evidence) {
