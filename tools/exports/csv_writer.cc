@@ -16,7 +16,7 @@ std::string QuotedField(std::string_view text) {
 }
 
 template <typename Number>
-void AppendNumber(Number number, std::string* text, int base = 10) {
+void AppendDigits(Number number, std::string* text, int base = 10) {
   char digits[32];
   text->append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
   *text += ',';
@@ -24,7 +24,7 @@ void AppendNumber(Number number, std::string* text, int base = 10) {
 
 void AppendHex(uint64_t number, std::string* text) {
   *text += "0x";
-  AppendNumber(number, text, 16);
+  AppendDigits(number, text, 16);
 }
 
 void AppendText(std::string_view words, std::string* text) {
@@ -47,25 +47,25 @@ const std::string& CsvWriter::LibraryPath(uint16_t library) {
 }
 
 void CsvWriter::Append(const Event& event, std::string* text) {
-  AppendNumber(event.sequence, text);
-  AppendNumber(event.time_ns, text);
-  AppendNumber(event.thread, text);
+  AppendDigits(event.sequence, text);
+  AppendDigits(event.time_ns, text);
+  AppendDigits(event.thread, text);
   AppendText(EventKindName(event.kind), text);
   AppendText(MemoryKindName(event.memory), text);
   AppendText(CallName(event.call), text);
   AppendText(LibraryPath(event.library), text);
-  AppendNumber(event.device, text);
+  AppendDigits(event.device, text);
   if (event.stream == kUnknownStream) {
     *text += ',';
   } else {
     AppendHex(event.stream, text);
   }
   AppendHex(event.address, text);
-  AppendNumber(event.size, text);
-  AppendNumber(event.requested, text);
+  AppendDigits(event.size, text);
+  AppendDigits(event.requested, text);
   AppendHex(event.object, text);
-  AppendNumber(event.offset, text);
-  AppendNumber(event.result, text);
+  AppendDigits(event.offset, text);
+  AppendDigits(event.result, text);
   text->back() = '\n';
 }
 
