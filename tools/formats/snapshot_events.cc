@@ -27,7 +27,7 @@ uint16_t CallOf(TraceAction action) {
 uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
 // True if the recording contains free requests. If it contains only completed frees, a free
-// completes at once. The latter is shown by a block that is allocated and whose free completes
+// completes at once. In such a recording, the free of a block that was allocated in it completes
 // without a request.
 bool TellsRequests(const std::vector<TraceEntry>& entries) {
   absl::flat_hash_set<uint64_t> live;

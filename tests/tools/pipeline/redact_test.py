@@ -145,7 +145,7 @@ def test_reports_from_another_folder_and_of_a_folder_name_nobody(
             for given in (recorded.trace, recorded.folder):
                 told = recorded.vramstow("analyze", given, "--redact", *flags, cwd=tmp_path)
                 assert recorded.told(told) == []
-        # This is a relative path that begins with the folder's name.
+        # The path in this command is relative and begins with the folder's name.
         told = recorded.vramstow(
             *("analyze", "mispel", "--redact", "--json"), cwd=recorded.folder.parent
         )

@@ -54,7 +54,7 @@ function drawClockAxis(pen, area, height, span) {
   pen.fillText(timeText(span), area.left + area.width, height - 6);
 }
 
-// Draws the levels; each holds from its sample to the next.
+// Draws the levels. Each level is drawn from its sample to the next one.
 function drawPlaces(canvas, clock) {
   if (canvas.clientWidth === 0) return;
   const {pen, width, height} = prepare(canvas);

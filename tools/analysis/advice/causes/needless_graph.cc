@@ -24,8 +24,8 @@ constexpr const char* kFreezeModel =
 // The sign that no backward pass will come.
 enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
 
-// Returns blocks that were allocated in this iteration and that autograd has saved. Without a census
-// (a reference scan) it is not known what autograd has saved, so all blocks count.
+// Returns blocks that were allocated in this iteration and that autograd has saved. Without a
+// census (a reference scan) it is not known what autograd has saved, so all blocks count.
 std::vector<const Life*> SavedNow(const FailureMoment& moment) {
   std::vector<const Life*> saved;
   for (const Life* life : moment.live()) {
