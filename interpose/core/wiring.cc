@@ -78,66 +78,82 @@ void ForgetFunctions();
 void OnCudaInitialised();
 void OnNoMemory(int device, bool is_framework);
 
-// --- runtime
-constinit Process process(AbandonAfterFork);
-constinit Driver driver;
-constinit Contexts contexts;
-constinit UnseenContexts unseen_contexts(driver, contexts);
-constinit HandleKinds handle_kinds;
-constinit KernelArguments kernel_arguments(driver, handle_kinds);
-constinit Routing routing(process, driver, WrapperOf);
+// All parts. A member takes only members above it.
+struct Parts {
+  // --- runtime
+  Process process{AbandonAfterFork};
+  Driver driver;
+  Contexts contexts;
+  UnseenContexts unseen_contexts{driver, contexts};
+  HandleKinds handle_kinds;
+  KernelArguments kernel_arguments{driver, handle_kinds};
+  Routing routing{process, driver, WrapperOf};
 
-// --- record
-constinit CallerTable callers;
-constinit InterceptionReport::Counters interception_counters;
-constinit InterceptionReport interception_report(process, driver, callers, interception_counters);
-constinit Trace trace(process, driver, callers,
-                      {RecordLaunches, StartService, OnNoMemory, NoteFrameworkRefused});
-constinit FreeBytes free_bytes(driver, trace);
-constinit Launches launches(process, driver, handle_kinds, trace);
-constinit Activity activity(process, trace);
-constinit Annotations annotations(trace);
-constinit NvtxMemory nvtx_memory;
-constinit ObservedMemory observed_memory;
-constinit UncomputedReads uncomputed_reads(process, driver, trace);
+  // --- record
+  CallerTable callers;
+  InterceptionReport::Counters interception_counters;
+  InterceptionReport interception_report{process, driver, callers, interception_counters};
+  Trace trace{
+      process, driver, callers, {RecordLaunches, StartService, OnNoMemory, NoteFrameworkRefused}};
+  FreeBytes free_bytes{driver, trace};
+  Launches launches{process, driver, handle_kinds, trace};
+  Activity activity{process, trace};
+  Annotations annotations{trace};
+  NvtxMemory nvtx_memory;
+  ObservedMemory observed_memory;
+  UncomputedReads uncomputed_reads{process, driver, trace};
 
-// --- pools
-constinit Regions regions;
-constinit LiveStreams live_streams;
-constinit ApplicationHooks hooks;
-constinit PoolTrace pool_trace(trace, nvtx_memory);
-constinit Offloaders offloaders(process, driver);
-constinit Pools pools({process,
-                       driver,
-                       contexts,
-                       unseen_contexts,
-                       live_streams,
-                       trace,
-                       pool_trace,
-                       offloaders,
-                       hooks,
-                       OnPoolOpened,
-                       ForgetFunctions,
-                       {CanCollect, CollectGarbage, nullptr}});
-constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
-constinit Application application(process, pools, observed_memory);
-constinit OpenCollectives open_collectives;
-constinit Residency residency(process, pools, offloaders, regions, open_collectives);
-constinit Exports exports(driver, pools);
-constinit Imports imports(process, driver, pool_trace);
-constinit PoolService pool_service({process, driver, callers, trace, free_bytes, pools, offloaders,
-                                    offloading, kernel_arguments, handle_kinds, exports, imports});
+  // --- pools
+  Regions regions;
+  LiveStreams live_streams;
+  ApplicationHooks hooks;
+  PoolTrace pool_trace{trace, nvtx_memory};
+  Offloaders offloaders{process, driver};
+  Pools pools{{process,
+               driver,
+               contexts,
+               unseen_contexts,
+               live_streams,
+               trace,
+               pool_trace,
+               offloaders,
+               hooks,
+               OnPoolOpened,
+               ForgetFunctions,
+               {CanCollect, CollectGarbage, nullptr}}};
+  Offloading offloading{driver, pools, offloaders, kernel_arguments};
+  Application application{process, pools, observed_memory};
+  OpenCollectives open_collectives;
+  Residency residency{process, pools, offloaders, regions, open_collectives};
+  Exports exports{driver, pools};
+  Imports imports{process, driver, pool_trace};
+  PoolService pool_service{{process, driver, callers, trace, free_bytes, pools, offloaders,
+                            offloading, kernel_arguments, handle_kinds, exports, imports}};
 
-constinit RegistrationTable registration_table;
-constinit Registrations registrations(pools, registration_table);
+  RegistrationTable registration_table;
+  Registrations registrations{pools, registration_table};
 
-// --- service
-constinit ControlVerbs control_verbs({application, residency, trace, exports, TakeCensusFor});
-constinit ControlSocket control_socket;
-constinit MetricsText metrics_text(application);
-constinit MetricsServer metrics_server(metrics_text);
-constinit Service service({process, driver, trace, pools, offloading, exports, control_socket,
-                           control_verbs, metrics_server});
+  // --- service
+  ControlVerbs control_verbs{{application, residency, trace, exports, TakeCensusFor}};
+  ControlSocket control_socket;
+  MetricsText metrics_text{application};
+  MetricsServer metrics_server{metrics_text};
+  Service service{{process, driver, trace, pools, offloading, exports, control_socket,
+                   control_verbs, metrics_server}};
+};
+
+// A new part must stand in this list too: otherwise the list has too few names and does not
+// compile.
+#define VRAMSTOW_PARTS                                                                           \
+  process, driver, contexts, unseen_contexts, handle_kinds, kernel_arguments, routing, callers,  \
+      interception_counters, interception_report, trace, free_bytes, launches, activity,         \
+      annotations, nvtx_memory, observed_memory, uncomputed_reads, regions, live_streams, hooks, \
+      pool_trace, offloaders, pools, offloading, application, open_collectives, residency,       \
+      exports, imports, pool_service, registration_table, registrations, control_verbs,          \
+      control_socket, metrics_text, metrics_server, service
+
+constinit Parts parts;
+auto& [VRAMSTOW_PARTS] = parts;
 
 void RecordLaunches() { launches.Emit(); }
 

@@ -146,7 +146,7 @@ void Activity::Finish() {
   state_.store(State::kOff, std::memory_order_release);
 }
 
-void Activity::Abandon() {
+void Activity::AbandonAfterFork() {
   if (state_.load(std::memory_order_relaxed) != State::kNone) {
     state_.store(State::kOff, std::memory_order_relaxed);
   }

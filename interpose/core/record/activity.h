@@ -37,7 +37,7 @@ class Activity {
   // Reads the records that CUPTI still holds, at the end of the process.
   void Finish();
   // Called in a forked child, async-signal-safe: the subscription remains the parent's.
-  void Abandon();
+  void AbandonAfterFork();
 
   // Records the correlation number at the end of a recorded call, if CUPTI gave one.
   void Join(VramstowThread* thread);

@@ -63,7 +63,7 @@ class Contexts {
     return kNoDevice;
   }
 
-  void Clear() {
+  void AbandonAfterFork() {
     next_.store(0, std::memory_order_relaxed);
     for (Entry& entry : entries_) entry.context.store(nullptr, std::memory_order_relaxed);
   }

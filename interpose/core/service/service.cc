@@ -188,7 +188,7 @@ void Service::End() {
   state_.store(State::kNone, std::memory_order_release);
 }
 
-void Service::Abandon() {
+void Service::AbandonAfterFork() {
   links_.socket.Abandon();
   links_.metrics.Abandon();
   links_.exports.set_reachable(false);

@@ -46,7 +46,7 @@ class Service {
   // once.
   void End();
   // Called in a forked child, async-signal-safe.
-  void Abandon();
+  void AbandonAfterFork();
 
  private:
   enum class State : uint8_t { kNone, kRunning, kStopped };
