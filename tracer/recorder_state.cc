@@ -101,7 +101,10 @@ void RecorderState::ChooseMode(const RecorderConfig& config) {
 // is left behind.
 int RecorderState::MakeFile(const RecorderConfig& config, bool has_name) {
   TraceFile& file = trace_.file;
-  int error = file.Create(config.directory, config.stem, has_name, config.for_group);
+  int error = file.Create({.directory = config.directory,
+                           .stem = config.stem,
+                           .has_name = has_name,
+                           .for_group = config.for_group});
   if (error != 0) return error;
   trace_.first_slot = file.NewSlot(&error);
   if (trace_.first_slot.bytes == nullptr) {

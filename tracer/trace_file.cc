@@ -110,15 +110,16 @@ int TraceFile::MakePath(const char* directory, const char* stem, unsigned attemp
   return fits ? 0 : ENAMETOOLONG;
 }
 
-int TraceFile::Create(const char* directory, const char* stem, bool has_name, bool for_group) {
-  int error = MakePath(directory, stem, 0);
+int TraceFile::Create(const Creation& creation) {
+  const bool has_name = creation.has_name;
+  int error = MakePath(creation.directory, creation.stem, 0);
   if (error == 0 && has_name) std::memcpy(part_, path_, sizeof part_);
   path_[0] = '\0';
   if (error != 0) return error;
   int fd;
   do {
     fd = has_name ? open(part_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
-                  : CurrentSystemCalls().open_unnamed(directory);
+                  : CurrentSystemCalls().open_unnamed(creation.directory);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) {
     error = errno;
@@ -127,7 +128,7 @@ int TraceFile::Create(const char* directory, const char* stem, bool has_name, bo
     return !has_name && (error == EISDIR || error == EINVAL) ? EOPNOTSUPP : error;
   }
   // If this is refused, only the file's owner can read it.
-  if (for_group) fchmod(fd, 0640);
+  if (creation.for_group) fchmod(fd, 0640);
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high >= 0) {
     close(fd);

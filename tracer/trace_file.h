@@ -40,10 +40,15 @@ class TraceFile {
     uint64_t offset = 0;       // its offset in the file; meaningless if slots are plain memory
   };
 
-  // Creates a file in the directory, without a name or, if `has_name`, as .STEM-PID.part. Only its
-  // owner can read it or, if `for_group`, its group, too. Returns 0 or an errno; EOPNOTSUPP if
-  // files without a name are not supported.
-  int Create(const char* directory, const char* stem, bool has_name, bool for_group);
+  // How a file is made.
+  struct Creation {
+    const char* directory;
+    const char* stem;
+    bool has_name;   // it is called .STEM-PID.part; otherwise it has no name yet
+    bool for_group;  // its group can read it, too; otherwise only its owner
+  };
+  // Returns 0 or an errno; EOPNOTSUPP if files without a name are not supported.
+  int Create(const Creation& creation);
 
   // Names the file DIRECTORY/STEM.stow, or STEM-2.stow, STEM-3.stow, … if that exists. Returns 0 or
   // an errno.

@@ -119,11 +119,14 @@ class Offloader {
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns `before` for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
+  struct PauseOptions {
+    bool keep;            // keeps the contents on the host; otherwise they are discarded
+    bool graphs = false;  // also pauses memory that captured graphs may use or that they cached
+  };
   // Removes the device memory of a tag's blocks; nothing may touch them until Resume. Blocks that
-  // are allocated under the tag later are not affected. If `keep` is false, the contents are
-  // discarded. If `graphs` is true, memory that captured graphs may use is paused as well,
-  // including memory cached for them: no graph may be launched until Resume (refuses_graphs).
-  OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs = false);
+  // are allocated under the tag later are not affected. After a pause with graphs no graph may be
+  // launched until Resume (refuses_graphs).
+  OffloadResult Pause(uint32_t tag, const PauseOptions& options, uint64_t* bytes);
   // Restores all memory of the tag, growing as far as the limit and the device allow it. Paused
   // memory is restored as a whole, or not at all if the device lacks memory for it; a later Resume
   // can then finish. After an error of the driver a part may be restored.

@@ -53,10 +53,10 @@ OffloadResult Offloader::Offload(uint32_t tag, uint64_t* bytes) {
   return MoveTag(tag, Motion::kOut, /*graphs=*/false, bytes);
 }
 
-OffloadResult Offloader::Pause(uint32_t tag, bool keep, uint64_t* bytes, bool graphs) {
+OffloadResult Offloader::Pause(uint32_t tag, const PauseOptions& options, uint64_t* bytes) {
   *bytes = 0;
-  if (keep && !pool_->device().copies) return OffloadResult::kNotThere;
-  return MoveTag(tag, keep ? Motion::kPause : Motion::kDiscard, graphs, bytes);
+  if (options.keep && !pool_->device().copies) return OffloadResult::kNotThere;
+  return MoveTag(tag, options.keep ? Motion::kPause : Motion::kDiscard, options.graphs, bytes);
 }
 
 // Updates whether memory that a graph may use is still paused.

@@ -142,8 +142,7 @@ struct Parts {
                    control_verbs, metrics_server}};
 };
 
-// A new part must stand in this list too: otherwise the list has too few names and does not
-// compile.
+// A part that is missing here does not compile: the names must be as many as the members.
 #define VRAMSTOW_PARTS                                                                           \
   process, driver, contexts, unseen_contexts, handle_kinds, kernel_arguments, routing, callers,  \
       interception_counters, interception_report, trace, free_bytes, launches, activity,         \
@@ -233,6 +232,16 @@ void OnCudaInitialised() {
   LoadValues(process.options());
 }
 
+template <typename Part>
+void Abandon(Part* part) {
+  if constexpr (requires { part->AbandonAfterFork(); }) part->AbandonAfterFork();
+}
+
+template <typename... All>
+void AbandonEach(All&... all) {
+  (Abandon(&all), ...);
+}
+
 // Called in a forked child, async-signal-safe: forgets what belongs to the parent.
 void AbandonAfterFork() {
   if (ShimOrNull() != nullptr) {
@@ -243,21 +252,7 @@ void AbandonAfterFork() {
     thread->collectives = 0;
     thread->launches = 0;
   }
-  activity.Abandon();
-  launches.AbandonAfterFork();
-  trace.AbandonAfterFork();
-  contexts.Clear();
-  unseen_contexts.AbandonAfterFork();
-  pools.AbandonAfterFork();
-  nvtx_memory.AbandonAfterFork();
-  observed_memory.AbandonAfterFork();
-  offloaders.AbandonAfterFork();
-  regions.AbandonAfterFork();
-  registration_table.AbandonAfterFork();
-  open_collectives.AbandonAfterFork();
-  hooks.AbandonAfterFork();
-  service.Abandon();
-  imports.AbandonAfterFork();
+  AbandonEach(VRAMSTOW_PARTS);
   AbandonCensusAfterFork();
   AbandonCollectionAfterFork();
 }

@@ -27,7 +27,7 @@ class GraphPauseTest : public OffloadTest {
   }
   uint64_t PauseWithGraphs(uint32_t tag, bool keep = true) {
     uint64_t bytes = 0;
-    last_ = offloader_.Pause(tag, keep, &bytes, /*graphs=*/true);
+    last_ = offloader_.Pause(tag, {.keep = keep, .graphs = true}, &bytes);
     return bytes;
   }
   void TearDown() override {
@@ -66,9 +66,9 @@ TEST_F(GraphPauseTest, WhatOthersHaveStaysWithThatReasonAlsoIfAGraphUsesIt) {
   ASSERT_TRUE(pool_->pages()->PinInPlace(registered, 4 * kMiB));
   for (const bool graphs : {false, true}) {
     uint64_t bytes = 0;
-    EXPECT_EQ(offloader_.Pause(7, true, &bytes, graphs), OffloadResult::kHeld);
+    EXPECT_EQ(offloader_.Pause(7, {.keep = true, .graphs = graphs}, &bytes), OffloadResult::kHeld);
     EXPECT_EQ(bytes, 0U);
-    EXPECT_EQ(offloader_.Pause(8, true, &bytes, graphs), OffloadResult::kHeld);
+    EXPECT_EQ(offloader_.Pause(8, {.keep = true, .graphs = graphs}, &bytes), OffloadResult::kHeld);
     EXPECT_EQ(bytes, 4 * kMiB);
     EXPECT_FALSE(offloader_.refuses_graphs());
     ExpectSharedChunks();

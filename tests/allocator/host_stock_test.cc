@@ -111,7 +111,7 @@ TEST_F(HostStockTest, ItGoesBackByItselfOnceNothingWasMovedForLong) {
     Take(10 * kMiB, 1, 7);
     uint64_t bytes = 0;
     const auto leave = [&] {
-      return pauses ? offloader_.Pause(7, true, &bytes) : offloader_.Offload(7, &bytes);
+      return pauses ? offloader_.Pause(7, {.keep = true}, &bytes) : offloader_.Offload(7, &bytes);
     };
     ASSERT_EQ(leave(), OffloadResult::kDone);
     device_->Advance(2 * kDecay);

@@ -217,7 +217,7 @@ TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
   const uint64_t part = Take(2 * kMiB, 1, 7);
   for (const bool pause : {false, true}) {
     uint64_t bytes = 0;
-    EXPECT_EQ(pause ? offloader_.Pause(7, true, &bytes) : offloader_.Offload(7, &bytes),
+    EXPECT_EQ(pause ? offloader_.Pause(7, {.keep = true}, &bytes) : offloader_.Offload(7, &bytes),
               OffloadResult::kDone);
     EXPECT_EQ(device_->created_bytes(), 64 * kMiB);
     EXPECT_STREQ(pool_->Check(), nullptr);

@@ -111,7 +111,7 @@ class OffloadTest : public testing::Test {
   }
   uint64_t Pause(uint32_t tag, bool keep = true) {
     uint64_t bytes = 0;
-    last_ = offloader_.Pause(tag, keep, &bytes);
+    last_ = offloader_.Pause(tag, {.keep = keep}, &bytes);
     return bytes;
   }
   uint64_t Resume(uint32_t tag, uint64_t most_bytes) {

@@ -197,7 +197,7 @@ TEST_F(QuietTest, APauseOfItsRegionBringsItBackFirst) {
   RunForward();
   ASSERT_GE(StatesAway(), 16 * kMiB);
   uint64_t bytes = 0;
-  EXPECT_EQ(offloader_.Pause(PoolPages::kAnyTag, /*keep=*/true, &bytes), OffloadResult::kDone);
+  EXPECT_EQ(offloader_.Pause(PoolPages::kAnyTag, {.keep = true}, &bytes), OffloadResult::kDone);
   EXPECT_EQ(offloader_.Resume(PoolPages::kAnyTag, ~uint64_t{0}, &bytes), OffloadResult::kNoRoom);
   RunBackward();
   EXPECT_EQ(offloader_.Resume(PoolPages::kAnyTag, ~uint64_t{0}, &bytes), OffloadResult::kDone);

@@ -150,11 +150,11 @@ int Residency::PauseRegion(const char* region, int contents) const {
   if (region == nullptr || (contents & ~(VRAMSTOW_DISCARD | VRAMSTOW_GRAPHS)) != 0) {
     return VRAMSTOW_INVALID;
   }
-  const bool keep = (contents & VRAMSTOW_DISCARD) == 0;
-  const bool graphs = (contents & VRAMSTOW_GRAPHS) != 0;
+  const Offloader::PauseOptions options = {.keep = (contents & VRAMSTOW_DISCARD) == 0,
+                                           .graphs = (contents & VRAMSTOW_GRAPHS) != 0};
   uint64_t bytes = 0;
   return AskForRegion(region, &bytes, [=](Offloader* offloader, uint32_t tag, uint64_t* moved) {
-    return offloader->Pause(tag, keep, moved, graphs);
+    return offloader->Pause(tag, options, moved);
   });
 }
 

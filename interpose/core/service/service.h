@@ -4,7 +4,7 @@
 // second, has every pool release memory that was not used for long.
 //
 // Ownership: static storage; the thread is never joined. Threads: Start from any, Stop at the end
-// of the process, Abandon in a forked child. Errors: without a thread or a socket everything else
+// of the process, AbandonAfterFork in a forked child. Errors: without a thread or a socket everything else
 // works; a socket that could not be made is reported on stderr once. Units: none.
 //
 // Locks: none of its own. The thread holds none while it waits.
