@@ -199,7 +199,7 @@ RULE: dict[str, set[str]] = {
         "tools/base",
         "base",
     },
-    "tools/terminal": {"tools/report", "tools/base"},
+    "tools/terminal": {"tools/base"},
     "tools/exports": {
         "tools/analysis/facts",
         "tools/analysis/accounts",
@@ -258,6 +258,7 @@ RULE: dict[str, set[str]] = {
         "tools/analysis/accounts",
         "tools/analysis/explain",
         "tools/json",
+        "tools/terminal",
         "tools/base",
         "base",
     },

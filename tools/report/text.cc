@@ -6,8 +6,8 @@
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
-#include "tools/report/layout.h"
 #include "tools/report/sections.h"
+#include "tools/terminal/layout.h"
 
 namespace vramstow {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tools/analysis/facts/facts.h"
-#include "tools/report/layout.h"
+#include "tools/terminal/layout.h"
 
 namespace vramstow {
 

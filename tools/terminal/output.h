@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/report/layout.h"
+#include "tools/terminal/layout.h"
 
 namespace vramstow {
 

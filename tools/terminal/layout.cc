@@ -1,4 +1,4 @@
-#include "tools/report/layout.h"
+#include "tools/terminal/layout.h"
 
 #include <algorithm>
 

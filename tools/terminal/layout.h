@@ -3,8 +3,8 @@
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: columns of a terminal.
-#ifndef VRAMSTOW_TOOLS_REPORT_LAYOUT_H_
-#define VRAMSTOW_TOOLS_REPORT_LAYOUT_H_
+#ifndef VRAMSTOW_TOOLS_TERMINAL_LAYOUT_H_
+#define VRAMSTOW_TOOLS_TERMINAL_LAYOUT_H_
 
 #include <cstddef>
 #include <string>
@@ -36,4 +36,4 @@ std::string Ascii(const std::string& text);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_REPORT_LAYOUT_H_
+#endif  // VRAMSTOW_TOOLS_TERMINAL_LAYOUT_H_
