@@ -19,9 +19,6 @@ class AllocationCourse {
  public:
   // Begins an iteration. MostToCome then uses the samples of the iteration that ended.
   void Begin() {
-    for (uint32_t i = kSamples - 1; i != 0; --i) {
-      now_.bytes[i - 1] = std::max(now_.bytes[i - 1], now_.bytes[i]);
-    }
     before_ = now_;
     now_ = {};
     tick_ = 0;
@@ -41,11 +38,15 @@ class AllocationCourse {
     uint64_t& most = now_.bytes[tick_ >> now_.shift];
     most = std::max(most, bytes);
   }
-  // Returns the most bytes that the previous iteration had allocated from this tick on, or 0 if
-  // that iteration was shorter.
-  uint64_t MostToCome() const {
-    const uint64_t at = tick_ >> before_.shift;
-    return at < kSamples ? before_.bytes[at] : 0;
+  // Returns the most bytes that the previous iteration had allocated from this tick on, within the
+  // next `ticks` ticks; 0 if that iteration was shorter.
+  static constexpr uint64_t kAll = ~uint64_t{0} / 2;
+  uint64_t MostToCome(uint64_t ticks = kAll) const {
+    const uint64_t first = tick_ >> before_.shift;
+    const uint64_t last = std::min<uint64_t>((tick_ + ticks) >> before_.shift, kSamples - 1);
+    uint64_t most = 0;
+    for (uint64_t i = first; i <= last; ++i) most = std::max(most, before_.bytes[i]);
+    return most;
   }
 
  private:
@@ -58,7 +59,7 @@ class AllocationCourse {
 
   uint64_t tick_ = 0;
   Samples now_;
-  Samples before_;  // each is the largest of itself and all later ones
+  Samples before_;
 };
 
 }  // namespace vramstow

@@ -190,7 +190,9 @@ void QuietMoves::Advance(uint32_t clock) {
   if (was_full_ && room != 0) idle_pages_ = 0;
   if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
-  if (was_full_) BeginReturning(kLeastReturning, course_.MostToCome());
+  if (was_full_) {
+    BeginReturning(kLeastReturning, course_.MostToCome(kSoonTicks), course_.MostToCome());
+  }
 }
 
 // Returns how many parked pages fit on the device: the bytes that were in use when it was full,
@@ -204,15 +206,16 @@ uint64_t QuietMoves::Room(uint64_t to_come) const {
   return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
 }
 
-// Begins to restore as many pages as fit, unless these are fewer than `least`. Pages that are not
-// idle are restored only if they still fit once `to_come` bytes are allocated. Returns the number
-// of pages that are being restored.
-uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t to_come) {
+// Begins to restore as many pages as fit, unless these are fewer than `least`. Idle blocks are
+// restored only if they still fit once `soon` bytes are allocated, other pages only if they fit
+// once `to_come` bytes are; otherwise they would soon be evicted again. Returns the number of pages
+// that are being restored.
+uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t soon, uint64_t to_come) {
   const uint64_t resting = parking_.parked_at_rest();
   const uint64_t idle_resting = parking_.idle_at_rest();
-  const uint64_t idle = std::min(idle_resting, Room(/*to_come=*/0));
+  const uint64_t idle = std::min(idle_resting, Room(soon));
   const uint64_t others = std::min(resting - idle_resting, Room(to_come));
-  uint64_t count = std::min(idle + others, Room(/*to_come=*/0));
+  uint64_t count = std::min(idle + others, Room(soon));
   if (count == 0 || count < std::min(resting, least)) return 0;
   if (parking_.has_all_groups()) EndReturning();
   PrepareChunks(count);
@@ -273,7 +276,7 @@ void QuietMoves::EndReturning(QuietParking::Wait wait) {
 // program continues at once.
 void QuietMoves::ReturnAll() {
   for (uint64_t left = parking_.parked_at_rest(); left != 0;) {
-    const uint64_t begun = BeginReturning(/*least=*/1, /*to_come=*/0);
+    const uint64_t begun = BeginReturning(/*least=*/1, /*soon=*/0, /*to_come=*/0);
     if (begun == 0) break;
     left -= std::min(left, begun);
   }

@@ -89,6 +89,8 @@ class QuietMoves {
   // Fewer are restored only if no more are parked.
   static constexpr uint64_t kLeastReturning = 32;
   static constexpr uint64_t kGroupPages = Transfer::kMaxPages;
+  // Idle blocks are restored if there is room for the most that was allocated within so many ticks.
+  static constexpr uint64_t kSoonTicks = 4;
 
   // How long a block must be untouched to count as idle, by the clock of touches. The time grows if
   // too many idle blocks were used again soon.
@@ -102,7 +104,8 @@ class QuietMoves {
   void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room(uint64_t to_come) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Park(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t BeginReturning(uint64_t least, uint64_t to_come) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t BeginReturning(uint64_t least, uint64_t soon, uint64_t to_come)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   void PrepareChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   void ReturnBlock(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndReturning(QuietParking::Wait wait = QuietParking::Wait::kYes)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "allocator/offload/allocation_course.h"
 #include "tests/allocator/offload_fixture.h"
 
 namespace vramstow {
@@ -487,6 +488,23 @@ TEST_F(QuietTest, RandomProgramsKeepEveryByte) {
     activations_.clear();
     TearDown();
   }
+}
+
+TEST(AllocationCourse, TellsTheMostOfTheIterationBeforeWithinSomeTicks) {
+  AllocationCourse course;
+  for (const uint64_t bytes : {1, 5, 2, 9, 3}) {
+    course.Note(bytes);
+    course.Tick();
+  }
+  EXPECT_EQ(course.MostToCome(), 0u);
+  course.Begin();
+  EXPECT_EQ(course.MostToCome(0), 1u);
+  EXPECT_EQ(course.MostToCome(2), 5u);
+  EXPECT_EQ(course.MostToCome(), 9u);
+  for (int i = 0; i < 4; ++i) course.Tick();
+  EXPECT_EQ(course.MostToCome(), 3u);
+  course.Tick();
+  EXPECT_EQ(course.MostToCome(), 0u);
 }
 
 }  // namespace

@@ -724,7 +724,7 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
   const TemporaryFolder folder;
   auto* const trace = new OpenTrace;  // as a recorder's, these stay
-  ASSERT_EQ(trace->file.Create(folder.path().c_str(), "job", false, false), 0);
+  ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
   int error = 0;
   trace->first_slot = trace->file.NewSlot(&error);
   ASSERT_EQ(error, 0);
@@ -765,7 +765,7 @@ TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
   for (const uint64_t mebibytes : {2, 4, 8, 256}) {
     const TemporaryFolder folder;
     auto* const trace = new OpenTrace;  // as a recorder's, these stay
-    ASSERT_EQ(trace->file.Create(folder.path().c_str(), "job", false, false), 0);
+    ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
     int error = 0;
     trace->first_slot = trace->file.NewSlot(&error);
     ASSERT_EQ(error, 0);
