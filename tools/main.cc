@@ -24,26 +24,15 @@ namespace vramstow {
 namespace {
 
 constexpr char kHelpBegins[] =
-    "Usage: vramstow COMMAND …\n"
-    "\n"
-    "Shows, pools and moves the GPU memory of programs that were not changed for it.\n"
-    "\n"
-    "Commands:\n";
+    "Usage: vramstow COMMAND …\n\nProfiles the GPU memory of unmodified programs; can pool it and "
+    "offload it to the host.\n\nCommands:\n";
 
 constexpr char kHelpEnds[] =
-    "\n"
-    "  --help, --version\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow run -- python train.py\n"
-    "  vramstow run --simulate=h200 -- python train.py\n"
-    "  vramstow analyze train-1125-2303-4711.stow\n"
-    "  vramstow report train-1125-2303-4711.stow -o report.html\n"
-    "  vramstow export train-1125-2303-4711.stow --to csv\n"
-    "\n"
-    "For more: vramstow help COMMAND, help PAGE (README.md lists them), help ID (of a cause or "
-    "advice:\n"
-    "held_graphs), or of a TOPIC:\n";
+    "\n  --help, --version\n\nExamples:\n  vramstow run -- python train.py\n  vramstow run "
+    "--simulate=h200 -- python train.py\n  vramstow analyze train-1125-2303-4711.stow\n  vramstow "
+    "report train-1125-2303-4711.stow -o report.html\n  vramstow export train-1125-2303-4711.stow "
+    "--to csv\n\nMore: vramstow help COMMAND, help PAGE (README.md lists them), help ID (of a "
+    "cause or advice:\nheld_graphs), or help TOPIC:\n";
 
 std::string Help() {
   std::string help = kHelpBegins;

@@ -130,7 +130,7 @@ def _run_well(
             )
     elif run.status != 0:
         lines = [line for line in run.err.splitlines() if line and not line.startswith("  ")]
-        said = [line for line in lines if not line.startswith("vramstow: REHEARSAL")]
+        said = [line for line in lines if not line.startswith("vramstow: SIMULATED RUN")]
         # The first error is the cause; ranks and torchrun report further errors because of it.
         last = next((line for line in said if "Error: " in line), (said or ["nothing"])[-1])
         raise FailedError(f"{variant}: exit status {run.status}; it said: {last[:200]}")

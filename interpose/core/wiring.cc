@@ -184,8 +184,8 @@ void StartMetrics() {
 void ComplainOfMetrics() {
   const Options& options = process.options();
   if (!metrics_server.is_open() || WantsPool(options) || observed_memory.is_followed()) return;
-  Log("the metrics had no numbers, because no PyTorch was observed: with --pool=on they are the "
-      "pool's.");
+  Log("there were no metrics, because no PyTorch was observed: with --pool=on there are the "
+      "numbers of the pool.");
 }
 
 // PyTorch releases its free cache and retries. Garbage that is collected now helps that retry.

@@ -112,8 +112,9 @@ void LogFailure(const char* why) {
   char* limit = sentence + sizeof sentence - 1;
   char* end = AppendText(sentence, limit, "vramstow: the core cannot be loaded (");
   end = AppendText(end, limit - 100, why);
-  end = AppendText(end, limit,
-                   "), so nothing is traced here: put libvramstow-core.so beside libvramstow.so.");
+  end = AppendText(
+      end, limit,
+      "), so nothing is recorded in this process: put libvramstow-core.so next to libvramstow.so.");
   *end++ = '\n';
   // A failed write cannot be reported anywhere.
   [[maybe_unused]] const ssize_t written =
@@ -161,7 +162,7 @@ const VramstowCore* OpenCore() {
   auto* attach = reinterpret_cast<VramstowAttachFunction>(FindSymbol(handle, VRAMSTOW_ATTACH));
   const VramstowCore* core = attach == nullptr ? nullptr : attach(&kShim);
   if (core == nullptr) {
-    LogFailure("it is not of this version");
+    LogFailure("it belongs to another version");
     return nullptr;
   }
   __atomic_store_n(&state.core, core, __ATOMIC_RELEASE);

@@ -49,22 +49,15 @@ constexpr Group kGroups[] = {
 };
 
 constexpr char kIntroduction[] =
-    "# The hooked functions\n"
-    "\n"
-    "This page is written from `interpose/shim/hooks.def` by the build target `hooks-page`; do not "
-    "edit it.\n"
-    "\n"
-    "vramstow stands in front of these functions of the CUDA driver, whichever way a caller comes "
-    "to them: a\n"
-    "direct link, `dlsym`, `dlvsym`, `cuGetProcAddress` (and with it `cudaGetDriverEntryPoint` and "
-    "every copy of\n"
-    "the CUDA runtime). *Since* is the CUDA version from which `cuGetProcAddress` gives this form "
-    "of the\n"
-    "function; *stream* says what a null stream means. Memory of "
-    "cuMemAlloc comes from\n"
-    "[the pool](pool.md) where that is on; vramstow never changes the driver's answer about "
-    "other memory. In the event names,\n"
-    "what comes after the comma is the kind of memory. Every call is counted, recorded or not.\n";
+    "# The hooked functions\n\nThis page is generated from `interpose/shim/hooks.def` by the build "
+    "target `hooks-page`; do not edit it.\n\nvramstow hooks these functions of the CUDA driver. It "
+    "does not matter how a program gets the function: by a\ndirect link, `dlsym`, `dlvsym`, or "
+    "`cuGetProcAddress` (and with it `cudaGetDriverEntryPoint` and every copy of\nthe CUDA "
+    "runtime). *Since* is the first CUDA version for which `cuGetProcAddress` returns this form of "
+    "the\nfunction; *stream* says which stream a null stream means. If [the pool](pool.md) is on, "
+    "memory of cuMemAlloc comes\nfrom it; vramstow never changes the driver's answers about other "
+    "memory. In the names of events, the word after\nthe comma is the kind of memory. Every call "
+    "is counted, even if it is not recorded. Memory that is *pinned* is not\nmoved to the host.\n";
 
 struct LibraryRow {
   const char* symbol;
@@ -81,23 +74,18 @@ constexpr LibraryRow kLibraryHooks[] = {
 };
 
 constexpr char kRegistrations[] =
-    "\n## Registration by other libraries, with `--pool` only\n\n"
-    "These are functions of other libraries (`interpose/shim/library_hooks.def`), by which a "
-    "network "
-    "card is told of memory\n"
-    "without a call of the driver. Without `--pool=on`, and where no such library is, nothing "
-    "stands "
-    "in front of them. A linked\n"
-    "program comes here if it asks for this version of the symbol; `dlsym` and `dlvsym` find every "
-    "version, of every copy of the\n"
-    "library. [What registered memory is](pool.md#registered-memory).\n\n";
+    "\n## Registration by other libraries, with `--pool` only\n\nThese functions of other "
+    "libraries (`interpose/shim/library_hooks.def`) register memory with a network card without\na "
+    "call of the driver. Without `--pool=on`, and if no such library is loaded, they are not "
+    "hooked. A linked\nprogram calls the hook if it requests this version of the symbol; `dlsym` "
+    "and `dlvsym` return the hook for every version\nand every copy of the library. [What "
+    "registered memory is](pool.md#registered-memory).\n\n";
 
 constexpr char kCollectives[] =
-    "\n## Collectives of NCCL, with `--offload` only\n\n"
-    "NCCL's kernels may get their buffers by a queue in memory, so that no launch names them. "
-    "Where memory may move, these functions\n"
-    "tell that the buffers are used, as launches and copies do, and then call NCCL. Without "
-    "`--offload` a program gets NCCL's own functions.\n\n";
+    "\n## Collectives of NCCL, with `--offload` only\n\nNCCL's kernels may get their buffers from "
+    "a queue in memory, so that no launch names them. If memory may move, the hooks\nof these "
+    "functions mark the buffers as used, as the hooks of launches and copies do, and then call "
+    "NCCL. Without\n`--offload` these functions are not hooked.\n\n";
 
 constexpr char kLibraryTable[] =
     "| function | version | library | what vramstow does |\n|---|---|---|---|\n";
@@ -168,15 +156,14 @@ std::string Page() {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "hooks-page-writer: one argument is needed, the file to write.\n");
+    std::fprintf(stderr, "hooks-page-writer needs one argument, the file to write.\n");
     return 2;
   }
   std::FILE* file = std::fopen(argv[1], "w");
   const std::string page = Page();
   if (file == nullptr || std::fwrite(page.data(), 1, page.size(), file) != page.size() ||
       std::fclose(file) != 0) {
-    std::fprintf(stderr, "hooks-page-writer: %s cannot be written: choose another place.\n",
-                 argv[1]);
+    std::fprintf(stderr, "hooks-page-writer cannot write %s: choose another file.\n", argv[1]);
     return 2;
   }
   return 0;

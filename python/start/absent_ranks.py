@@ -92,8 +92,8 @@ def _store_class() -> type:
             if key.endswith(":last_worker") or key.endswith("/last_member"):
                 return b"1"
             raise RuntimeError(
-                f"vramstow: the store has no key {key!r}: a rank that is not there would have set "
-                "it, and this rank has set none like it"
+                f"vramstow: the store has no key {key!r}: another rank, which does not run, would "
+                "have set it, and this rank has set no similar key"
             )
 
         def add(self, key: str, value: int) -> int:
@@ -159,7 +159,7 @@ def _unique_id() -> bytes:
     nccl = ctypes.CDLL("libnccl.so.2")
     made = ctypes.create_string_buffer(_UNIQUE_ID_BYTES)
     if nccl.ncclGetUniqueId(made) != 0:
-        raise RuntimeError("vramstow: NCCL gives no id")
+        raise RuntimeError("vramstow: NCCL returns no id")
     return made.raw
 
 
@@ -225,10 +225,9 @@ def _compare_with_card(rank: int, world: int) -> None:
     ]
     if told != [rank, world]:
         _say_once(
-            f"this process joins as rank {rank} of {world}, but the simulated card says "
-            f"rank={told[0]} of world={told[1]}: something in the job starts ranks by itself. "
-            "Start the program alone, and let it read RANK, LOCAL_RANK and WORLD_SIZE, as under "
-            "torchrun."
+            f"this process joins as rank {rank} of {world}, but the simulated GPU is set up for "
+            f"rank={told[0]} of world={told[1]}: the job starts ranks itself. Start one program "
+            "alone, and let it read RANK, LOCAL_RANK and WORLD_SIZE, as under torchrun."
         )
 
 
@@ -339,7 +338,7 @@ def _wrap_objects(module: ModuleType) -> None:
             go_on(broadcast, list(object_list), module.get_rank(), group, device)
         else:
             _say_once(
-                "objects that a rank which is not there would broadcast stay as they are here."
+                "broadcast_object_list from a rank that does not run leaves the objects unchanged."
             )
 
     @functools.wraps(scatter)
@@ -373,8 +372,8 @@ def _prepare_stages(module: ModuleType) -> None:
             return backward(backward_metas=module._derive_grad_metas(known.outputs))
         if self._user_meta.inputs is None:
             raise RuntimeError(
-                f"vramstow: stage {self.stage_index} takes what stage {source} gives, which is not "
-                "there: say its shape with PipelineStage(input_args=...)"
+                f"vramstow: stage {self.stage_index} needs the output of stage {source}, which "
+                "does not run: give its shape with PipelineStage(input_args=...)"
             )
         return forward(forward_metas=self._user_meta.inputs)
 
@@ -443,9 +442,9 @@ def _prepare_deepspeed(module: ModuleType) -> None:
         told = module.parse_args(args)
         if getattr(told, "autotuning", ""):
             _say_once(
-                "deepspeed --autotuning starts a job for each try, and measures it: without the "
-                "other ranks it cannot. Rehearse one configuration (leave --autotuning out), or "
-                "search them with vramstow plan."
+                "deepspeed --autotuning starts and measures many jobs, which is not possible "
+                "without the other ranks. Run one configuration (leave --autotuning out), or "
+                "search the configurations with vramstow plan."
             )
             sys.exit(2)
         if told.num_gpus > 0 and told.num_nodes > 0:
@@ -465,8 +464,8 @@ def _prepare_deepspeed(module: ModuleType) -> None:
 def _compare_with_world(asked: int) -> None:
     if asked != _world():
         _say_once(
-            f"the launcher asks for {asked} ranks; the job is rehearsed as one of {_world()}, "
-            "as world= says."
+            f"the launcher requests {asked} ranks; the job is simulated as one of {_world()} "
+            "ranks, as world= says."
         )
 
 
@@ -474,8 +473,8 @@ def _compare_with_machine(asked: int) -> None:
     ranks = int(os.environ["LOCAL_WORLD_SIZE"])
     if asked != ranks:
         _say_once(
-            f"the launcher asks for {asked} ranks on a machine; the job is rehearsed with {ranks}, "
-            "as world= and nodes= say."
+            f"the launcher requests {asked} ranks on a machine; the job is simulated with "
+            "{ranks}, as world= and nodes= say."
         )
 
 

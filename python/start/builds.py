@@ -8,7 +8,7 @@ import time
 _LONG = 3  # seconds after which the progress message is printed
 _EXPECTED = 15  # seconds, on two idle cores
 _BAR = 24
-_WHAT = "vramstow: compiling what it needs for this PyTorch, once"
+_WHAT = "vramstow: compiling libraries for this PyTorch (only once)"
 
 
 class Outcome:
@@ -18,7 +18,7 @@ class Outcome:
         out, err = build.communicate()
         self.status = build.returncode
         self.file = out.strip()
-        lines = err.strip().splitlines() or ["the adapter cannot be built"]
+        lines = err.strip().splitlines() or ["the adapter could not be compiled"]
         self.why = lines[-1].removeprefix("vramstow adapter: ").rstrip(".")
 
 

@@ -52,7 +52,7 @@ class _Models:
 
 
 def follow(adapter: ctypes.CDLL) -> None:
-    """Makes PyTorch call back for every call of a module from now on."""
+    """Lets PyTorch call back for every call of a module from now on."""
     from torch import is_grad_enabled
     from torch.compiler import is_compiling
     from torch.nn.modules import module as modules

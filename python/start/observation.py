@@ -80,7 +80,7 @@ class Observation:
             return self.path
 
     def _begin_census(self) -> None:
-        self.why_no_census = "there is no census for this PyTorch and this Python"
+        self.why_no_census = "the census does not support this version of PyTorch or Python"
         if not self._files.census:
             return
         try:
@@ -106,9 +106,9 @@ class Observation:
             if result == _BUSY:
                 time.sleep(0.05)
         if result == _BUSY:
-            raise ObservationError("Python's lock was not to be had within some seconds")
+            raise ObservationError("Python's lock could not be acquired within some seconds")
         if result != OK:
-            raise ObservationError(f"no census could be taken (vramstow_census gives {result})")
+            raise ObservationError(f"the census failed (vramstow_census returned {result})")
         return json.loads(_text(text.value))
 
     def end(self) -> None:
@@ -141,12 +141,12 @@ def prepare(files: Files) -> Observation:
     """Returns the observation of this process. The first call makes it."""
     if is_preloaded():
         raise ObservationError(
-            "vramstow run started it, so it is observed already: ask it with vramstow ctl"
+            "it was started with vramstow run, so it is already observed: use vramstow ctl"
         )
     found = current()
     if found is None:
         found = Observation(files)
-        module = types.ModuleType(_KEY, "The observation of this process, by vramstow.")
+        module = types.ModuleType(_KEY, "The observation of this process by vramstow.")
         module.observation = found  # type: ignore[attr-defined]
         if current() is None:  # another thread may have been faster
             sys.modules[_KEY] = module

@@ -136,7 +136,7 @@ def _follow_modules(adapter: object) -> None:
     try:
         _beside("modules").follow(adapter)
     except Exception as error:
-        _say("the trace names no modules", error)
+        _say("the trace contains no modules", error)
 
 
 def _follow_steps() -> None:
@@ -280,7 +280,9 @@ class _Census:
         # user if it fails, and whether the user asked for this part.
         self._parts: list[tuple[str, str, bool]] = []
         if _wants_census():
-            what = "an out-of-memory error will not tell who holds the memory"
+            what = (
+                "the analysis of an out-of-memory error will not show which objects hold the memory"
+            )
             self._parts.append((_CENSUS, what, _is_asked_for("VRAMSTOW_CENSUS")))
         if _wants_collection():
             what = "garbage will not be collected before an out-of-memory error"
@@ -344,7 +346,7 @@ def _compute_values(folder: str) -> None:
     except Exception as error:
         if only_sizes:
             return  # this run needs no values
-        _say("the rehearsal computes nothing of PyTorch", error)
+        _say("the simulated run does not compute PyTorch's operators", error)
 
 
 def _prepare_at_import(file: str, otherwise: str) -> None:
@@ -366,19 +368,21 @@ def _prepare_at_import(file: str, otherwise: str) -> None:
 
 def _run_triton_as_ptx() -> None:
     """Makes the simulated card compute the results of Triton's kernels, except in benchmarks."""
-    _prepare_at_import("triton_ptx", "the rehearsal does not compute Triton's kernels")
-    _prepare_at_import("trials", "the rehearsal computes what is only timed, too")
+    _prepare_at_import("triton_ptx", "the simulated run does not compute Triton's kernels")
+    _prepare_at_import("trials", "the simulated run also computes launches that only measure time")
 
 
 def _go_on_without_other_ranks() -> None:
     """Lets process groups work without waiting if only some ranks of the job run."""
     if any(option.startswith("world=") for option in _card_options()):
-        _prepare_at_import("absent_ranks", "the other ranks, which are not there, are waited for")
+        _prepare_at_import(
+            "absent_ranks", "the process waits for the other ranks, which do not run"
+        )
 
 
 def _show_card_to_jax() -> None:
     if _card_options()[0] != "":
-        _prepare_at_import("jax_card", "JAX may not see the simulated card")
+        _prepare_at_import("jax_card", "JAX may not find the simulated GPU")
 
 
 def _wants_trace() -> bool:
@@ -426,7 +430,7 @@ def _release_lock(folder: str) -> None:
     name = next((one for one in names if os.environ.get(one)), names[1])
     settings = os.environ.get(name, "")
     if not is_known or "cudaMallocAsync" in settings or f"{_RELEASES_LOCK}:False" in settings:
-        _say("garbage will not be collected", OSError("PyTorch keeps its allocator's lock"))
+        _say("garbage will not be collected", OSError("PyTorch holds its allocator's lock"))
         return
     if _RELEASES_LOCK not in settings:
         os.environ[name] = f"{settings},{_RELEASES_LOCK}:True".lstrip(",")

@@ -91,7 +91,7 @@ class _Stepping:
 
 
 def follow() -> None:
-    """Makes PyTorch call back after every step of an optimizer from now on."""
+    """Lets PyTorch call back after every step of an optimizer from now on."""
     import torch
     from torch.optim import optimizer as optimizers
 

@@ -52,7 +52,7 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.peak_bytes is None:
-            return f"{self.card}: does not fit, nor into 1 TiB"
+            return f"{self.card}: does not fit, not even into 1 TiB"
         verdict = "fits" if self.fits else "does not fit"
         peak, total = sizes.text(self.peak_bytes), sizes.text(self.total_bytes)
         parts = ", ".join(f"{name} {sizes.text(size)}" for name, size in self.parts.items())
@@ -64,12 +64,12 @@ def _target_of_function(step: Callable[..., object]) -> dict[str, Any]:
     module = getattr(step, "__module__", None)
     if name is None or module is None or not inspect.isroutine(step):
         raise TypeError(
-            f"{step!r} is no function: give a function of a module, 'module:function', or a script"
+            f"{step!r} is not a function: give a module's function, 'module:function', or a script"
         )
     if "<" in name:
         raise TypeError(
-            f"{name} has no name in a module, so another process cannot find it: define the step "
-            "with def at the top of a file"
+            f"{name} is not at the top level of a module, so another process cannot import it: "
+            "define the step with def at the top of a file"
         )
     needed = [
         parameter.name
@@ -79,15 +79,17 @@ def _target_of_function(step: Callable[..., object]) -> dict[str, Any]:
     ]
     if needed:
         raise TypeError(
-            f"{name} needs {', '.join(needed)}: the step is called without arguments, and makes "
-            "its model and its data itself"
+            f"{name} needs {', '.join(needed)}: the step is called without arguments, and must "
+            "create its model and its data itself"
         )
     try:
         found = rehearsed_step.resolve(sys.modules[module], name)
     except (KeyError, AttributeError):
         found = None
     if found is not step:
-        raise TypeError(f"{module}.{name} is not this function, so another process cannot find it")
+        raise TypeError(
+            f"{module}.{name} is not this function, so another process cannot import it"
+        )
     if module != "__main__":
         return {"module": module, "name": name}
     return _target_in_main(name)
@@ -101,7 +103,7 @@ def _target_in_main(name: str) -> dict[str, Any]:
     file = getattr(main, "__file__", None)
     if file is None or not Path(file).is_file():
         raise TypeError(
-            f"{name} is defined in an interactive session, so another process cannot find it: "
+            f"{name} is defined in an interactive session, so another process cannot import it: "
             "write it into a file, and import it from there"
         )
     return {"file": str(Path(file).resolve()), "name": name}
@@ -112,10 +114,10 @@ def _target_of(
 ) -> dict[str, Any]:
     if isinstance(step, Path) or (isinstance(step, str) and step.endswith(".py")):
         if not Path(step).is_file():
-            raise FileNotFoundError(f"there is no script {step}")
+            raise FileNotFoundError(f"the script {step} does not exist")
         return {"script": str(step), "arguments": [str(argument) for argument in arguments]}
     if arguments:
-        raise TypeError("arguments are for scripts only: a function is called without")
+        raise TypeError("arguments are for scripts only: a function is called without arguments")
     if not isinstance(step, str):
         return _target_of_function(step)
     module, colon, name = step.partition(":")
@@ -183,8 +185,8 @@ def estimate(
     """
     if rehearsed_step.is_running:
         raise EstimateError(
-            "estimate() was called in the process of a rehearsal: put the call behind "
-            "if __name__ == '__main__', as with multiprocessing"
+            "estimate() was called in the process of a simulated run: put the call behind if "
+            "__name__ == '__main__', as with multiprocessing"
         )
     target = _target_of(step, arguments)
     target["path"] = [str(Path(entry).resolve()) for entry in sys.path]
@@ -192,6 +194,6 @@ def estimate(
     told = json.loads(_rehearse(target, card))
     cards = told["cards"]
     if len(cards) != 1:
-        raise ValueError(f"{card!r} names {len(cards)} cards: give one")
+        raise ValueError(f"{card!r} names {len(cards)} GPUs: give one")
     names = ("card", "name", "total_bytes", "fits", "peak_bytes", "spare_bytes", "parts")
     return Estimate(**{name: cards[0][name] for name in (*names, "out_of_memory")})

@@ -124,15 +124,15 @@ def why_not() -> str | None:
     if stats() is not None:
         return None
     if os.environ.get("VRAMSTOW_POOL") == "on":
-        return "vramstow's pool serves no memory yet: no device memory was asked for so far"
+        return "vramstow's pool has served no memory yet: none was requested so far"
     if os.environ.get("VRAMSTOW_LEVEL") == "segments":
         return "PyTorch's tensors are not observed in this process: leave --level=segments out"
     has_trace = os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
     if not has_trace and not os.environ.get("VRAMSTOW_METRICS"):
-        return "nothing is counted in this process: leave --no-trace out, or say --pool=on"
+        return "nothing is recorded in this process: leave --no-trace out, or add --pool=on"
     return (
-        "no device memory of PyTorch's is counted here: it asked for none so far, or is not "
-        "observed (vramstow run has said why)"
+        "no device memory of PyTorch is recorded in this process: PyTorch has not requested any "
+        "yet, or it is not observed (vramstow run has printed the reason)"
     )
 
 

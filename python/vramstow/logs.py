@@ -60,6 +60,6 @@ def add_scalars(writer: Writer, step: int, device: int = library.ALL_DEVICES) ->
 
 
 def add_report(writer: Writer, report: Report, step: int | None = None) -> None:
-    """Adds the text of a report to TensorBoard's page of texts."""
+    """Adds the text of a report to TensorBoard's text page."""
     # A code fence shows the report unchanged.
     writer.add_text("vramstow/report", f"~~~~\n{report.text()}\n~~~~", step)

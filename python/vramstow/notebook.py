@@ -216,7 +216,7 @@ class Notebook:
         rows = self._rows(taken, lambda holder: history_name(holder) is not None)
         size = sum(row.size for row in rows)
         if not rows:
-            return Page("The notebook's history holds no GPU memory")
+            return Page("The notebook's history references no GPU memory")
         if not now:
             heading = f"{size_text(size)} only because of history; %vramstow free now forgets it"
             return Page(heading, (("held by", rows),))
@@ -293,7 +293,7 @@ def _allocated() -> int | None:
 def _census_or_say() -> Census | None:
     taken = census()
     if taken is None:
-        print("vramstow: there is no census for this Python and this PyTorch (docs/census.md).")
+        print("vramstow: no census for this version of Python or PyTorch (docs/census.md).")
     return taken
 
 
@@ -316,7 +316,7 @@ def load(shell: InteractiveShell) -> None:
     def line_or_cell(line: str, cell: str | None = None) -> Page | None:
         words = line.split()
         if _notebook is None:
-            print("vramstow: the extension is not loaded any more: %load_ext vramstow loads it.")
+            print("vramstow: the extension is not loaded any more; %load_ext vramstow loads it.")
             return None
         notebook = _notebook
         if cell is not None:

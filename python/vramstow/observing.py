@@ -36,7 +36,7 @@ class Observation:
         self._core = core
 
     def end(self) -> None:
-        """Ends the observation and closes the trace. It may be called again."""
+        """Ends the observation and closes the trace. It can be called again."""
         core, self._core = self._core, None
         if core is None:
             return
@@ -120,7 +120,7 @@ def _file_and_folder(trace: str | os.PathLike[str] | None) -> tuple[Path | None,
     if path.suffix != ".stow":
         return None, path
     if path.exists():
-        raise ObserveError(f"{path} is there already: name another file, or remove it.")
+        raise ObserveError(f"{path} exists already: name another file, or remove it.")
     return path, path.parent
 
 
@@ -181,7 +181,7 @@ def explain() -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ObserveError(f"the trace {trace} was not explained ({error}).") from None
+        raise ObserveError(f"the trace {trace} could not be explained ({error}).") from None
     if told.returncode != 0:
         raise ObserveError(told.stderr.strip())
     return told.stdout

@@ -16,8 +16,8 @@ def path() -> str:
         if candidate and os.access(candidate, os.X_OK):
             return candidate
     raise FileNotFoundError(
-        "the program vramstow is not here: install the vramstow wheel, put the program on PATH, or "
-        "name it with VRAMSTOW_PROGRAM"
+        "the program vramstow was not found: install the vramstow wheel, put the program on PATH, "
+        "or name it with VRAMSTOW_PROGRAM"
     )
 
 
@@ -25,5 +25,5 @@ def main() -> None:
     """The wheel's console script: replaces this process by the program."""
     within = Path(__file__).parent / "native/bin/vramstow"
     if not os.access(within, os.X_OK):
-        sys.exit(f"vramstow: {within} is not there: install the vramstow wheel again.")
+        sys.exit(f"vramstow: {within} is missing: install the vramstow wheel again.")
     os.execv(within, [str(within), *sys.argv[1:]])

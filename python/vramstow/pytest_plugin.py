@@ -51,19 +51,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="CARD",
         nargs="?",
         const=_HERE,
-        help="run the tests under vramstow with its pool; with a card, as in --gpu-memory=h200, on "
-        "a simulated one (a file or folder that follows --gpu-memory is one of tests)",
+        help="run the tests under vramstow with its pool; with the name of a GPU, as in "
+        "--gpu-memory=h200, on a simulated GPU (a file or folder after --gpu-memory is a "
+        "path of tests)",
     )
     group.addoption(
-        "--gpu-memory-baseline", metavar="FILE", help="peaks of marked tests, to compare with"
+        "--gpu-memory-baseline",
+        metavar="FILE",
+        help="file with the peaks of marked tests, to compare with",
     )
-    group.addoption("--update-gpu-memory", action="store_true", help="write the baseline file anew")
+    group.addoption(
+        "--update-gpu-memory", action="store_true", help="write the baseline file again"
+    )
     group.addoption(
         "--gpu-memory-tolerance",
         metavar="PERCENT",
         type=float,
         default=2.0,
-        help="how much more than in the baseline file is taken (%(default)s)",
+        help="how much more memory than in the baseline file is accepted (%(default)s)",
     )
 
 
@@ -183,7 +188,7 @@ def _limits_of(item: pytest.Item) -> _Limits | None:
         return None
     unknown = [name for name in marker.kwargs if name not in _KEYS]
     if marker.args or unknown:
-        raise ValueError(f"{_MARK} takes {' and '.join(_KEYS)}, each by name")
+        raise ValueError(f"{_MARK} takes {' and '.join(_KEYS)}, as keyword arguments")
     peak, leaks = (marker.kwargs.get(name) for name in _KEYS)
     return _Limits(
         None if peak is None else sizes.parse(peak), None if leaks is None else sizes.parse(leaks)
@@ -213,7 +218,7 @@ def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> l
     peak = seen.added_peak_bytes
     if limits.peak is not None and peak > limits.peak:
         found.append(
-            f"needs {sizes.text(peak)} of device memory at its peak, and may need "
+            f"needs {sizes.text(peak)} of device memory at its peak; the limit is "
             f"{sizes.text(limits.peak)}{_lines(name, 'bytes_at_peak')}"
         )
     known = session.baseline.get(name)

@@ -43,7 +43,7 @@ class Report:
             own = library.dump()
             if own is None:
                 raise ValueError(
-                    "this process has no trace (yet): name a trace, a snapshot or a folder of them"
+                    "this process has no trace: name a trace, a snapshot or a folder of them"
                 )
             self.inputs = [own]
 

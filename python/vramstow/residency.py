@@ -16,13 +16,13 @@ _INVALID = 2
 _NO_MEMORY = 4
 _OF_GRAPH = 11
 _WHY = {
-    _NO_MEMORY: "the host has not enough memory for the rest, or host= of --offload allows no more",
+    _NO_MEMORY: "the host lacks memory for the rest, or the limit host= of --offload is reached",
     7: "submitted work does not end",
-    8: "the device cannot map memory of the host (pause and resume work)",
+    8: "the device cannot map host memory (pause and resume work)",
     9: "the driver refused",
     10: "a stream is being captured",
     _OF_GRAPH: "a captured graph may use the rest",
-    12: "another process or a device has the rest",
+    12: "another process or a network card uses the rest",
 }
 # Reasons that differ between the requests.
 _WHY_OF = {

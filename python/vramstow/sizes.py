@@ -25,7 +25,7 @@ def parse(size: int | str) -> int:
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None or found[2].upper() not in _UNITS:
-        raise ValueError(f"{size!r} is no size: write bytes, or a text like '2 GiB' or '300 MB'")
+        raise ValueError(f"{size!r} is not a size: write bytes, or a text like '2 GiB' or '300 MB'")
     return round(float(found[1]) * _UNITS[found[2].upper()])
 
 

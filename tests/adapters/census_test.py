@@ -283,7 +283,7 @@ def test_by_default_the_first_run_names_who_holds_the_memory(
     env = {"VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters"), "VRAMSTOW_CENSUS": "auto"}
     first = rehearse(python, OWN / "holders.py", card=CARD, env=env)
     assert HOLDERS.items() <= holders_of(first).items()
-    assert first.err.count("compiling what it needs") <= 1
+    assert first.err.count("compiling libraries") <= 1
 
 
 def test_of_a_release_that_it_does_not_know_nothing_is_compiled_or_said(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_cxx_program_trains_with_its_tensors_in_the_pool(
     settings["VRAMSTOW_ADAPTER_DIR"] = str(tmp_path)
     native = rehearse(train, "5", env={"VRAMSTOW_POOL": "off"})
     (line,) = [line for line in native.err.splitlines() if "not its tensors" in line]
-    assert "observed through Python, and this program has none" in line
+    assert "observed through Python, and this program has no Python" in line
     for left in [*native.traces, *native.call_logs]:
         left.unlink()
     job = rehearse(train, "5", env=settings)

@@ -150,6 +150,6 @@ def test_pytests_plug_in_measures_without_the_pool_and_names_the_lines(
     job = rehearse(python, *asked, env=by_default | {"VRAMSTOW_PROGRAM": str(VRAMSTOW)})
     assert job.status == 1, job.err[-4000:]
     assert "1 failed, 1 passed" in job.out, job.out
-    needs = "needs 48.0 MiB of device memory at its peak, and may need 30.0 MiB"
+    needs = "needs 48.0 MiB of device memory at its peak; the limit is 30.0 MiB"
     assert f"{needs}; held most by 48.0 MiB limited_test.py:5 widen" in job.out, job.out
     assert "gpu memory: 2 tests measured" in job.out

@@ -167,7 +167,7 @@ def test_memory_that_runs_out_after_the_disk_is_told_and_does_not_pass(
     assert "OutOfMemoryError ended the program; the command ended with status 1" in ran.stderr
     (trace,) = small_disk.glob("*.stow")
     shown = run_vramstow("analyze", trace, check=True).stdout
-    assert "what came later is not known" in shown
+    assert "later events are not known" in shown
     assert "Healthy" not in shown
     check = subprocess.run(
         [VRAMSTOW, "check", trace, "--assert", "out_of_memory == 0"], check=False

@@ -151,5 +151,5 @@ def test_without_sources_nothing_is_shipped(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     shutil.copy(BUILD / "bin/vramstow", tmp_path / "bin/vramstow")
     made = build(tmp_path, "--ship", tmp_path, "--torch", TORCH, PATH=os.environ["PATH"])
-    assert made.returncode != 0 and "source is not in" in made.stderr
+    assert made.returncode != 0 and "source was not found in" in made.stderr
     assert not list(tmp_path.glob("*.so"))

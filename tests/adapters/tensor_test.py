@@ -357,7 +357,7 @@ def test_the_package_tells_what_a_piece_of_code_did(
     )
     assert_served(job)
     nothing, work, emptied, asked = job.out.splitlines()
-    assert nothing.startswith("nothing yet: not known (vramstow's pool serves no memory yet")
+    assert nothing.startswith("nothing yet: not known (vramstow's pool has served no memory yet")
     assert work.startswith("work: +2.0 MiB allocated, ")
     assert "peak 36.0 MiB, 2 allocations" in work
     assert emptied == "True 6"

@@ -125,7 +125,7 @@ print(gradients[1].count_nonzero().item(), (fresh + 1).sum().item(), spread.sum(
     job = rehearse(python, "-c", program, card="h200,emulation=64KiB,allowance=96MiB")
     assert job.status == 0, job.err[-4000:]
     assert job.out.strip() == f"0 {1 << 20}.0 {1 << 20}.0", job.out
-    assert "not simulated" not in job.err
+    assert "not computed" not in job.err
 
 
 def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
@@ -251,7 +251,7 @@ print(loop(product))
 """)
     job = rehearse(python, script, card=PRODUCTS_LEFT_OUT)
     assert job.status == 0, job.err[-4000:]
-    assert "result of mm that is not simulated" in job.err, job.err
+    assert "result of mm that was not computed" in job.err, job.err
     assert "/job.py:6 <module>)" in job.err, job.err
     script.write_text("""
 import io
@@ -283,22 +283,23 @@ print(product)
     assert job.out.startswith("1.0\ntensor("), job.out
     # The warning is printed when the value is read, and again at the beginning of the summary.
     lines = job.err.splitlines()
-    at_once, again = (i for i, line in enumerate(lines) if "not simulated" in line)
+    at_once, again = (i for i, line in enumerate(lines) if "not computed" in line)
     assert re.fullmatch(
-        r"vramstow: the program read a result of mm that is not simulated: its value is not valid, "
-        r"and what the program decides by it may differ on a card \(.*/job.py:4 score\); "
-        r"values=all in the SPEC computes it\.",
+        r"vramstow: the program read a result of mm that was not computed: the value is not valid, "
+        r"and decisions that depend on it may differ from those on a real GPU "
+        r"\(.*/job.py:4 score\); values=all in --simulate computes it\.",
         lines[at_once],
     ), lines[at_once]
-    assert lines[again - 1].startswith("vramstow: REHEARSAL"), lines
+    assert lines[again - 1].startswith("vramstow: SIMULATED RUN"), lines
     assert re.fullmatch(
-        r"  not valid +the program read \d+ values not simulated, first one of mm in .*/job.py:4 "
-        r"score: what it decided by them may differ on a card; values=all in the SPEC computes it",
+        r"  not valid +the program read \d+ values that were not computed, the first of mm in "
+        r".*/job.py:4 score: decisions that depend on them may differ on a real GPU; "
+        r"values=all in --simulate computes it",
         lines[again],
     ), lines[again]
     assert "exact" not in job.err
     assert (
-        "not simulated"
+        "not computed"
         not in rehearse(python, "-c", "import torch; print(torch.ones(1).cuda())").err
     )
 
@@ -335,10 +336,10 @@ def test_pairs_that_are_mined_have_the_sizes_that_they_have_where_all_is_compute
     assert len(by_default.out.splitlines()) == 4
     assert by_default.out == everything.out, by_default.err
     assert "not exact" not in by_default.err
-    assert "not simulated" not in by_default.err
+    assert "not computed" not in by_default.err
 
 
-NOTES = re.compile(r".*(?:not simulated|not exact|not valid).*")
+NOTES = re.compile(r".*(?:not computed|not exact|not valid).*")
 
 
 def test_a_size_that_is_made_up_is_told_and_ends_no_job(
@@ -354,7 +355,7 @@ def test_a_size_that_is_made_up_is_told_and_ends_no_job(
         assert "0 256 256 " in job.out
         notes.append(NOTES.findall(job.err))
     (at_once, again) = notes[0]
-    assert "a size follows from a result of addmm that is not simulated" in at_once
+    assert "a size depends on a result of addmm that was not computed" in at_once
     assert "not exact    a size followed " in again
     assert notes[0] == notes[1]
 
@@ -373,7 +374,7 @@ for scores in (known, ones @ ones):
 """
     job = rehearse(python, "-c", program, card=f"{CARD},gemm=1MFLOP,allowance=0")
     assert job.status == 0, job.err[-4000:]
-    assert "a size follows from a result of mm that is not simulated" in job.err
+    assert "a size depends on a result of mm that was not computed" in job.err
     assert job.out.splitlines() == ["100 100", "100 100"], job.out
 
 
@@ -387,5 +388,7 @@ def test_without_a_compiler_a_sentence_says_so_and_the_rehearsal_goes_on(
     job = rehearse(python, "-c", program, env=bare)
     assert job.status == 0, job.err[-4000:]
     assert job.out == "0.0\n"
-    (line,) = [line for line in job.err.splitlines() if "computes nothing of PyTorch" in line]
+    (line,) = [
+        line for line in job.err.splitlines() if "does not compute PyTorch's operators" in line
+    ]
     assert "compiler" in line, line

@@ -14,18 +14,19 @@ TEST(RefusalTest, YamaIsNamedWithWhatHelps) {
   EXPECT_EQ(WhoMayEnter(2, false), "run vramstow attach as root (kernel.yama.ptrace_scope is 2).");
   for (const bool is_root : {false, true}) {
     EXPECT_EQ(WhoMayEnter(3, is_root),
-              "nobody may until the machine starts anew (kernel.yama.ptrace_scope is 3).");
+              "attaching is disabled until the next reboot (kernel.yama.ptrace_scope is 3).");
   }
 }
 
 TEST(RefusalTest, RootIsNotToldToBecomeRoot) {
   for (const int scope : {0, 1, 2}) {
-    EXPECT_EQ(WhoMayEnter(scope, true),
-              "root may not debug here; a container takes --cap-add=SYS_PTRACE.");
+    EXPECT_EQ(
+        WhoMayEnter(scope, true),
+        "root has no permission to debug here; start the container with --cap-add=SYS_PTRACE.");
   }
-  EXPECT_EQ(WhoMayEnter(0, false),
-            "run vramstow attach as its user or as root; a container takes "
-            "--cap-add=SYS_PTRACE.");
+  EXPECT_EQ(
+      WhoMayEnter(0, false),
+      "run vramstow attach as the same user or as root; a container needs --cap-add=SYS_PTRACE.");
 }
 
 }  // namespace

@@ -51,10 +51,10 @@ work()
 def test_a_program_that_catches_the_error_went_on(tmp_path: Path) -> None:
     status, summary, facts, screen = run(FILL + CAUGHT, tmp_path)
     assert status == 0
-    assert "memory ran out 1 time, and the program went on and ended well" in summary
+    assert "memory ran out 1 time, and the program continued and ended successfully" in summary
     assert facts["facts"]["process.exit_status"] == "0"
-    assert "Memory ran out 1 time, and the program went on" in screen
-    assert "The program ended well." in screen
+    assert "Memory ran out 1 time, and the program continued" in screen
+    assert "The program ended successfully." in screen
     assert "program.py:7 fill" in screen
 
 
@@ -74,8 +74,8 @@ def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:
     assert facts["out_of_memory"][-1]["library"].startswith("libcublas")
     ids = {advice["id"]: advice for advice in facts["advice"]}
     assert ids["library_shortage"]["place"] == "program.py:13 work"
-    assert "make the handle of this thread at the start" in ids["library_shortage"]["action"]
-    assert "gives back too little here" in ids["library_shortage"]["action"]
+    assert "create the handle of this thread at the start" in ids["library_shortage"]["action"]
+    assert "returns too little here" in ids["library_shortage"]["action"]
     assert ids["library_shortage"]["fits"] is None
     # A census was taken although PyTorch did not report the out-of-memory error.
     assert any("work: kept[" in one["holder"] for one in facts["out_of_memory"][-1]["holders"])

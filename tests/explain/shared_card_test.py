@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_summary_of_the_run_names_its_own_process(folder: Path) -> None:
     summary = " ".join((folder / "summary.txt").read_text().split())
-    assert "Because Several processes of this run share the card: 1.13 GiB" in summary
+    assert "Because Several processes of this run share the GPU: 1.13 GiB" in summary
     assert "At shared_card.py:13 neighbour of process " in summary
 
 
@@ -49,6 +49,6 @@ def test_all_traces_together_name_its_line(folder: Path) -> None:
         run_vramstow("analyze", "--full", *folder.glob("*.stow"), check=True).stdout.split()
     )
     story = text.partition(" Why memory ran out ")[2]
-    assert "Because Several processes of this run share the card: 1.13 GiB" in story
+    assert "Because Several processes of this run share the GPU: 1.13 GiB" in story
     assert "At shared_card.py:13 neighbour of process " in story
     assert "Held by process " in story

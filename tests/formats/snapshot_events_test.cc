@@ -192,7 +192,7 @@ TEST(SnapshotEvents, ABlockThatWaitedBeforeTheWindowIsFreedBeforeIt) {
   EXPECT_EQ(all[2].kind, EventKind::kFreeCompleted);
   EXPECT_EQ(events.counts().unseen_frees_completed, 1U);
   EXPECT_THAT(events.missing(),
-              Contains(HasSubstr("live before the first event, since when is not known: 1 block")));
+              Contains(HasSubstr("live before the first event, for an unknown time: 1 block")));
 }
 
 TEST(SnapshotEvents, TheOrderOfBlocksThatWaitIsNotThatOfAddresses) {

@@ -243,7 +243,7 @@ TEST(SnapshotReader, WhatCannotBeUsedIsLeftOutAndCounted) {
   }));
   EXPECT_EQ(snapshot.device.traces[0].size(), 1U);
   EXPECT_THAT(snapshot.missing,
-              Contains(HasSubstr("3 events could not be used and left out, the first "
+              Contains(HasSubstr("3 events could not be used and were left out, the first "
                                  "device_traces[0][0]: its action is 'dance'")));
 }
 
@@ -273,7 +273,7 @@ TEST(SnapshotReader, AWrongFieldIsNamed) {
                 PutNumber(out, "size", UINT64_MAX);
                 PutText(out, "state", "inactive");
               }),
-              HasSubstr("behind the last address"));
+              HasSubstr("after the last address"));
 }
 
 TEST(SnapshotReader, NothingThatCanBeUsedIsAnErrorWithTheReason) {
@@ -291,7 +291,7 @@ TEST(SnapshotReader, NothingThatCanBeUsedIsAnErrorWithTheReason) {
       },
       UsualBlock));
   EXPECT_THAT(std::string(bad_device.status().message()),
-              HasSubstr("device is no number of a device"));
+              HasSubstr("device is not the number of a device"));
 }
 
 TEST(SnapshotReader, SumsThatDoNotAgreeAreSaid) {

@@ -102,16 +102,17 @@ TEST(RmmLog, WhatCannotBeReadIsCountedAndTheFirstNamed) {
   EXPECT_EQ(list->events.size(), 1U);
   EXPECT_FALSE(list->complete);
   EXPECT_THAT(list->missing, Contains("the log ends in the middle of line 6"));
-  EXPECT_THAT(list->missing,
-              Contains("3 lines could not be used and left out, the first line 3: the action is "
-                       "'dance'"));
+  EXPECT_THAT(
+      list->missing,
+      Contains("3 lines could not be used and were left out, the first line 3: the action is "
+               "'dance'"));
   EXPECT_THAT(list->missing, Contains("no time in 1 line"));
   EXPECT_THAT(list->missing, Contains("no streams"));
 }
 
 TEST(RmmLog, OtherColumnsAreNone) {
   EXPECT_THAT(Sentence(ReadRmmLog(Of("a,b\n1,2\n"))), HasSubstr("file is no RMM log"));
-  EXPECT_THAT(Sentence(ReadRmmLog(Of(""))), HasSubstr("no RMM log"));
+  EXPECT_THAT(Sentence(ReadRmmLog(Of(""))), HasSubstr("not an RMM log"));
 }
 
 TEST(Minimalloc, FreesComeBeforeAllocationsOfTheSameMoment) {
@@ -139,7 +140,7 @@ TEST(Minimalloc, AWrongLineIsNamed) {
     const std::string bytes = std::string("id,lower,upper,size\nok,0,1,1\n") + line + "\n";
     EXPECT_THAT(Sentence(ReadMinimalloc(Of(bytes))), HasSubstr("file, line 3: ")) << line;
   }
-  EXPECT_THAT(Sentence(ReadMinimalloc(Of("id,lower\n"))), HasSubstr("no minimalloc problem"));
+  EXPECT_THAT(Sentence(ReadMinimalloc(Of("id,lower\n"))), HasSubstr("not a minimalloc problem"));
 }
 
 constexpr std::string_view kTrace = R"({
@@ -303,7 +304,7 @@ TEST(ProfilerTrace, ATraceWithoutMemorySaysHowToRecordIt) {
   EXPECT_THAT(Sentence(ReadProfilerTrace(Of(R"({"traceEvents": [{"name": "x"}]})"))),
               HasSubstr("profile_memory=True"));
   EXPECT_THAT(Sentence(ReadProfilerTrace(Of(R"({"a": [{"name": "[memory]"}]})"))),
-              HasSubstr("no profiler trace"));
+              HasSubstr("not a profiler trace"));
   EXPECT_THAT(Sentence(ReadProfilerTrace(Of("{\"a\": }"))), HasSubstr("damaged or ends early"));
 }
 

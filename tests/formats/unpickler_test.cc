@@ -165,18 +165,18 @@ TEST(UnpicklerDamage, NonsenseIsToldWithItsByte) {
     std::string bytes;
     const char* sentence;
   } cases[] = {
-      {"", "ends early, after 0 bytes"},
+      {"", "ends after 0 bytes"},
       {"\x80", "ends early"},
       {"\x80\x06N.", "protocol 6 is newer than 5"},
       {"\x80\x04\xff.", "damaged at byte 2: 0xff is nothing"},
       {"0.", "empty stack"},
-      {"1.", "a mark is taken"},
+      {"1.", "a mark is read"},
       {".", "still open"},
       {"NN.", "still open"},
       {"(.", "still open"},
-      {"h\x05.", "number 5 was never remembered"},
-      {"j\xff\xff\xff\xff.", "number 4294967295 was never remembered"},
-      {"K\x01K\x02s.", "added to nothing"},
+      {"h\x05.", "number 5 was never memoized"},
+      {"j\xff\xff\xff\xff.", "number 4294967295 was never memoized"},
+      {"K\x01K\x02s.", "added without a container"},
       {"K\x01K\x02"
        "a.",
        "added to a number as if it were a list"},
@@ -188,7 +188,7 @@ TEST(UnpicklerDamage, NonsenseIsToldWithItsByte) {
       {"l.", "did not begin"},
       {"K\x01\x86.", "lacks its items"},
       {"2.", "doubled"},
-      {"\x94.", "nothing is there to be remembered"},
+      {"\x94.", "there is no item to be memoized"},
       {"Ix\n.", "a number is expected"},
       {"L1x\n.", "a number is expected"},
       {"L-\n.", "a number is expected"},

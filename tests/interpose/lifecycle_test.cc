@@ -325,7 +325,7 @@ TEST_F(Lifecycle, ACoreOfAnotherVersionIsNotUsed) {
   fs::copy(kPrograms + "/future/libvramstow-core.so", folder() + "/libvramstow-core.so");
   const Outcome outcome = Run({"host", "dlsym"}, {}, folder() + "/libvramstow.so");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_THAT(outcome.error, HasSubstr("not of this version"));
+  EXPECT_THAT(outcome.error, HasSubstr("belongs to another version"));
   EXPECT_EQ(CallLog().size(), 3u);
 }
 

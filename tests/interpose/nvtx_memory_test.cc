@@ -119,24 +119,24 @@ TEST_P(NobodyListens, SaysSoInOneSentenceAndRunsAsEver) {
                                                {"NVTX_LISTENER_MOOD", GetParam().mood}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_EQ(outcome.error,
-            "vramstow: --nvtx-memory announces nothing, because nobody listens: "
+            "vramstow: --nvtx-memory announces nothing, because no tool receives it: "
             "NVTX_INJECTION64_PATH is \"" +
                 GetParam().tool + "\", and " + GetParam().why + ".\n");
   EXPECT_THAT(WhatWasHeard().regions, IsEmpty());
   EXPECT_GT(WhatTheTraceTells().size(), 20u);
 }
 
-INSTANTIATE_TEST_SUITE_P(NvtxMemory, NobodyListens,
-                         testing::Values(Deaf{"NoTool", "", "", "it names no tool"},
-                                         Deaf{"NoFile", "/nowhere/tool.so", "",
-                                              "that file cannot be opened"},
-                                         Deaf{"ThisLibrary", kLibraries + "/libvramstow-core.so",
-                                              "", "that tool takes no extension of NVTX"},
-                                         Deaf{"Declining", kListener, "declines",
-                                              "that tool does not take NVTX's memory extension"},
-                                         Deaf{"Incomplete", kListener, "regions",
-                                              "that tool does not take NVTX's memory extension"}),
-                         [](const auto& deaf) { return std::string(deaf.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    NvtxMemory, NobodyListens,
+    testing::Values(Deaf{"NoTool", "", "", "it names no tool"},
+                    Deaf{"NoFile", "/nowhere/tool.so", "", "this file cannot be opened"},
+                    Deaf{"ThisLibrary", kLibraries + "/libvramstow-core.so", "",
+                         "this tool supports no extension of NVTX"},
+                    Deaf{"Declining", kListener, "declines",
+                         "this tool does not support NVTX's memory extension"},
+                    Deaf{"Incomplete", kListener, "regions",
+                         "this tool does not support NVTX's memory extension"}),
+    [](const auto& deaf) { return std::string(deaf.param.name); });
 
 }  // namespace
 }  // namespace vramstow

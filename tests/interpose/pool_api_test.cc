@@ -247,7 +247,7 @@ TEST_F(Control, NobodyThereIsToldApartFromAProcessWithoutASocketAndADeadOnesLeft
   EXPECT_EQ(EndProcess(), 128 + SIGKILL);
   outcome = Ctl({pid, "stats"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.error, HasSubstr("left over from a process that is dead"));
+  EXPECT_THAT(outcome.error, HasSubstr("left over from a process that has ended"));
   std::filesystem::remove(path);
   EXPECT_THAT(Ctl({pid, "stats"}).error, HasSubstr("there is no process"));
 }

@@ -165,7 +165,7 @@ TEST_F(PoolBehindCuMemAlloc, OffloadIsNotThereWithoutVirtualMemory) {
   const Outcome outcome = RunPool({"pool_host", "threads"}, "on",
                                   {{"VRAMSTOW_BACKING", "malloc"}, {"VRAMSTOW_OFFLOAD", "auto"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_THAT(outcome.error, HasSubstr("or moved to the host: --backing=malloc says so"));
+  EXPECT_THAT(outcome.error, HasSubstr("or moved to the host: --backing=malloc was given"));
 }
 
 TEST_F(PoolBehindCuMemAlloc, NothingIsSaidAndNoSocketIsLeftWhereAllIsWell) {
@@ -263,7 +263,7 @@ TEST_F(PoolBehindCuMemAlloc, OutOfMemoryKeepsTheNewestEventsInACopy) {
       }
       ASSERT_EQ(copies.size(), *size == '1' ? 1u : 0u) << name;
       if (copies.empty()) continue;
-      EXPECT_THAT(outcome.error, HasSubstr("the newest events are kept in " + copies[0]));
+      EXPECT_THAT(outcome.error, HasSubstr("the newest events were copied to " + copies[0]));
       TraceReader reader;
       ASSERT_EQ(reader.Open(copies[0].c_str()), ReadError::kOk);
       Event event;

@@ -50,7 +50,7 @@ TEST_F(Registered, WhatIsPausedIsRefusedAndSaidWithoutAskingTheLibrary) {
   for (const char* way : {"dlvsym", "nccl"}) {
     const Outcome outcome = RunWay(way, "paused");
     EXPECT_EQ(outcome.status, 0) << outcome.error;
-    EXPECT_THAT(outcome.error, HasSubstr("paused: resume it before"));
+    EXPECT_THAT(outcome.error, HasSubstr("paused: resume it first"));
   }
 }
 

@@ -45,7 +45,7 @@ def test_others_send_what_this_rank_does(rehearse: Rehearse, python: str, kind: 
     assert job.status == 0, job.err[-4000:]
     assert said(job, "done") == done([0, 5], 8)
     assert len(job.traces) == 2
-    assert ("stay as they are here" in job.err) == (kind == "objects")
+    assert ("leaves the objects unchanged" in job.err) == (kind == "objects")
 
 
 def test_messages_pass_whatever_is_computed(rehearse: Rehearse, python: str) -> None:
@@ -217,7 +217,7 @@ def test_the_launcher_of_deepspeed_becomes_the_script(
         env={"PYTHONPATH": str(tmp_path)},
     )
     assert job.out.split("\n") == ["13 ['--local_rank=5', '--config', 'zero.json']", ""], job.err
-    assert "the launcher asks for 4 ranks on a machine; the job is rehearsed with 8" in job.err
+    assert "the launcher requests 4 ranks on a machine; the job is simulated with 8" in job.err
     refused = rehearse(
         *(python, "-c", launch, "--autotuning", "run", script),
         card="h100,world=64,rank=13",
@@ -271,7 +271,9 @@ def test_ranks_that_a_program_starts_itself_are_told_of(rehearse: Rehearse, pyth
         """
     job = rehearse(python, "-c", joins, card="h100,world=8,rank=0")
     assert (job.status, job.out) == (0, "True\n"), job.err
-    said = "this process joins as rank 1 of 2, but the simulated card says rank=0 of world=8:"
+    said = (
+        "this process joins as rank 1 of 2, but the simulated GPU is set up for rank=0 of world=8:"
+    )
     assert job.err.count(said) == 1
 
 
@@ -283,7 +285,7 @@ def test_a_launcher_that_would_start_all_ranks_is_left_out(launcher: str) -> Non
     )
     assert refused.returncode == 2
     assert refused.stderr == (
-        "vramstow run: with world= vramstow starts the ranks that run, and "
+        "vramstow run: with world= vramstow starts the ranks itself, and "
         f"{Path(launcher).name} would start each of them many times: leave it out (vramstow run "
         "--simulate=h100,world=8,rank=0,3 -- python3 train.py --batch 2).\n"
     )

@@ -26,7 +26,7 @@ def test_a_block_on_the_host_is_a_block_like_others(
 def test_a_driver_that_is_too_new_moves_nothing_by_itself(rehearse: Rehearse, python: str) -> None:
     job = rehearse(python, PROGRAMS / "offloaded_pointer.py", card="h100,cuda=13.3", env=AUTO)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
-    assert "--offload=auto moves nothing by itself here: the driver is of CUDA 13.3" in job.err
+    assert "--offload=auto moves no memory by itself: the driver belongs to CUDA 13.3" in job.err
     known = rehearse(python, PROGRAMS / "offloaded_pointer.py", card="h100", env=AUTO)
     assert known.status == 0 and "by itself" not in known.err
 
@@ -34,7 +34,7 @@ def test_a_driver_that_is_too_new_moves_nothing_by_itself(rehearse: Rehearse, py
 def test_a_driver_that_does_not_tell_arguments_is_named(rehearse: Rehearse, python: str) -> None:
     job = rehearse(python, PROGRAMS / "short_run.py", card="h100,cuda=12.2", env=AUTO)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
-    assert "--offload=auto chooses badly here: the driver is of CUDA 12.2" in job.err
+    assert "--offload=auto may move the wrong memory: the driver belongs to CUDA 12.2" in job.err
 
 
 # The pool's thread maintains the pools every 50 ms, and the driver takes 200 ms to shut down.
@@ -140,7 +140,7 @@ def test_a_driver_that_does_not_know_the_attribute_maps_host_memory_all_the_same
     job = rehearse(python, program, card="h100,cuda=12.4", env=EXPLICIT)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
     told = rehearse(python, program, card="h100,cuda=12.4,without=host-vmm", env=EXPLICIT)
-    refused = "cannot map memory of the host (cuMemCreate gave CUDA_ERROR_INVALID_VALUE;"
+    refused = "cannot map host memory (cuMemCreate gave CUDA_ERROR_INVALID_VALUE;"
     assert told.status != 0 and refused in told.err
 
 
@@ -153,7 +153,7 @@ def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call
     told = ("env", "VRAMSTOW_HOST_MAPPING=*=node:0")
     job = rehearse(*told, python, PROGRAMS / "plain_block.py", card=card, env=EXPLICIT)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
-    assert "cannot map memory of the host (error 801;" in job.err
+    assert "cannot map host memory (error 801;" in job.err
     job.assert_trace_equals_call_log()
 
 

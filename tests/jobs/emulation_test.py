@@ -288,19 +288,24 @@ def test_large_copies_are_kept_as_far_as_there_is_room_and_else_said(
     """)
     kept = rehearse(python, "-c", program)
     assert kept.out.split() == ["True"] * 4, kept.err
-    assert "not simulated" not in kept.err
+    assert "not computed" not in kept.err
     job = rehearse(python, "-c", program, card="h200,contents=18MiB")
     assert job.out.split() == ["True", "True", "False", "False"], job.err
     said = re.findall(r"^vramstow: .* a copy beyond contents=18MiB .*keep.*", job.err, re.MULTILINE)
     assert len(said) == 1
-    again = r"not valid +the program read 2 values not simulated, first one of a copy beyond"
+    again = (
+        r"not valid +the program read 2 values that were not computed, the first of a copy beyond"
+    )
     assert re.search(again, job.err)
 
 
 NOT_EXACT = (
-    r"  not exact +a size followed \d+ times from what is not simulated, first from addmm in .*:22 "
+    r"  not exact +a size depended \d+ times on a result that was not computed, "
+    r"first of addmm in .*:22 "
 )
-NOT_EXACT += r"mine: memory may differ from a card's; values=all in the SPEC computes it"
+NOT_EXACT += (
+    r"mine: memory may differ from that on a real GPU; values=all in --simulate computes it"
+)
 
 
 def test_sizes_that_values_decide_are_those_of_a_rehearsal_that_computes_all(
@@ -308,7 +313,7 @@ def test_sizes_that_values_decide_are_those_of_a_rehearsal_that_computes_all(
 ) -> None:
     job = rehearse(python, PROGRAMS / "mined_pairs.py")
     assert job.status == 0, job.err[-4000:]
-    assert "not simulated" not in job.err
+    assert "not computed" not in job.err
     assert job.out == rehearse(python, PROGRAMS / "mined_pairs.py", card="h200,values=all").out
 
 
@@ -325,7 +330,7 @@ def test_sizes_that_follow_from_what_was_left_out_are_said(
     assert job.status == 0, job.err[-4000:]
     said = [line for line in job.err.splitlines() if "a size follows from" in line]
     assert len(said) == 1
-    assert "a result of addmm that is not simulated" in said[0]
+    assert "a result of addmm that was not computed" in said[0]
     assert "/mined_pairs.py:22 mine)" in said[0]
     assert re.search(NOT_EXACT, job.err), job.err
     # Weights without an optimizer step keep their values, and decide as those of an untrained
@@ -338,7 +343,7 @@ def test_a_size_where_nothing_is_computed_is_said(rehearse: Rehearse, python: st
     program = "import torch; print(torch.ones(9, device='cuda').nonzero().numel())"
     job = rehearse(python, "-c", program, card="h200,values=off")
     assert job.out == "0\n", job.err[-4000:]
-    assert "a size follows from a result of nonzero that is not simulated" in job.err
+    assert "a size depends on a result of nonzero that was not computed" in job.err
     assert "a size followed 1 time" in job.err
 
 
@@ -373,7 +378,7 @@ print(abs(train(net.cuda(), "cuda") - on_host) < 1e-3)
 """
     job = rehearse(python, "-c", program)
     assert job.out == "True\n", job.out + job.err[-4000:]
-    assert "not simulated" not in job.err
+    assert "not computed" not in job.err
 
 
 def test_a_value_that_a_backward_pass_reads_is_told_with_a_line(

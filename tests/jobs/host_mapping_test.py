@@ -30,11 +30,11 @@ def env(tmp_path: Path) -> dict[str, str]:
         ("h200,without=host", "node:0"),
         ("h200,cuda=12.4", "node:0"),
         ("h200,without=host,without=host-numa", "no:cuMemCreate gave CUDA_ERROR_INVALID_VALUE"),
-        ("h200,without=host-vmm", "no:the driver has no such memory"),
+        ("h200,without=host-vmm", "no:the driver does not support such memory"),
         ("h200,fail=cuMemMap:2:304", "node:0"),
         ("h200,fail=cuMemMap:2+:304", "no:cuMemMap gave CUDA_ERROR_OPERATING_SYSTEM"),
         ("h200,fail=cuModuleLoadData:1:222", "no:cuModuleLoadData gave CUDA_ERROR_UNSUPPORTED"),
-        ("h200,cuda=12.4,host-numa=crash:1", "no:a process that tried it was ended by signal 11"),
+        ("h200,cuda=12.4,host-numa=crash:1", "no:a process that tested it was ended by signal 11"),
     ],
 )
 def test_a_job_is_told_where_host_memory_can_be_mapped(
@@ -58,11 +58,10 @@ def test_a_driver_that_crashes_does_so_beside_the_job(
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
     said = "a process that tried it was ended by signal 11"
     assert (
-        f"--offload moves nothing by itself here: the device cannot map memory of the host ({said}"
-        in job.err
+        f"--offload moves no memory by itself: the device cannot map host memory ({said}" in job.err
     )
-    (line,) = [line for line in job.err.splitlines() if "nothing moved by itself" in line]
-    assert "because the device cannot map memory of the host" in line and said in line
+    (line,) = [line for line in job.err.splitlines() if "no memory was moved by itself" in line]
+    assert "because the device cannot map host memory" in line and said in line
 
 
 def test_one_device_that_crashes_costs_the_others_nothing(
@@ -104,4 +103,4 @@ def test_a_job_that_nobody_told_maps_none(
     forget = ("env", "-u", "VRAMSTOW_HOST_MAPPING")
     job = rehearse(*forget, python, PROGRAMS / "plain_block.py", env=env)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
-    assert "nobody has tried whether the device can map memory of the host" in job.err
+    assert "it was not tested whether the device can map host memory" in job.err

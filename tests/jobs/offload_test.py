@@ -125,7 +125,7 @@ def test_what_a_graph_uses_sleeps_where_no_graph_is_launched(
     (why, *launches) = job.out.splitlines()
     assert why.startswith("pause: a captured graph may use the rest (with graphs=True ")
     assert launches == [refused, refused]
-    assert job.err.count("a CUDA graph was to be launched while memory") == 1
+    assert job.err.count("the program launched a CUDA graph while memory") == 1
 
 
 def test_what_nodes_of_graphs_name_stays(rehearse: Rehearse, python: str) -> None:

@@ -136,7 +136,7 @@ def test_cupti_is_given_to_a_profiler_that_comes(
 ) -> None:
     job = rehearse_with_cupti(rehearse, python, *how)
     assert "kernels and copies seen: 3\n" in job.out
-    assert job.err.count("another tool uses CUPTI from here on") == 1, job.err
+    assert job.err.count("another tool started to use CUPTI") == 1, job.err
     told = events(job, "activity")
     assert bool(told) == ("work" in how), "what was before it came is in the trace"
 

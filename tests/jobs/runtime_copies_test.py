@@ -28,9 +28,9 @@ int ask_for_table(void) {
 """
 VERSIONS = "libcudart.so.13 { global: cudaRuntimeGetVersion; ask_for_table; };\n"
 CALLED = (
-    "vramstow: {} is a CUDA runtime beside the simulated one, and it was called: it asks the "
-    "driver for private tables; a simulated driver has none, so what calls it cannot be rehearsed. "
-    "It works on a card."
+    "vramstow: {} is a real CUDA runtime, not the simulated one, and it was called. It requests "
+    "private tables from the driver, which the simulated driver does not have, so code that calls "
+    "it cannot run on the simulated GPU. It works on a real GPU."
 )
 # A library that contains its own copy of the runtime.
 USER = """
@@ -135,7 +135,7 @@ def user(tmp_path: Path) -> Path:
 def test_a_copy_that_came_with_a_library_is_idle(user: Path) -> None:
     out, errors = run(FROM_MAPS, user)
     assert out == "13\nTrue\n13\n"
-    assert not [line for line in errors if "cannot be rehearsed" in line], errors
+    assert not [line for line in errors if "cannot run on the simulated GPU" in line], errors
 
 
 def test_a_copy_that_is_called_all_the_same_is_named_as_one(user: Path) -> None:
@@ -152,12 +152,13 @@ for file in sys.argv[1:]:
     print(ctypes.CDLL(file).ask_for_table())
 """
 SENTENCE = (
-    "vramstow: {} has a CUDA runtime linked into it, which asks the driver for private tables; "
-    "a simulated driver has none, so it cannot be rehearsed. It works on a card."
+    "vramstow: {} contains a static CUDA runtime, which requests private tables from the driver. "
+    "The simulated driver does not have them, so this code cannot run on the simulated GPU. "
+    "It works on a real GPU."
 )
 REMEDY = (
-    " FlashInfer, and SGLang with it, needs it for norms: with FLASHINFER_USE_CUDA_NORM=1 it does "
-    "without."
+    " FlashInfer, and SGLang through it, uses it for norms: with FLASHINFER_USE_CUDA_NORM=1 it is "
+    "not needed."
 )
 
 

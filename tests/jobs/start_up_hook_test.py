@@ -43,4 +43,4 @@ def test_a_job_without_the_start_up_hook_is_told_first(tmp_path: Path, python: s
     lines = done.stderr.splitlines()
     first = next(i for i, line in enumerate(lines) if "PYTORCH WAS NOT SEEN" in line)
     assert "Python was started with -I" in lines[first]
-    assert lines[first + 1].startswith("vramstow: REHEARSAL")
+    assert lines[first + 1].startswith("vramstow: SIMULATED RUN")

@@ -147,4 +147,4 @@ def test_a_hint_for_a_loss_over_many_words_is_to_compute_it_in_pieces() -> None:
     told = plan("--batch", "16,32", card=card, places="--batch {batch} --words 65536", status=1)
     pieces = [hint for hint in told["hints"] if "Compute the loss in" in hint]
     assert len(pieces) == 1, told["hints"]
-    assert "In a replay of its rehearsal the request that failed is served then." in pieces[0]
+    assert "In a replay of the simulated run the request that failed then succeeds." in pieces[0]

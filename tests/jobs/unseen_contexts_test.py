@@ -18,7 +18,7 @@ WAYS = ("public", "private")
 
 def first_line_of_the_summary(job: Rehearsal) -> str:
     return next(
-        line for line in job.err.splitlines() if "REHEARSAL" in line or "SERVED NOTHING" in line
+        line for line in job.err.splitlines() if "SIMULATED RUN" in line or "SERVED NOTHING" in line
     )
 
 
@@ -62,5 +62,6 @@ def test_a_pool_that_served_nothing_is_said_first_with_the_reason(
     assert job.status == 0, job.err[-4000:]
     assert (
         first_line_of_the_summary(job)
-        == "vramstow: THE POOL SERVED NOTHING: the program asked for no memory that a pool serves."
+        == "vramstow: THE POOL SERVED NOTHING: the program requested no memory that a pool can "
+        "serve."
     )

@@ -170,7 +170,7 @@ def test_a_job_is_rehearsed_and_explained(system: Tried, user: str) -> None:
         "step 1",
         "step 2",
     ]
-    assert "REHEARSAL" in ran.stderr
+    assert "SIMULATED RUN" in ran.stderr
     assert "C++ compiler" not in ran.stderr and "compiling" not in ran.stderr, ran.stderr
     assert "nan" not in ran.stdout
     [written] = (system.folder / str(folder)[1:]).glob("*.stow")
@@ -304,7 +304,7 @@ def test_the_wheel_needs_no_torch(system: Tried) -> None:
     bare = system.run("plain", "/usr/bin/python3", "-c", "import torch")
     assert bare.returncode != 0
     helped = system.run("plain", "vramstow", "--help")
-    assert helped.returncode == 0 and "Shows, pools and moves" in helped.stdout
+    assert helped.returncode == 0 and "Profiles the GPU memory" in helped.stdout
     wrong = system.run("plain", "vramstow", "run", "--simulat=h200", "--", "true")
     assert wrong.returncode == 2 and "--simulat" in wrong.stderr
 
@@ -335,7 +335,7 @@ def test_the_debian_package_runs_there(release: str, tmp_path: Path) -> None:
     assert installed.returncode == 0, installed.stderr
     try:
         asked = root.run("plain", "/usr/bin/vramstow", "doctor", "--simulate=h200", "--json")
-        assert asked.stdout.count("a preloaded process is seen") == 1, asked.stderr
+        assert asked.stdout.count("vramstow sees a preloaded process") == 1, asked.stderr
     finally:
         root.run(
             "root", "/usr/bin/dpkg", "--purge", "vramstow", PATH="/usr/sbin:/usr/bin:/sbin:/bin"

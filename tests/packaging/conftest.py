@@ -140,7 +140,7 @@ def check_rehearsal(prefix: Path, folder: Path) -> None:
     assert "48.0 MiB" in report and "simulated" in report.lower()
     must(program, "check", trace, "--assert", "peak_reserved == 48MiB", cwd=folder)
     assert must(program, "doctor", "--simulate=h100", "--json", cwd=folder, CXX="g++").count(
-        "a preloaded process is seen"
+        "vramstow sees a preloaded process"
     )
 
 

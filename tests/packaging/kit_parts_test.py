@@ -72,7 +72,7 @@ class FakeMachine(Machine):
         raise AssertionError(line)
 
 
-UNSERVED = {"stats": None, "why_not": "the pool serves no memory yet", "compiled_graphs": 2}
+UNSERVED = {"stats": None, "why_not": "the pool has served no memory yet", "compiled_graphs": 2}
 TRAINED = {"train_like_cpu": LOSSES}
 
 

@@ -53,7 +53,7 @@ def test_all_are_built_at_the_same_time_and_each_tells_how_it_ended(
     assert (ended["OTHER"].status, ended["OTHER"].why) == (1, "there is no compiler")
     # The message appears once for both builds.
     assert capfd.readouterr().err == (
-        "vramstow: compiling what it needs for this PyTorch, once; this takes about 15 seconds.\n"
+        "vramstow: compiling libraries for this PyTorch (only once); this takes about 15 seconds.\n"
     )
 
 

@@ -101,7 +101,7 @@ print(huge)
     (tmp_path / "huge.py").write_text("import device\ndevice.allocate(2 << 40)\n")
     one, huge = said(python(tmp_path, program))
     assert one.startswith("h100,memory=4GiB: does not fit, 6.5 GiB at the peak of 4.0 GiB: ")
-    assert huge == "h100: does not fit, nor into 1 TiB"
+    assert huge == "h100: does not fit, not even into 1 TiB"
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,15 @@ print(huge)
     [
         ("steps.needs", "TypeError", "needs needs model: the step is called without arguments"),
         ("lambda: None", "TypeError", "<lambda> has no name in a module"),
-        ("42", "TypeError", "42 is no function"),
+        ("42", "TypeError", "42 is not a function"),
         ("'steps'", "ValueError", "'steps' is neither 'module:function' nor a script"),
-        ("'nowhere.py'", "FileNotFoundError", "there is no script nowhere.py"),
+        ("'nowhere.py'", "FileNotFoundError", "the script nowhere.py does not exist"),
         ("'nowhere:step'", "EstimateError", "No module named 'nowhere'"),
         ("'steps:other'", "EstimateError", "no attribute 'other'"),
         ("steps.fails", "EstimateError", "ValueError: no such dataset"),
         ("steps.idle", "EstimateError", "used no device memory"),
         ("steps.step, 'nocard'", "EstimateError", 'there is no card "nocard"'),
-        ("steps.step, 'h100,a100'", "ValueError", "names 2 cards: give one"),
+        ("steps.step, 'h100,a100'", "ValueError", "names 2 GPUs: give one"),
         ("steps.step, 'h100', ['x']", "TypeError", "arguments are for scripts only"),
     ],
 )
@@ -155,7 +155,7 @@ except TypeError as error:
 """
     done = run_program(sys.executable, "-c", program, env=package_environment(), timeout=60)
     assert said(done) == [
-        "step is defined in an interactive session, so another process cannot find it: write it "
+        "step is defined in an interactive session, so another process cannot import it: write it "
         "into a file, and import it from there"
     ]
 

@@ -174,7 +174,7 @@ def test_after_an_out_of_memory_the_story_follows_the_traceback(outputs: dict[in
 def test_after_it_is_unloaded_it_says_so(outputs: dict[int, str]) -> None:
     for number in (12, 13):
         assert outputs[number].strip() == (
-            "vramstow: the extension is not loaded any more: %load_ext vramstow loads it."
+            "vramstow: the extension is not loaded any more; %load_ext vramstow loads it."
         )
 
 

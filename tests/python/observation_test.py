@@ -75,7 +75,7 @@ def test_a_busy_interpreter_is_waited_for_as_long_as_the_user_says(
     if is_told:
         assert observation._answer(request)["census"] == {}
     else:
-        with pytest.raises(observation.ObservationError, match="lock was not to be had"):
+        with pytest.raises(observation.ObservationError, match="lock could not be acquired"):
             observation._answer(request)
         assert clock.now == pytest.approx(patience / 2, abs=0.1)
     assert observed.patience == 5

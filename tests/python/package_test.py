@@ -98,7 +98,7 @@ print(vramstow.stats(), vramstow.why_not())
     assert line.startswith("None no device memory of PyTorch's is counted here: it asked for none")
     (line,) = said(run(program, "--no-trace"))
     assert line == (
-        "None nothing is counted in this process: leave --no-trace out, or say --pool=on"
+        "None nothing is recorded in this process: leave --no-trace out, or add --pool=on"
     )
     (line,) = said(run(program, "--level=segments"))
     assert line.startswith("None PyTorch's tensors are not observed in this process: leave --level")
@@ -137,7 +137,7 @@ except KeyError:
 assert vramstow.empty_cache() > 0 and vramstow.empty_cache() == 0
 """
     early, outer = said(run(program, "--pool=on"))
-    assert early.startswith("vramstow's pool serves no memory yet")
+    assert early.startswith("vramstow's pool has served no memory yet")
     assert outer.startswith("outer: +10.0 MiB allocated, ")
     assert outer.endswith("3 allocations; largest new blocks 8.0 MiB, 2.0 MiB")
 
@@ -358,5 +358,5 @@ assert not optimizer.hooks
     rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
     found = {name: row["bytes_at_peak"] >> 20 for name, row in rows.items()}
     assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}
-    assert rows["parameters"]["evidence"] == "told by the program"
-    assert rows["unknown"]["evidence"] == "neither call stack nor lifetime tells"
+    assert rows["parameters"]["evidence"] == "the program reported the purpose"
+    assert rows["unknown"]["evidence"] == "neither call stack nor lifetime shows the purpose"

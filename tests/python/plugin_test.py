@@ -76,7 +76,7 @@ def test_a_test_fails_that_needs_or_leaves_more_than_it_may(
     text = result.stdout.str()
     assert (
         "test_needs_too_much" in text
-        and "needs 16.0 MiB of device memory at its peak, and may need 8.0 MiB" in text
+        and "needs 16.0 MiB of device memory at its peak; the limit is 8.0 MiB" in text
     )
     found = re.search(
         r"leaves (.*) of device memory behind, and may leave 0 B; the largest new "

@@ -113,7 +113,7 @@ for keep in (True, False):
         "401 401",
         "401 401",
     ]
-    assert done.stderr.count("a CUDA graph was to be launched while memory") == 1, done.stderr
+    assert done.stderr.count("the program launched a CUDA graph while memory") == 1, done.stderr
 
 
 def test_each_reason_why_memory_stays_is_told_by_itself(run: Run) -> None:
@@ -150,9 +150,9 @@ device.free(other)
 assert vramstow.resume("free")
 """
     done = run(program, *EXPLICIT, card="h200,memory=200MiB")
-    assert "memory stays paused (64 MiB): the device has 28 MiB too little free" in done.stderr
+    assert "memory stays paused (64 MiB): the device needs 28 MiB more free memory" in done.stderr
     assert said(done) == [
-        "pause: another process or a device has the rest",
+        "pause: another process or a network card uses the rest",
         "pause: a stream is being captured",
         "resume: a stream is being captured",
         "resume: the device has not enough free memory for the rest",
@@ -281,7 +281,7 @@ except vramstow.OffloadError as error:
     ]
     assert lines[3].startswith("a region's name has 1 to 63 bytes: 'yyy")
     assert lines[4:] == [
-        "pause: the host has not enough memory for the rest, or host= of --offload allows no more"
+        "pause: the host lacks memory for the rest, or the limit host= of --offload is reached"
     ]
 
 
@@ -300,8 +300,8 @@ assert device.read(weights) == 42
 """
     done = run(program, *EXPLICIT, card="h200,without=host-vmm")
     (line,) = said(done)
-    assert "cannot map memory of the host" in line
-    assert "--offload moves nothing by itself here" in done.stderr
+    assert "cannot map host memory" in line
+    assert "--offload moves no memory by itself" in done.stderr
 
 
 HOLDER = """
@@ -419,10 +419,10 @@ def test_ctl_gives_host_memory_back(holder: Holder) -> None:
 
 
 def test_ctl_says_what_is_wrong(holder: Holder) -> None:
-    assert "there is no such region in this process" in holder.ctl("offload", "--region", "x")
+    assert "this process has no such region" in holder.ctl("offload", "--region", "x")
     assert holder.ctl("offload", "--region", "x").startswith("1 ")
-    assert "--idle takes a time, for example 5s" in holder.ctl("offload", "--idle", "soon")
-    assert "offload takes nothing, region NAME" in holder.ctl("offload", "--bytes", "many")
+    assert "--idle needs a time, for example 5s" in holder.ctl("offload", "--idle", "soon")
+    assert "offload takes no argument, region NAME" in holder.ctl("offload", "--bytes", "many")
     assert "--idle and --bytes belong to offload" in holder.ctl("resume", "--bytes", "1GiB")
     assert holder.ctl("resume", "--bytes", "1GiB").startswith("2 ")
     assert "excludes" in holder.ctl("offload", "--bytes", "1GiB", "--idle", "1s")

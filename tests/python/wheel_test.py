@@ -87,7 +87,7 @@ def test_it_says_its_version_and_rehearses(installed: Path, tmp_path: Path) -> N
         PYTHONPATH=str(PROGRAMS),
     )
     assert "allocated_bytes=5242880" in done.stdout
-    assert "REHEARSAL" in done.stderr
+    assert "SIMULATED RUN" in done.stderr
     assert list(tmp_path.glob("*.stow"))
 
 

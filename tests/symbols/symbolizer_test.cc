@@ -110,7 +110,7 @@ TEST(SymbolizerTest, SaysWhyNothingIsKnown) {
       (std::filesystem::temp_directory_path() / ("no-library-" + std::to_string(getpid())))
           .string();
   std::ofstream(text) << "text\n";
-  EXPECT_EQ(symbolizer.FailureReason({text, 0, ""}), text + " is no library or program.");
+  EXPECT_EQ(symbolizer.FailureReason({text, 0, ""}), text + " is not a library or program.");
   EXPECT_TRUE(symbolizer.Resolve({text, 0, ""}, 1).empty());
   std::filesystem::remove(text);
 }

@@ -23,7 +23,7 @@ absl::StatusOr<std::string> Compiled(const Installation& installation,
   const auto folder = AdapterFolder::Make(chosen == nullptr ? "" : chosen);
   if (!folder.ok()) return folder.status();
   Progress::OfProcess().Begin(
-      absl::StrCat("compiling what it needs for PyTorch ", torch.release, ", once"));
+      absl::StrCat("compiling libraries for PyTorch ", torch.release, ", once"));
   const auto adapter = adapters.Build(torch, *folder);
   if (!adapter.ok()) return adapter.status();
   return adapter->path;
@@ -36,8 +36,8 @@ absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   if (allocator == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", process.pid(),
-                     " has not loaded PyTorch with CUDA. Name the process that uses the GPU "
-                     "(nvidia-smi lists them)."));
+                     " has not loaded PyTorch with CUDA. Give the PID of the process that uses the "
+                     "GPU (nvidia-smi lists them)."));
   }
   const auto installation = FindInstallation();
   if (!installation.ok()) return installation.status();
@@ -62,8 +62,8 @@ absl::StatusOr<Attachment> Attachment::Make(pid_t pid, Options options) {
   if (!process.ok()) return process.status();
   if (!process->HasOurFiles()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("process ", pid, " is in a container, and sees other files: run vramstow ",
-                     "attach in there (docker exec, kubectl exec)."));
+        absl::StrCat("process ", pid, " is in a container with other files: run vramstow ",
+                     "attach inside the container (docker exec, kubectl exec)."));
   }
   if (const auto python = FindRemotePython(*process); !python.ok()) return python.status();
   auto files = FilesFor(*process);

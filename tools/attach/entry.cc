@@ -26,8 +26,8 @@ absl::StatusOr<PythonProcess> FindRemotePython(const RemoteProcess& process) {
   if (python.add_pending_call == 0 || python.run_text == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "process ", process.pid(),
-        " runs no Python that can be entered. Name the process of Python itself: a "
-        "launcher's or a shell's children have their own numbers (pgrep -af python)."));
+        " runs no Python into which vramstow can attach. Give the PID of the Python process "
+        "itself: the children of a launcher or a shell have other numbers (pgrep -af python)."));
   }
   const RemoteFile* libc = process.FindFile("libc.so.6");
   if (libc == nullptr) libc = process.FindFile("libc-2.");
@@ -54,7 +54,7 @@ absl::Status FillPage(StoppedThread& thread, const RemoteProcess& process,
   if (!added.ok()) return added.status();
   if (static_cast<int32_t>(*added) == 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
-      "process ", process.pid(), " has too much that waits for its main thread. Try again."));
+      "process ", process.pid(), " has too many pending calls for its main thread. Try again."));
 }
 
 absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess& python,
@@ -72,7 +72,7 @@ absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess&
   if (!memory.ok()) return memory.status();
   if (reinterpret_cast<void*>(*memory) == MAP_FAILED) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("process ", process.pid(), " has no memory left on the host."));
+        absl::StrCat("process ", process.pid(), " cannot get any more host memory."));
   }
   entered.page = *memory;
   const absl::Status filled = FillPage(**thread, process, python, entered, text);
@@ -92,7 +92,7 @@ struct Told {
   uint64_t page = 0;
   uint64_t page_bytes = 0;
   int64_t stopped_ns = 0;
-  char message[512] = "the process that enters was killed.";
+  char message[512] = "the process that attaches was killed.";
 };
 
 Told TellOf(const absl::StatusOr<Entered>& entered) {
@@ -129,7 +129,7 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
     const int error = errno;
     if (has_pipe) close(ends[0]), close(ends[1]);
     return absl::ResourceExhaustedError(
-        absl::StrCat("no process can be made (", std::strerror(error), ")."));
+        absl::StrCat("no process can be created (", std::strerror(error), ")."));
   }
   close(ends[1]);
   Told told;

@@ -46,7 +46,8 @@ std::string TextOf(const GrowthReport& report) {
   const std::vector<GrownHolder>& holders = report.holders;
   const std::vector<GrownLine>& lines = report.lines;
   constexpr size_t kMax = 10;
-  std::string text = holders.empty() ? "No holder has more than before.\n" : "By holder:\n";
+  std::string text =
+      holders.empty() ? "No object references more memory than before.\n" : "By holder:\n";
   for (size_t i = 0; i < std::min(kMax, holders.size()); ++i) {
     const GrownHolder& holder = holders[i];
     absl::StrAppend(&text, "  ", SignedBytes(holder.bytes), ", now ", Bytes(holder.bytes_now),
@@ -55,7 +56,7 @@ std::string TextOf(const GrowthReport& report) {
                     " (", Printable(holder.about), ")\n");
   }
   if (lines.empty()) return text;
-  absl::StrAppend(&text, "Made meanwhile and still there, by line:\n");
+  absl::StrAppend(&text, "Allocated meanwhile and still live, by source line:\n");
   for (size_t i = 0; i < std::min(kMax, lines.size()); ++i) {
     absl::StrAppend(&text, "  ", Bytes(lines[i].bytes), " in ", Count(lines[i].blocks),
                     lines[i].blocks == 1 ? " block: " : " blocks: ", Printable(lines[i].site),

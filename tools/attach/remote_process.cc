@@ -98,7 +98,7 @@ absl::StatusOr<RemoteProcess> RemoteProcess::Open(pid_t pid) {
   for (std::string line; std::getline(maps, line);) AddMapping(line, &process.files_);
   if (process.files_.empty()) {
     return absl::PermissionDeniedError(
-        absl::StrCat("process ", pid, " may not be looked at: it belongs to another user. Run ",
+        absl::StrCat("process ", pid, " belongs to another user, so it cannot be inspected. Run ",
                      "vramstow attach as that user, or as root."));
   }
   return process;

@@ -43,7 +43,7 @@ absl::StatusOr<AttachRequest> AttachRequest::Make(const RemoteProcess& process) 
   char name[] = "/tmp/vramstow-attach-XXXXXX";
   if (mkdtemp(name) == nullptr) {
     return absl::UnavailableError(
-        absl::StrCat("no folder can be made in /tmp (", std::strerror(errno), ")."));
+        absl::StrCat("no folder can be created in /tmp (", std::strerror(errno), ")."));
   }
   AttachRequest request(process, name);
   if (process.user() != geteuid() && chown(name, process.user(), process.group()) != 0) {
@@ -111,7 +111,7 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
       return absl::DeadlineExceededError(absl::StrCat(
           "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),
           ": its main thread runs no Python meanwhile (it waits for a lock, a device or another "
-          "process). Nothing was changed in it; try again, or wait longer with --patience."));
+          "process). The process was not changed; try again, or wait longer with --patience."));
     }
     absl::SleepFor(absl::Milliseconds(2));
   }
@@ -119,7 +119,7 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   if (!text.ok()) return text.status();
   auto body = JsonValue::Parse(*text);
   if (!body.has_value() || !body->is_object()) {
-    return absl::UnavailableError("the answer of the process is not understood.");
+    return absl::UnavailableError("the answer of the process cannot be parsed.");
   }
   if (body->Has("error")) {
     return absl::FailedPreconditionError(

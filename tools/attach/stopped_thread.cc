@@ -54,11 +54,12 @@ absl::Status WhyNot(int error, pid_t thread) {
         absl::StrCat("process ", thread, " cannot be stopped (", std::strerror(error), ")."));
   }
   if (const pid_t debugger = DebuggerOf(thread); debugger != 0) {
-    return absl::FailedPreconditionError(absl::StrCat("process ", thread, " has a debugger in it ",
-                                                      "(process ", debugger, "): end that first."));
+    return absl::FailedPreconditionError(absl::StrCat("process ", thread, " is being debugged by ",
+                                                      "(process ", debugger,
+                                                      "): end the debugger first."));
   }
   return absl::PermissionDeniedError(absl::StrCat(
-      "process ", thread, " may not be entered: ", WhoMayEnter(YamaScope(), geteuid() == 0)));
+      "process ", thread, " cannot be attached to: ", WhoMayEnter(YamaScope(), geteuid() == 0)));
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ struct StoppedThread::Registers {
   }
   static constexpr bool kReturnsByStack = false;
 #else
-#error "vramstow attach knows x86-64 and AArch64"
+#error "vramstow attach supports x86-64 and AArch64"
 #endif
 
   bool Read(pid_t thread) {
@@ -131,17 +132,19 @@ struct StoppedThread::Registers {
 
 std::string WhoMayEnter(int yama_scope, bool is_root) {
   if (yama_scope == 3) {
-    return "nobody may until the machine starts anew (kernel.yama.ptrace_scope is 3).";
+    return "attaching is disabled until the next reboot (kernel.yama.ptrace_scope is 3).";
   }
   // In a container, root may lack this capability.
-  if (is_root) return "root may not debug here; a container takes --cap-add=SYS_PTRACE.";
+  if (is_root)
+    return "root has no permission to debug here; start the container with --cap-add=SYS_PTRACE.";
   switch (yama_scope) {
     case 1:
       return "run vramstow attach as root, or permit it with sysctl kernel.yama.ptrace_scope=0.";
     case 2:
       return "run vramstow attach as root (kernel.yama.ptrace_scope is 2).";
     default:
-      return "run vramstow attach as its user or as root; a container takes --cap-add=SYS_PTRACE.";
+      return "run vramstow attach as the same user or as root; a container needs "
+             "--cap-add=SYS_PTRACE.";
   }
 }
 
@@ -183,14 +186,14 @@ absl::Status StoppedThread::AwaitStop() {
     if (is_event) {
       return absl::FailedPreconditionError(
           absl::StrCat("process ", thread_, " is stopped (kill -CONT ", thread_,
-                       " lets it go on); a stopped process cannot answer."));
+                       " lets it continue); a stopped process cannot answer."));
     }
     // Delivers a signal to the process first.
     ptrace(PTRACE_CONT, thread_, nullptr, WSTOPSIG(status));
   }
-  return absl::UnavailableError(absl::StrCat("process ", thread_,
-                                             " does not stop: it waits for a device or a disk. Try "
-                                             "again later."));
+  return absl::UnavailableError(
+      absl::StrCat("process ", thread_,
+                   " does not stop, because it waits for a device or a disk. Try again later."));
 }
 
 absl::Status StoppedThread::AwaitReturn() {

@@ -21,22 +21,14 @@ namespace vramstow {
 namespace {
 
 constexpr char kAdapterFooter[] =
-    "Actions:\n"
-    "  build    compile the adapter for a PyTorch, unless it is built already, and print where it "
-    "is\n"
-    "  status   say whether there is an adapter for a PyTorch, and list all adapters that were "
-    "built\n"
-    "  remove   remove all adapters that were built\n"
-    "\n"
-    "vramstow run --pool=on builds the adapter that it needs by itself: before it starts a program "
-    "that is\nlinked to LibTorch, and at the first import of torch.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow adapter build\n"
-    "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n"
-    "\n"
-    "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments; 3 with --census "
-    "or\n--ship if there is none for this release of PyTorch.";
+    "Actions:\n  build    compile the adapter for a PyTorch, unless it is compiled already, and "
+    "print its path\n  status   say whether there is an adapter for a PyTorch, and list all "
+    "compiled adapters\n  remove   remove all compiled adapters\n\nvramstow run --pool=on compiles "
+    "the adapter that it needs: before it starts a program that is\nlinked to LibTorch, and at the "
+    "first import of torch.\n\nExamples:\n  vramstow adapter build\n  vramstow adapter build "
+    "--torch venv/lib/python3.11/site-packages/torch\n\nExit status: 0; 1 if the adapter cannot be "
+    "compiled; 2 for wrong arguments; 3 with --census or\n--ship if there is none for this release "
+    "of PyTorch.";
 
 constexpr uint64_t kPythonPatienceMs = 60'000;
 
@@ -46,7 +38,7 @@ absl::StatusOr<std::string> TorchOfPython() {
   if (python.ok() && !python->torch_folder.empty()) return python->torch_folder;
   return absl::NotFoundError(
       "the Python of this environment has no PyTorch: name the folder of PyTorch with --torch, or "
-      "call the command in an environment that has PyTorch.");
+      "run the command in an environment that has PyTorch.");
 }
 
 int Fail(const absl::Status& status) {
@@ -148,9 +140,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "adapter",
-      .summary =
-          "Builds, lists and removes the allocators that are compiled for frameworks on this "
-          "machine.",
+      .summary = "Compiles, lists and removes the adapters for PyTorch on this machine.",
       .footer = kAdapterFooter,
       .options = {
           {"ACTION",
@@ -158,14 +148,15 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
            "build, status or remove (below)",
            {.required = true, .one_of = {"build", "status", "remove"}}},
           {"--torch", &torch, "Folder torch of a PyTorch package, or folder of LibTorch"},
-          {"--adapter-dir", &wanted, "Folder for compiled adapters, in place of the usual one"},
+          {"--adapter-dir", &wanted, "Folder for compiled adapters, instead of the default"},
           {"--ship", &ship,
-           "Compile one that fits every copy of this release, into this folder, for a package"},
-          {"--observer", &observer, "Act on the observer of PyTorch's own allocator"},
-          {"--values", &values, "Act on the library that computes the values of a rehearsal"},
+           "Compile an adapter that fits every copy of this release, into this folder, for a "
+           "package"},
+          {"--observer", &observer, "Use the observer of PyTorch's own allocator"},
+          {"--values", &values, "Use the library that computes the values of a simulated run"},
           {"--adapter-try", &try_newer,
-           "Also for a release that is newer than those that are known"},
-          {"--census", &census, "Act on the library that tells who holds tensors"},
+           "Also accept a release of PyTorch that is newer than the supported ones"},
+          {"--census", &census, "Use the library that finds which objects reference tensors"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;

@@ -32,12 +32,12 @@ std::string PageListOf(bool causes) {
   return list;
 }
 
-// Returns "It is told only where A, and where B."
+// Returns "It is reported only if A, and if B."
 std::string NeedsOf(const Rule& rule) {
   std::string text;
   for (const Precondition& needed : rule.needs) {
     if (*needed.words == '\0') continue;
-    absl::StrAppend(&text, text.empty() ? "It is told only where " : ", and where ", needed.words);
+    absl::StrAppend(&text, text.empty() ? "It is reported only if " : ", and where ", needed.words);
   }
   return text + ".";
 }
@@ -57,9 +57,10 @@ std::string HelpOnAdvice(std::string_view id) {
   std::string help;
   for (const RuleRow& row : AllRules()) {
     if (AdviceName(row.id) != id) continue;
-    const std::string title = absl::StrCat(
-        AdviceName(row.id), IsCause(row) ? ", a cause of an out-of-memory: " : ", an advice: ",
-        absl::StrReplaceAll(row.rule->meaning, {{"`", ""}}), ".");
+    const std::string title =
+        absl::StrCat(AdviceName(row.id),
+                     IsCause(row) ? ", a cause of an out-of-memory error: " : ", an advice: ",
+                     absl::StrReplaceAll(row.rule->meaning, {{"`", ""}}), ".");
     absl::StrAppend(&help, help.empty() ? "" : "\n", Wrapped(title, kTerminalColumns), "\n\n",
                     Wrapped(row.rule->help, kTerminalColumns), "\n\n",
                     Wrapped(NeedsOf(*row.rule), kTerminalColumns), "\n");

@@ -27,20 +27,16 @@ namespace vramstow {
 namespace {
 
 constexpr char kAttachFooter[] =
-    "Without an option the process is observed from now on: its trace lies in --trace-dir, and\n"
-    "vramstow analyze reads it at any time. The program is not changed and goes on as it was.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow attach 4711 --census              who holds GPU memory now\n"
-    "  vramstow attach 4711 --growth --every 60s  what grew within a minute, and who holds it\n"
-    "  vramstow attach 4711 --for 60s             observe for a minute, then tell\n"
-    "  vramstow attach 4711                       observe until the process ends\n"
-    "  vramstow attach 4711 --detach              observe no longer\n"
-    "\n"
-    "It takes the permission to debug the process: the same user, and as root where\n"
-    "kernel.yama.ptrace_scope is 1.\n"
-    "\n"
-    "Exit status: 0; 1 if the result could not be written; 2 if the process cannot be entered.";
+    "Without an option vramstow observes the process from now on: the trace is in --trace-dir, "
+    "and\nvramstow analyze can read it at any time. The program is not changed and "
+    "continues.\n\nExamples:\n  vramstow attach 4711 --census              which objects reference "
+    "GPU memory now\n  vramstow attach 4711 --growth --every 60s  what grew within a minute, and "
+    "what references it\n  vramstow attach 4711 --for 60s             observe for a minute, then "
+    "print an analysis\n  vramstow attach 4711                       observe until the process "
+    "ends\n  vramstow attach 4711 --detach              stop observing\n\nYou need the permission "
+    "to debug the process: run vramstow as the same user, and as root if\nkernel.yama.ptrace_scope "
+    "is 1.\n\nExit status: 0; 1 if the result could not be written; 2 if attaching to the process "
+    "failed.";
 
 struct AttachOptions {
   bool census = false;
@@ -99,7 +95,7 @@ int TellCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   if (!answer.ok()) return RefuseToAttach(answer.status());
   const JsonValue* census = answer->body.Find("census");
   if (census == nullptr)
-    return RefuseToAttach(absl::UnavailableError("the process told no census."));
+    return RefuseToAttach(absl::UnavailableError("the process returned no census."));
   // The JSON is the one of vramstow ctl PID census --json.
   return Print(wishes, JsonOf(pid, *answer, *census),
                absl::StrCat("process ", pid, ": ", CensusText(*census)));
@@ -119,11 +115,11 @@ int TellGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
     if (!ended.ok()) return RefuseToAttach(ended.status());
   }
   if (WantsToEnd())
-    return RefuseToAttach(absl::CancelledError("stopped; the process is as it was."));
+    return RefuseToAttach(absl::CancelledError("stopped; the process is as it was before."));
   for (const auto* answer : {&before, &after}) {
     if (!answer->ok()) return RefuseToAttach(answer->status());
     if ((*answer)->body.Find("census") == nullptr) {
-      return RefuseToAttach(absl::UnavailableError("the process told no census."));
+      return RefuseToAttach(absl::UnavailableError("the process returned no census."));
     }
   }
   const auto report = MakeGrowthReport(*before->body.Find("census"), *after->body.Find("census"),
@@ -148,7 +144,7 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const std::string trace = answer->body.Text("path");
   if (wishes.for_ns == 0) {
     const std::string since =
-        answer->body.Bool("was_there") ? " was observed already: " : " is observed from now on: ";
+        answer->body.Bool("was_there") ? " was already observed: " : " is observed from now on: ";
     return Print(wishes, TraceJson(pid, *answer),
                  absl::StrCat("process ", pid, since, trace, "\n  vramstow analyze ", trace,
                               "\n  vramstow attach ", pid, " --detach\n"));
@@ -163,7 +159,7 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
 // Parses a time. Returns false if it is none, after writing one sentence.
 bool ReadTime(const std::string& option, const std::string& text, uint64_t* nanoseconds) {
   if (ParseDuration(text, nanoseconds)) return true;
-  Complain("attach", absl::StrCat(option, " takes a time, for example 60s."));
+  Complain("attach", absl::StrCat(option, " needs a time, for example 60s."));
   return false;
 }
 
@@ -178,35 +174,36 @@ int AttachCommand(const std::vector<std::string>& arguments) {
   wishes.traces = ".";
   const CommandLine line{
       .command = "attach",
-      .summary = "Looks into a PyTorch process that was started without vramstow.",
+      .summary = "Inspects a PyTorch process that was started without vramstow.",
       .footer = kAttachFooter,
-      .options = {{"PID",
-                   &process,
-                   "The id of the process",
-                   {.required = true, .range = OptionRange{1, 1 << 30}}},
-                  {"--census", &wishes.census, "Print who holds GPU memory now, and leave"},
-                  {"--growth",
-                   &wishes.growth,
-                   "Print what grew between now and --every later, and leave",
-                   {.excludes = {"--census"}}},
-                  {"--every",
-                   &every,
-                   "The time between the two looks of --growth",
-                   {.shows_default = true, .takes_no_file = true, .needs = {"--growth"}}},
-                  {"--for",
-                   &for_time,
-                   "Observe for this long, leave, and tell where the memory went",
-                   {.takes_no_file = true, .excludes = {"--census", "--growth"}}},
-                  {"--detach",
-                   &wishes.detach,
-                   "Observe no longer",
-                   {.excludes = {"--census", "--growth", "--for"}}},
-                  {"--trace-dir", &wishes.traces, "Folder for the trace", {.shows_default = true}},
-                  {"--patience",
-                   &patience,
-                   "How long to wait until the main thread of the process runs Python",
-                   {.shows_default = true, .takes_no_file = true}},
-                  {"--json", &wishes.json, "Print JSON on one line"}}};
+      .options = {
+          {"PID",
+           &process,
+           "The id of the process",
+           {.required = true, .range = OptionRange{1, 1 << 30}}},
+          {"--census", &wishes.census, "Print which objects reference GPU memory now, and exit"},
+          {"--growth",
+           &wishes.growth,
+           "Print what grew between now and --every later, and exit",
+           {.excludes = {"--census"}}},
+          {"--every",
+           &every,
+           "The time between the two measurements of --growth",
+           {.shows_default = true, .takes_no_file = true, .needs = {"--growth"}}},
+          {"--for",
+           &for_time,
+           "Observe for this long, stop observing, and print an analysis",
+           {.takes_no_file = true, .excludes = {"--census", "--growth"}}},
+          {"--detach",
+           &wishes.detach,
+           "Observe no longer",
+           {.excludes = {"--census", "--growth", "--for"}}},
+          {"--trace-dir", &wishes.traces, "Folder for the trace", {.shows_default = true}},
+          {"--patience",
+           &patience,
+           "How long to wait for the main thread of the process to run Python",
+           {.shows_default = true, .takes_no_file = true}},
+          {"--json", &wishes.json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (!ReadTime("--for", for_time, &wishes.for_ns) ||
       !ReadTime("--every", every, &wishes.every_ns) ||

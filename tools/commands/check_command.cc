@@ -24,27 +24,17 @@ namespace vramstow {
 namespace {
 
 constexpr char kCheckFooter[] =
-    "A baseline is the output of vramstow analyze --json, or what it reads. Compared with the "
-    "baseline,\n"
-    "these figures may not rise by more than the tolerance: the peaks, the memory that was free "
-    "but\n"
-    "unusable, the memory that was live at the end, the number of allocations, and what an "
-    "iteration\n"
-    "takes by a simulated card's clock. An assertion "
-    "compares\n"
-    "figures:\n"
-    "peak_allocated, peak_reserved, peak_requested, allocations, frees, out_of_memory, "
-    "handled_failures,\n"
-    "fragmentation, unusable, iterations, growth, live_at_end, step_seconds, or any path of the "
-    "JSON.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow check run.stow --baseline base.json --update\n"
-    "  vramstow check run.stow --baseline base.json --tolerance 5%\n"
-    "  vramstow check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n"
-    "\n"
-    "Exit status: 0 if everything holds; 1 if something does not hold, or the result could not be\n"
-    "written; 2 for wrong arguments and inputs that cannot be read.";
+    "A baseline is the output of vramstow analyze --json, or an input of that command. Compared "
+    "with the\nbaseline, these figures may not rise by more than the tolerance: the peaks, the "
+    "memory that was free\nbut unusable, the memory that was live at the end, the number of "
+    "allocations, and the duration of an\niteration by a simulated GPU's clock. An assertion "
+    "compares\nfigures:\npeak_allocated, peak_reserved, peak_requested, allocations, frees, "
+    "out_of_memory, handled_failures,\nfragmentation, unusable, iterations, growth, live_at_end, "
+    "step_seconds, or any path of the JSON.\n\nExamples:\n  vramstow check run.stow --baseline "
+    "base.json --update\n  vramstow check run.stow --baseline base.json --tolerance 5%\n  vramstow "
+    "check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\nExit status: 0 if "
+    "everything holds; 1 if something does not hold, or the result could not be\nwritten; 2 for "
+    "wrong arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
 
@@ -68,11 +58,12 @@ std::string ReadBaseline(const std::string& path, const std::string& within, Jso
   }
   if (!file || errno != 0) {
     return absl::StrCat("cannot read ", path, ": ", strerror(errno),
-                        "; --update makes a baseline of this run.");
+                        "; --update writes this run as a baseline.");
   }
   auto parsed = JsonValue::Parse(text.str());
   if (!parsed.has_value() || !parsed->Has("peak")) {
-    return absl::StrCat(path, " is no baseline: --update or vramstow analyze --json writes one.");
+    return absl::StrCat(path,
+                        " is not a baseline: --update or vramstow analyze --json writes one.");
   }
   *baseline = *std::move(parsed);
   return "";
@@ -102,15 +93,14 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "check",
-      .summary =
-          "Tests what a run did with memory: against an earlier run, and against assertions.",
+      .summary = "Tests how a run used memory: against an earlier run, and against assertions.",
       .footer = kCheckFooter,
       .options = {
           {"INPUT", &input, "A file or folder, as for vramstow analyze", {.required = true}},
           {"--baseline", &baseline_path, "The facts of an earlier run, or its trace"},
           {"--tolerance",
            &tolerance_text,
-           "The rise that is accepted, in percent or in bytes: 5% or 20MiB (0)",
+           "The increase that is accepted, in percent or in bytes: 5% or 20MiB (0)",
            {.takes_no_file = true}},
           {"--assert",
            &assertions,
@@ -120,7 +110,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
            &within,
            "Look only at ranges that the program marked with this name",
            {.takes_no_file = true}},
-          {"--update", &update, "Make this run the baseline, and compare nothing with it"},
+          {"--update", &update, "Write this run as the baseline, and compare nothing with it"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (baseline_path.empty() && assertions.empty()) {
@@ -129,8 +119,9 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   if (update && baseline_path.empty()) return CheckIsWrong("--update needs --baseline.");
   Tolerance tolerance;
   if (!ParseTolerance(tolerance_text, &tolerance)) {
-    return CheckIsWrong(absl::StrCat("'", Printable(tolerance_text),
-                                     "' is no tolerance: write percent (5%) or bytes (20MiB)."));
+    return CheckIsWrong(
+        absl::StrCat("'", Printable(tolerance_text),
+                     "' is not a tolerance: write a percentage (5%) or bytes (20MiB)."));
   }
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));

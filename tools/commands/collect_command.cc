@@ -22,20 +22,14 @@ namespace vramstow {
 namespace {
 
 constexpr char kCollectFooter[] =
-    "Each DIR is a job: each trace in it is a rank, and the folder's name is the job's unless "
-    "--job\n"
-    "gives another. Facts are added, not events; a process that is there already is not added "
-    "again.\n"
-    "DATASET has the tables ranks, advice, sizes and levels as Parquet files by day and job;\n"
-    "lib/vramstow/export/fleet_*.sql are queries for it. Python with duckdb writes it\n"
-    "(VRAMSTOW_PYTHON).\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow collect traces/17 traces/18 --to fleet/\n"
-    "  vramstow collect traces/19 --job pretraining --to s3://bucket/fleet\n"
-    "  vramstow collect --to fleet/ --page fleet.html\n"
-    "\n"
-    "Exit status: 0; 1 if something could not be written; 2 if an input cannot be read.";
+    "Each DIR is a job, and each trace in it is a rank. The name of the job is the name of the "
+    "folder, or\nthe name that --job gives. Facts are added, not events; a process that was "
+    "already added is not added\nagain. DATASET has the tables ranks, advice, sizes and levels as "
+    "Parquet files by day and job;\nlib/vramstow/export/fleet_*.sql are queries for it. Python "
+    "with duckdb writes it\n(VRAMSTOW_PYTHON).\n\nExamples:\n  vramstow collect traces/17 "
+    "traces/18 --to fleet/\n  vramstow collect traces/19 --job pretraining --to "
+    "s3://bucket/fleet\n  vramstow collect --to fleet/ --page fleet.html\n\nExit status: 0; 1 if "
+    "something could not be written; 2 if an input cannot be read.";
 
 struct CollectRequest {
   std::vector<std::string> jobs;
@@ -63,7 +57,7 @@ absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& job) {
   std::vector<std::string> files = FilesOf(job);
   std::erase_if(files, [](const std::string& file) { return !file.ends_with(".stow"); });
   if (files.empty()) {
-    return absl::NotFoundError(absl::StrCat(job, " has no trace (.stow) in it."));
+    return absl::NotFoundError(absl::StrCat(job, " contains no trace (.stow)."));
   }
   return files;
 }
@@ -115,20 +109,21 @@ int CollectCommand(const std::vector<std::string>& arguments) {
   CollectRequest request;
   const CommandLine line{
       .command = "collect",
-      .summary = "Adds the facts of jobs to a dataset of many jobs, and makes a page of it.",
+      .summary =
+          "Adds the facts of jobs to a dataset of many jobs, and writes an HTML page about it.",
       .footer = kCollectFooter,
-      .options = {{"DIR", &request.jobs, "Folders with the traces of a job each"},
+      .options = {{"DIR", &request.jobs, "Folders, each with the traces of one job"},
                   {"--to",
                    &request.dataset,
-                   "The dataset: a folder, or a path that DuckDB writes",
+                   "The dataset: a folder, or a path that DuckDB can write",
                    {.required = true}},
                   {"--job", &request.name, "Name of the job", {.takes_no_file = true}},
-                  {"--page", &request.page, "Also make a page for a browser of the whole dataset"},
+                  {"--page", &request.page, "Also write an HTML page about the whole dataset"},
                   {"--json", &request.json, "Print what was collected, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (request.jobs.empty() && request.page.empty()) {
     return CollectIsWrong(absl::InvalidArgumentError(
-        "name folders with traces to add, or a page to make with --page."));
+        "name folders with traces to add, or a page to write with --page."));
   }
   // Checks all jobs before the helper writes anything.
   for (const std::string& job : request.jobs) {

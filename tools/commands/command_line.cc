@@ -92,7 +92,7 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
     // The library's text is, for example, "--every requires --growth".
-    return absl::StrCat(Printable(error.what()), ", and does nothing without it");
+    return absl::StrCat(Printable(error.what()), ", and has no effect without it");
   }
   return Printable(error.what());
 }

@@ -47,27 +47,26 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "convert",
       .summary =
-          "Makes a trace (.stow) of another program's recording, or of a trace. It is "
-          "compressed, and has the\nnames of the functions in its stacks, so that it can be "
-          "read where the job's libraries are not.",
+          "Writes a trace (.stow) from another program's recording, or from a trace. The result is "
+          "compressed,\nand contains the function names of its call stacks, so that it can be read "
+          "without the job's libraries.",
       .footer = kConvertFooter,
       .options = {
           {"INPUT", &file, "A file, as for vramstow analyze", {.required = true}},
           {"-o,--output", &output,
-           "The trace to write; without it, INPUT with the ending .stow, unless that is INPUT"},
+           "The trace to write; by default INPUT with the extension .stow, unless this is INPUT"},
           {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (output == "-") {
-    Complain("convert", "a trace is a file, and not a stream: name one with -o.");
+    Complain("convert", "a trace must be a file, not a stream: name one with -o.");
     return kExitUsage;
   }
   if (output.empty()) {
     output = WithEnding(file);
     std::error_code error;
     if (std::filesystem::equivalent(output, file, error)) {
-      Complain("convert", absl::StrCat(file,
-                                       " is a trace, and is not replaced: name the one to "
-                                       "write with -o."));
+      Complain("convert",
+               absl::StrCat(file, " is a trace, and is not replaced: name another file with -o."));
       return kExitUsage;
     }
   }
@@ -91,9 +90,11 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
     Complain("convert", absl::StrCat(file, ": ", missing));
   }
   if (writer.stacks_left_out() > 0) {
-    Complain("convert", absl::StrCat(file, ": only the outer frames of ", writer.stacks_left_out(),
-                                     " call stacks were kept: a trace has no room for more "
-                                     "different ones."));
+    Complain(
+        "convert",
+        absl::StrCat(
+            file, ": only the outer frames of ", writer.stacks_left_out(),
+            " call stacks were stored, because a trace has a limited number of different frames."));
   }
   struct stat status = {};
   stat(output.c_str(), &status);

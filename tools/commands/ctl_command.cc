@@ -21,29 +21,19 @@ namespace vramstow {
 namespace {
 
 constexpr char kCtlFooter[] =
-    "Requests:\n"
-    "  stats [DEVICE]           print what PyTorch or the pool holds, and what it did\n"
-    "  empty-cache [DEVICE]     give cached memory back to the device\n"
-    "  limit BYTES|none [DEVICE]  set the most that the pool may hold from now on\n"
-    "  dump                     write a copy of the trace as it is now\n"
-    "  offload                  move live memory to the host: all of it, or what the options "
-    "choose\n"
-    "  mark-idle TIME           watch for TIME what work touches, and print a mark: offload since "
-    "MARK\n"
-    "                           then moves what nothing touched since (offload --idle does both)\n"
-    "  resume                   bring back what was offloaded or paused\n"
-    "  census                   look up what holds PyTorch's tensors, and write it into the trace\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow ctl 4711 stats\n"
-    "  vramstow ctl 4711 empty-cache\n"
-    "  vramstow ctl 4711 limit 20GiB\n"
-    "  vramstow ctl 4711 offload --idle 5s\n"
-    "  vramstow ctl 4711 resume\n"
-    "\n"
-    "Exit status: 0; 1 if the process refused or the answer could not be written; 2 if the "
-    "process\n"
-    "cannot be reached.";
+    "Requests:\n  stats [DEVICE]           print the numbers of PyTorch's allocator or of the "
+    "pool\n  empty-cache [DEVICE]     return cached memory to the driver\n  limit BYTES|none "
+    "[DEVICE]  set how much memory the pool may hold from now on\n  dump                     write "
+    "a copy of the trace in its current state\n  offload                  move live memory to the "
+    "host: all of it, or what the options select\n  mark-idle TIME           observe for TIME "
+    "which memory work uses, and print a mark: offload\n                           since MARK then "
+    "moves memory that was not used since (offload --idle\n                           does both)\n "
+    " resume                   bring back memory that was offloaded or paused\n  census            "
+    "       find which objects reference PyTorch's tensors, and write it into the "
+    "trace\n\nExamples:\n  vramstow ctl 4711 stats\n  vramstow ctl 4711 empty-cache\n  vramstow "
+    "ctl 4711 limit 20GiB\n  vramstow ctl 4711 offload --idle 5s\n  vramstow ctl 4711 "
+    "resume\n\nExit status: 0; 1 if the process refused or the answer could not be written; 2 if "
+    "the process\ncannot be reached.";
 
 std::string StatsText(const JsonValue& stats) {
   std::string text =
@@ -134,14 +124,14 @@ absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder
   constexpr uint64_t kMargin = 60;
   constexpr uint64_t kSecond = 1'000'000'000;
   if (!ParseDuration(idle, &idle_ns) || idle_ns == 0) {
-    return absl::InvalidArgumentError("--idle takes a time, for example 5s.");
+    return absl::InvalidArgumentError("--idle needs a time, for example 5s.");
   }
   const auto marked =
       AskProcess(process, folder, absl::StrCat("mark-idle ", idle_ns / kSecond + kMargin, "s"));
   if (!marked.ok()) return marked.status();
   const auto body = JsonValue::Parse(*marked);
   if (!body.has_value() || !body->is_object())
-    return absl::UnavailableError("the answer of the process is not understood.");
+    return absl::UnavailableError("the answer of the process cannot be parsed.");
   absl::SleepFor(absl::Nanoseconds(static_cast<int64_t>(idle_ns)));
   return AskProcess(process, folder, absl::StrCat("offload since ", body->Unsigned("mark")));
 }
@@ -167,30 +157,31 @@ int CtlCommand(const std::vector<std::string>& arguments) {
       .command = "ctl",
       .summary = "Sends a request to a process that runs under vramstow.",
       .footer = kCtlFooter,
-      .options = {{"PID",
-                   &process,
-                   "The id of the process",
-                   {.required = true, .range = OptionRange{1, 1 << 30}}},
-                  {"REQUEST",
-                   &request,
-                   "The request (below)",
-                   {.required = true,
-                    .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "mark-idle",
-                                 "resume", "census"}}},
-                  {"--control-dir", &folder, "Folder with the sockets, in place of the usual one"},
-                  {"--idle",
-                   &choice.idle,
-                   "offload: move memory that nothing touches for this long from now on, as 5s",
-                   {.takes_no_file = true, .excludes = {"--bytes"}}},
-                  {"--bytes",
-                   &choice.bytes,
-                   "offload: move this much; memory that was not touched for longest moves first",
-                   {.takes_no_file = true}},
-                  {"--region",
-                   &choice.region,
-                   "offload, resume: move the memory of this region",
-                   {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
-                  {"--json", &json, "Print the answer as JSON on one line"}}};
+      .options = {
+          {"PID",
+           &process,
+           "The id of the process",
+           {.required = true, .range = OptionRange{1, 1 << 30}}},
+          {"REQUEST",
+           &request,
+           "The request (below)",
+           {.required = true,
+            .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "mark-idle", "resume",
+                         "census"}}},
+          {"--control-dir", &folder, "Folder with the sockets, instead of the default"},
+          {"--idle",
+           &choice.idle,
+           "offload: move memory that is not used for this long from now on, for example 5s",
+           {.takes_no_file = true, .excludes = {"--bytes"}}},
+          {"--bytes",
+           &choice.bytes,
+           "offload: move this much memory; memory that was not used for longest moves first",
+           {.takes_no_file = true}},
+          {"--region",
+           &choice.region,
+           "offload, resume: move the memory of this region",
+           {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
+          {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   // Requests that belong to offload may also be written after that word.
@@ -210,7 +201,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
   if (json) return PrintResult("ctl", *body);
   const auto parsed = JsonValue::Parse(*body);
   if (!parsed.has_value() || !parsed->is_object()) {
-    Complain("ctl", "the answer of the process is not understood; --json prints it as it is.");
+    Complain("ctl", "the answer of the process cannot be parsed; --json prints it unchanged.");
     return kExitUsage;
   }
   return PrintResult("ctl", AnswerText(request.front(), *parsed));

@@ -23,18 +23,12 @@ namespace {
 using Align = Table::Align;
 
 constexpr char kDiffFooter[] =
-    "Inputs are those of vramstow analyze.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow diff before.stow after.stow\n"
-    "  vramstow diff base/ change/ --to markdown > comment.md\n"
-    "\n"
-    "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input cannot "
-    "be\n"
-    "read.";
+    "Inputs are the same as for vramstow analyze.\n\nExamples:\n  vramstow diff before.stow "
+    "after.stow\n  vramstow diff base/ change/ --to markdown > comment.md\n\nExit status: 0, also "
+    "if something changed; 1 if the result could not be written; 2 if an input\ncannot be read.";
 
 constexpr size_t kMaxSiteRows = 20;
-constexpr char kNoSite[] = "\nNo site holds more or less than before.\n";
+constexpr char kNoSite[] = "\nNo call site holds more or less than before.\n";
 
 std::string Signed(const std::string& path, double change) {
   return absl::StrCat(change > 0 ? "+" : "", FigureText(path, change));
@@ -152,7 +146,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
                   {"AFTER", &after, "A file or folder", {.required = true}},
                   {"--to",
                    &form,
-                   "The form of the output: text, markdown (for a comment on a change) or json",
+                   "The format of the output: text, markdown (for a comment on a change) or json",
                    {.shows_default = true, .one_of = {"text", "markdown", "json"}}},
                   {"--json", &json, "The same as --to json", {.excludes = {"--to"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;

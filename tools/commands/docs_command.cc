@@ -43,7 +43,7 @@ std::string ValuesOf(const OptionRow& row) {
     case OptionType::kLimit:
       return "a number of bytes, or a part of the device: 20GiB or 50%";
     case OptionType::kOffload:
-      return "off, auto or explicit, perhaps with ,host=BYTES";
+      return "off, auto or explicit, optionally with ,host=BYTES";
     case OptionType::kLaunches:
       return "off, count, or sample=N with N from 1 to 1000000";
     case OptionType::kMetrics:
@@ -68,20 +68,12 @@ std::string TableRow(const OptionRow& row) {
 
 std::string ConfigurationPage() {
   std::string page =
-      "# Configuration\n"
-      "\n"
-      "<!-- Made by `vramstow docs configuration` from base/options.def; do not edit. -->\n"
-      "\n"
-      "Every setting is an environment variable, and a flag of `vramstow run`, which sets that "
-      "variable "
-      "for the command.\nA flag wins over the variable. An empty variable counts as not set. With "
-      "a wrong "
-      "value `vramstow run` says what is\nwrong and starts nothing; a library that was preloaded "
-      "by hand "
-      "says so once on stderr and stays dormant.\n"
-      "\n"
-      "| flag of `vramstow run` | variable | default | values |\n"
-      "|---|---|---|---|\n";
+      "# Configuration\n\n<!-- Made by `vramstow docs configuration` from base/options.def; do not "
+      "edit. -->\n\nEvery setting is an environment variable and a flag of `vramstow run`, which "
+      "sets that variable for the command.\nIf both are given, the flag is used. An empty variable "
+      "counts as not set. If a value is wrong, `vramstow run` says\nwhat is wrong and starts "
+      "nothing; a library that was preloaded by hand says so once on stderr and stays "
+      "inactive.\n\n| flag of `vramstow run` | variable | default | values |\n|---|---|---|---|\n";
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {
     page += TableRow(table.rows[i]);
@@ -96,8 +88,8 @@ std::string ConfigurationPage() {
       "\n## Set by `vramstow run`\n\n"
       "`",
       kRunIdVariable,
-      "` says which run a process belongs to; it is stored in the traces as `run.id`, so that the "
-      "run finds its files again.\n`docs/run.md` says what else is set.\n");
+      "` is the id of the run to which a process belongs. It is stored in the traces as `run.id`, "
+      "so that the run finds its files again.\n`docs/run.md` lists the other variables.\n");
   return page;
 }
 
@@ -109,7 +101,7 @@ int DocsCommand(const std::vector<std::string>& arguments) {
   if (page == "metrics") return PrintResult("docs", MetricsTables());
   if (page == "causes") return PrintResult("docs", CausesList());
   if (page == "advice") return PrintResult("docs", AdviceList());
-  Complain("docs", "there are four things to make: configuration, metrics, causes and advice.");
+  Complain("docs", "choose one of: configuration, metrics, causes and advice.");
   return kExitUsage;
 }
 

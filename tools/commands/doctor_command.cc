@@ -25,19 +25,13 @@ namespace {
 constexpr int kExitSomethingBroken = 1;
 
 constexpr char kDoctorFooter[] =
-    "The command asks the driver in a process of its own. That takes a little memory on each "
-    "device, and\n"
-    "gives it back. Settings come from the environment, as for vramstow run.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow doctor\n"
-    "  vramstow doctor --simulate=h200                     (what a rehearsal needs)\n"
-    "  vramstow doctor --need=pool,ranks                   (in a script, before a job)\n"
-    "  vramstow doctor --json | jq '.findings[] | select(.verdict != \"good\")'\n"
-    "\n"
-    "Exit status: 0 if everything works, or with --need everything that is needed; 1 if something "
-    "does\n"
-    "not work, or the result could not be written; 2 for wrong arguments and settings.";
+    "The command calls the driver in a separate process. This needs a little memory on each device "
+    "for a\nmoment. Settings are read from the environment, as for vramstow run.\n\nExamples:\n  "
+    "vramstow doctor\n  vramstow doctor --simulate=h200                     (checks simulated "
+    "runs)\n  vramstow doctor --need=pool,ranks                   (in a script, before a job)\n  "
+    "vramstow doctor --json | jq '.findings[] | select(.verdict != \"good\")'\n\nExit status: 0 if "
+    "everything works, or with --need everything that is needed; 1 if something does\nnot work, or "
+    "the result could not be written; 2 for wrong arguments and settings.";
 
 int DoctorIsWrong(const absl::Status& status) {
   Complain("doctor", Printable(std::string(status.message())));
@@ -65,7 +59,7 @@ Examination Examine(const DoctorPlan& plan) {
   add(CheckPreload(plan, driver_works));
   progress.Begin("asking Python", 2, 4);
   add(CheckPython(plan));
-  progress.Begin("looking at the machine", 3, 4);
+  progress.Begin("checking the machine", 3, 4);
   add(CheckHost());
   examination.features = FeaturesOf(examination.findings, plan.simulate);
   return examination;
@@ -82,13 +76,13 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "doctor",
       .summary =
-          "Tells which parts of vramstow work on this machine, which do not, and what to do: "
-          "driver, devices,\nPyTorch, folders and limits. Works without a GPU.",
+          "Shows which features of vramstow work on this machine, which do not, and what to do: "
+          "driver, devices,\nPyTorch, folders and limits. It needs no GPU.",
       .footer = kDoctorFooter,
       .options = {
           {"--simulate",
            &simulate,
-           "Check rehearsals on this card, not the card of this machine",
+           "Check simulated runs on this GPU, instead of the GPU of this machine",
            {.takes_no_file = true}},
           {"--timeout",
            &patience_s,

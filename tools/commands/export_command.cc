@@ -97,16 +97,17 @@ constexpr Format kFormats[] = {
      "every event, one line each: sequence, time_ns, thread, kind, memory, call,\n"
      "            library, device, stream, address, size, requested, object, offset, result"},
     {"rmm", Way::kStream,
-     "the log of RMM's logging adaptor: only blocks, with the sizes that were asked for"},
+     "the log of RMM's logging adaptor: only blocks, with the requested sizes"},
     {"snapshot", Way::kSnapshot, "a memory snapshot for PyTorch's viewer and its _memory_viz.py"},
     {"chrome", Way::kAnalysis,
      "levels over time as counters, and marks (chrome://tracing, Perfetto)"},
     {"perfetto", Way::kAnalysis,
      "levels over time and marks, as a Perfetto trace (ui.perfetto.dev)"},
-    {"pprof", Way::kAnalysis, "who allocated, and who held the peak (go tool pprof)"},
+    {"pprof", Way::kAnalysis,
+     "allocations, and owners of the memory at the peak, by call stack (go tool pprof)"},
     {"folded", Way::kAnalysis,
-     "who held the peak, by call stack (flamegraph.pl and similar tools)"},
-    {"speedscope", Way::kAnalysis, "who held the peak, by call stack (speedscope.app)"},
+     "memory at the peak, by call stack (flamegraph.pl and similar tools)"},
+    {"speedscope", Way::kAnalysis, "memory at the peak, by call stack (speedscope.app)"},
     {"parquet", Way::kFolder,
      "every event, with the levels after it: a folder with one file for each rank\n"
      "            (needs Python with pyarrow; lib/vramstow/export/facts.sql has queries)"},
@@ -245,7 +246,7 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
     std::vector<std::string> files = FilesOf(input);
     job.files.insert(job.files.end(), files.begin(), files.end());
   }
-  if (job.files.empty()) return ExportIsWrong(absl::StrCat(inputs.front(), " has no file in it."));
+  if (job.files.empty()) return ExportIsWrong(absl::StrCat(inputs.front(), " contains no file."));
   job.folder = output;
   job.helper = installation->export_parts + "/write_parquet.py";
   // A folder may contain unrelated files, but a file that was named must be readable.
@@ -257,7 +258,8 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
       return !source.ok();
     });
     if (job.files.empty()) {
-      return ExportIsWrong(absl::StrCat(inputs.front(), " has no file that is read here."));
+      return ExportIsWrong(
+          absl::StrCat(inputs.front(), " contains no file that vramstow can read."));
     }
   }
   job.open = [&request](const std::string& file) { return OpenAsRequested(file, request); };
@@ -319,11 +321,11 @@ void TellMerged(const std::string& file, const ExportRequest& request, const Mer
   if (merged.events() == 0) {
     Complain("export",
              absl::StrCat(file, " and ", request.merge,
-                          " have no moment in common: the result has the profile alone."));
+                          " have no time in common: the result contains only the profile."));
   } else if (merged.allocations() > 0) {
     Complain("export", absl::StrCat(merged.under_operators(), " of ",
                                     Counted(merged.allocations(), "allocation"),
-                                    " lie under an operator; open the file in ui.perfetto.dev."));
+                                    " are below an operator; open the file in ui.perfetto.dev."));
   }
 }
 
@@ -346,8 +348,7 @@ int ExportMerged(const std::string& file, const Format& format, const ExportRequ
   }
   for (const std::string& other : {file, request.merge}) {
     if (request.output.empty() || !IsSameFile(other, request.output)) continue;
-    return ExportIsWrong(
-        absl::StrCat(request.output, " is what is to be read: name another file with -o."));
+    return ExportIsWrong(absl::StrCat(request.output, " is the input: name another file with -o."));
   }
   OutputFile out;
   if (!request.output.empty() && !out.Open(request.output)) return CannotWrite(request.output);
@@ -383,17 +384,16 @@ int ExportCommand(const std::vector<std::string>& arguments) {
            "The file to write (for parquet: the folder); standard output without it, and for -"},
           {"--merge",
            &request.merge,
-           "A PyTorch profiler trace of the same process: memory is laid among its events "
-           "(chrome)",
+           "A PyTorch profiler trace of the same process: its events are merged with the memory "
+           "events (chrome)",
            {.excludes = {"--redact"}}},
           {"--redact", &request.redact,
-           "Leave out hosts, users, folders and arguments, so that the result can be "
-           "shown"},
+           "Remove hosts, users, folders and arguments, so that the result can be shared"},
           {"--json", &request.json, "Print what was written, as JSON (with -o)"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (name.empty()) {
     if (request.merge.empty()) {
-      return ExportIsWrong("--to says what to write: " + NamesOfFormats(" or ") + ".");
+      return ExportIsWrong("--to needs a format: " + NamesOfFormats(" or ") + ".");
     }
     name = "chrome";
   }
@@ -405,10 +405,11 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   if (request.output == "-") request.output.clear();
   if (request.output.empty() && IsBinary(*format) && isatty(STDOUT_FILENO) == 1) {
     return ExportIsWrong(absl::StrCat(
-        name, " is binary, and standard output is a terminal: name a file with -o, or pipe it."));
+        name,
+        " is binary, and standard output is a terminal: name a file with -o, or use a pipe."));
   }
   if (request.json && request.output.empty()) {
-    return ExportIsWrong("--json says what was written where: name a file with -o.");
+    return ExportIsWrong("--json describes the written file: name a file with -o.");
   }
   if (!request.merge.empty() && name != "chrome") {
     return ExportIsWrong(absl::StrCat("--merge writes chrome, the profiler's own format, and not ",
@@ -416,7 +417,7 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   }
   if (format->way == Way::kFolder) return ExportFolder(inputs, *format, request);
   if (inputs.size() > 1) {
-    return ExportIsWrong(absl::StrCat(name, " is of one input: only parquet takes several."));
+    return ExportIsWrong(absl::StrCat(name, " accepts one input; only parquet accepts several."));
   }
   return request.merge.empty() ? ExportFile(inputs.front(), *format, request)
                                : ExportMerged(inputs.front(), *format, request);

@@ -17,18 +17,12 @@ namespace vramstow {
 namespace {
 
 constexpr char kFidelityFooter[] =
-    "SNAPSHOT is what torch.cuda.memory._dump_snapshot wrote on a real card. Without --simulate "
-    "the "
-    "card is\n"
-    "the one that the snapshot tells of.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow fidelity real.pickle -- python job.py\n"
-    "  vramstow fidelity real.pickle --simulate=a100 --at-least 99.5 -- python job.py\n"
-    "\n"
-    "Exit status: 0; 1 if less is aligned than --at-least says, or the result could not be "
-    "written; 2 for\n"
-    "wrong arguments, and if the command fails; 130 after Ctrl-C (143 after SIGTERM).";
+    "SNAPSHOT is a file that torch.cuda.memory._dump_snapshot wrote on a real GPU. Without "
+    "--simulate,\nvramstow chooses the GPU by the snapshot.\n\nExamples:\n  vramstow fidelity "
+    "real.pickle -- python job.py\n  vramstow fidelity real.pickle --simulate=a100 --at-least 99.5 "
+    "-- python job.py\n\nExit status: 0; 1 if fewer events are aligned than --at-least demands, or "
+    "the result could not be\nwritten; 2 for wrong arguments, and if the command fails; 130 after "
+    "Ctrl-C (143 after SIGTERM).";
 
 constexpr int kExitLess = 1;
 
@@ -59,25 +53,25 @@ int FidelityCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "fidelity",
       .summary =
-          "Rehearses a job beside a memory snapshot of a real card: how much of what the card did "
-          "the rehearsal\ndid, too, where they part, and which setting would explain it.",
+          "Compares a simulated run with a memory snapshot from a real GPU: how many of its events "
+          "occur in both,\nwhere they differ, and which setting would explain the difference.",
       .footer = kFidelityFooter,
       .options = {
           {"SNAPSHOT", &settings.request.snapshot, "A PyTorch memory snapshot", {.required = true}},
           {"--simulate",
            &settings.request.simulate,
-           "The card, as for vramstow run; without it the one that the snapshot tells of",
+           "The GPU, as for vramstow run; by default the one that agrees with the snapshot",
            {.takes_no_file = true}},
           {"--at-least",
            &settings.at_least,
-           "Fail if less percent of the events are aligned",
+           "Fail if less than this percentage of the events is aligned",
            {.range = OptionRange{0, 100}}},
-          {"--no-tries", &no_tries, "Do not rehearse again with what would explain a difference"},
-          {"--keep", &settings.keep, "A folder that keeps traces and output"},
+          {"--no-tries", &no_tries, "Do not try settings that would explain a difference"},
+          {"--keep", &settings.keep, "A folder in which traces and output are kept"},
           {"--json", &settings.json, "Print JSON on one line"},
           {"COMMAND",
            &settings.request.command,
-           "The command to rehearse, after --",
+           "The command to run, after --",
            {.required = true}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   settings.request.tries = !no_tries;
@@ -88,7 +82,7 @@ int FidelityCommand(const std::vector<std::string>& arguments) {
   if (!folder.ok()) return FidelityIsWrong("cannot make a folder for the traces.");
   const auto report = RehearseBesideCard(settings.request, *task, folder.path());
   if (absl::IsCancelled(report.status())) {
-    Complain("fidelity", "interrupted before anything was known.");
+    Complain("fidelity", "interrupted before there was a result.");
     return EndSignals::exit_status();
   }
   if (!report.ok()) return FidelityIsWrong(std::string(report.status().message()));

@@ -22,23 +22,15 @@ namespace vramstow {
 namespace {
 
 constexpr char kFitFooter[] =
-    "The command replaces {batch} by the value that it tries. \"Without fragmentation\" means: if "
-    "tensors\n"
-    "lay without gaps. That is known where the pool can serve the tensors (PyTorch).\n"
-    "\n"
-    "With --once the command runs as it is, once on each card: does it fit, how much does it take, "
-    "what for?\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow fit --simulate=h100,a100 -- python train.py --batch-size {batch}\n"
-    "  vramstow fit --once --simulate=h100,l4 -- python train.py\n"
-    "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n"
-    "\n"
-    "Exit status: 0; 1 if nothing fits on any card, or the result could not be written; 2 for "
-    "wrong\n"
-    "arguments, and if the command fails for another reason than memory; 130 after Ctrl-C (143 "
-    "after\n"
-    "SIGTERM), with what is known by then.";
+    "The command replaces {batch} by the value that it tries. \"Without fragmentation\" estimates "
+    "the result\nif there were no gaps between tensors. It is known if the pool can serve the "
+    "tensors (PyTorch).\n\nWith --once the command runs unchanged, once on each GPU: does it fit, "
+    "and what is the memory used for?\n\nExamples:\n  vramstow fit --simulate=h100,a100 -- python "
+    "train.py --batch-size {batch}\n  vramstow fit --once --simulate=h100,l4 -- python train.py\n  "
+    "vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n\nExit status: "
+    "0; 1 if nothing fits on any GPU, or the result could not be written; 2 for wrong\narguments, "
+    "and if the command fails for a reason other than memory; 130 after Ctrl-C (143 "
+    "after\nSIGTERM), with the results so far.";
 
 int FitIsWrong(const std::string& sentence) {
   Complain("fit", sentence);
@@ -64,7 +56,7 @@ int FitOnce(const FitSettings& settings, const std::string& folder) {
        {"cards", JsonValue::Array()}});
   size_t number = 0;
   for (const std::string& card : SplitCards(settings.simulate)) {
-    Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
+    Progress::OfProcess().Begin(absl::StrCat("simulated run on ", card));
     const auto estimate = EstimateOn(card, settings.command, absl::StrCat(folder, "/", ++number));
     if (absl::IsCancelled(estimate.status())) break;
     if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
@@ -93,11 +85,11 @@ std::string WrongWith(const FitSettings& settings) {
     return word.find(kBatchPlace) != std::string::npos;
   });
   if (settings.once) {
-    return has_place ? "--once runs the command as it is: write a value in place of {batch}." : "";
+    return has_place ? "--once runs the command unchanged: write a value in place of {batch}." : "";
   }
   if (!has_place) {
-    return "the command has no {batch}: write {batch} where the value goes, or rehearse the "
-           "command as it is with --once.";
+    return "the command has no {batch}: write {batch} where the value goes, or run the command "
+           "unchanged with --once.";
   }
   if (settings.range.step == 0 || settings.repeat == 0 || settings.range.from > settings.range.to) {
     return "--step and --repeat must be at least 1, and --from must not be above --to.";
@@ -112,25 +104,25 @@ int FitCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "fit",
       .summary =
-          "Finds the largest batch with which a command fits onto a card, by rehearsing the "
-          "command with\nseveral values; or tells of one command whether it fits (--once).",
+          "Finds the largest batch with which a command fits onto a GPU, by running the command "
+          "with several\nvalues on a simulated GPU; or checks whether one command fits (--once).",
       .footer = kFitFooter,
       .options = {
           {"--simulate",
            &settings.simulate,
-           "The cards, as for vramstow run, separated by commas",
+           "The GPUs, as for vramstow run, separated by commas",
            {.required = true, .takes_no_file = true}},
           {"--once",
            &settings.once,
-           "Rehearse the command as it is, once on each card",
+           "Run the command unchanged, once on each GPU",
            {.excludes = {"--from", "--to", "--step", "--repeat"}}},
-          {"--from", &settings.range.from, "The first value that is tried (1)"},
-          {"--to", &settings.range.to, "The largest value that is tried (65536)"},
-          {"--step", &settings.range.step, "The distance between values that are tried (1)"},
+          {"--from", &settings.range.from, "The first value to try (1)"},
+          {"--to", &settings.range.to, "The largest value to try (65536)"},
+          {"--step", &settings.range.step, "The distance between the values to try (1)"},
           {"--repeat", &settings.repeat, "Runs for each value; all of them must fit (1)"},
-          {"--keep", &settings.keep, "A folder that keeps traces and output"},
+          {"--keep", &settings.keep, "A folder in which traces and output are kept"},
           {"--json", &settings.json, "Print JSON on one line"},
-          {"COMMAND", &settings.command, "The command to rehearse, after --", {.required = true}}}};
+          {"COMMAND", &settings.command, "The command to run, after --", {.required = true}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const std::string wrong = WrongWith(settings);
   if (!wrong.empty()) return FitIsWrong(wrong);

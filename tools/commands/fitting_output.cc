@@ -10,10 +10,11 @@ int PrintFitting(const std::string& command, const Fitting& fitting, bool as_jso
   constexpr int kNothingFits = 1;
   const bool is_interrupted = EndSignals::taken() != 0;
   if (is_interrupted && fitting.text.empty()) {
-    Complain(command, "interrupted before anything was known.");
+    Complain(command, "interrupted before there was a result.");
     return EndSignals::exit_status();
   }
-  const std::string heading = is_interrupted ? "Interrupted; this is what is known.\n\n" : "";
+  const std::string heading =
+      is_interrupted ? "Interrupted; these are the results so far.\n\n" : "";
   const int printed =
       PrintResult(command, as_json ? fitting.json.Dump() + "\n" : heading + fitting.text);
   if (printed != kExitOk) return printed;

@@ -24,14 +24,14 @@ namespace vramstow {
 namespace {
 
 constexpr char kPlanFooter[] =
-    "The command has places for values, each a name in braces; a flag of that name gives the "
+    "The command has placeholders for values, each a name in braces; a flag of that name gives the "
     "values:\n"
     "--batch 1,2,4,8..64 for {batch}. Without the flag, {batch} is 1, 2, 4, ... 1024 and\n"
-    "{accumulate} is 1. A command without places is tried as it is and with what can be changed "
-    "from\n"
-    "outside: PyTorch's expandable segments, vramstow's pool, and offloading.\n"
+    "{accumulate} is 1. A command without placeholders is run unchanged and with settings that "
+    "need no\n"
+    "change of the program: PyTorch's expandable segments, vramstow's pool, and offloading.\n"
     "\n"
-    "With --largest it looks for one number, the largest {batch} that fits onto each card, as\n"
+    "With --largest it looks for one number, the largest {batch} that fits onto each GPU, as\n"
     "vramstow fit does.\n"
     "\n"
     "Examples:\n"
@@ -41,13 +41,12 @@ constexpr char kPlanFooter[] =
     "  vramstow plan --cards l4,rtx4090 -- python train.py\n"
     "  vramstow plan --cards h100,world=64,rank=0 --shard 8,64 -- torchrun train.py {shard}\n"
     "\n"
-    "{shard}, {dp}, {tp}, {pp} and {cp} are numbers of ranks: they have to divide the cards of the "
-    "job.\n"
+    "{shard}, {dp}, {tp}, {pp} and {cp} are numbers of ranks: the number of GPUs must be divisible "
+    "by them.\n"
     "\n"
     "Exit status: 0; 1 if nothing fits with the margin, or the result could not be written; 2 for\n"
-    "wrong arguments, and if the command always fails for another reason than memory; 130 after\n"
-    "Ctrl-C (143 after SIGTERM), "
-    "with what is known by then.";
+    "wrong arguments, and if the command always fails for a reason other than memory; 130 after\n"
+    "Ctrl-C (143 after SIGTERM), with the results so far.";
 
 constexpr int kExitNothingFits = 1;
 
@@ -121,7 +120,7 @@ absl::StatusOr<double> ReadTokens(absl::string_view text) {
   double count = 0;
   if (!absl::SimpleAtod(number, &count) || !(count > 0) || !(count * unit < 1e18)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--tokens takes a number, 300B for example, and not '",
+        absl::StrCat("--tokens needs a number, for example 300B, and not '",
                      Printable(std::string(text)), "'."));
   }
   return count * unit;
@@ -136,7 +135,7 @@ absl::Status AddPlaceholderFlags(PlanRequest* request, const std::vector<std::st
     for (const Option& option : line->options) {
       if (option.names != absl::StrCat("--", name)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("{", name, "} has the name of a flag of vramstow plan: call it otherwise."));
+          absl::StrCat("{", name, "} has the name of a flag of vramstow plan: use another name."));
     }
     request->values.emplace(name, "");
   }
@@ -158,30 +157,30 @@ int PlanCommand(const std::vector<std::string>& arguments) {
   CommandLine line{
       .command = "plan",
       .summary =
-          "Finds the settings with which a command fits onto cards, and which of them are fastest, "
-          "by\nrehearsing it with few of them.",
+          "Finds the settings with which a command fits onto GPUs, and which of them are fastest, "
+          "by running it\non simulated GPUs with a few of them.",
       .footer = kPlanFooter,
       .options = {{"--cards",
                    &settings.request.cards,
-                   "The cards, separated by commas; h100x8 is eight of one",
+                   "The GPUs, separated by commas; h100x8 is a machine with eight",
                    {.required = true, .takes_no_file = true}},
                   {"--tokens",
                    &settings.tokens,
-                   "The tokens of the whole job, as 300B, for its card hours",
+                   "The tokens of the whole job, for example 300B, to compute its GPU hours",
                    {.takes_no_file = true}},
                   {"--margin",
                    &settings.margin_percent,
-                   "The part of a card that has to stay free, in percent (5)",
+                   "The percentage of the GPU's memory that must stay free (5)",
                    {.range = OptionRange{0, 90}}},
                   {"--largest",
                    &settings.largest,
                    "Find the largest {batch} alone, to the unit",
                    {.excludes = {"--tokens", "--margin"}}},
-                  {"--keep", &settings.keep, "A folder that keeps traces and output"},
+                  {"--keep", &settings.keep, "A folder in which traces and output are kept"},
                   {"--json", &settings.json, "Print JSON on one line"},
                   {"COMMAND",
                    &settings.request.command,
-                   "The command to rehearse, after --",
+                   "The command to run, after --",
                    {.required = true}}}};
   if (absl::Status status = AddPlaceholderFlags(&settings.request, arguments, &line);
       !status.ok()) {

@@ -77,7 +77,7 @@ void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* ta
                    Time(outcome.stall_ns),
                    outcome.out_of_memory == 0
                        ? ""
-                       : absl::StrCat(Count(outcome.out_of_memory), ", does not serve it")});
+                       : absl::StrCat(Count(outcome.out_of_memory), ", cannot serve it")});
   }
 }
 
@@ -95,7 +95,7 @@ std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
                   absl::StrCat(Count(traffic.reads), " of ", Count(traffic.touches)),
                   Time(LinkNs(traffic.bytes()))});
   }
-  return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
+  return absl::StrCat("\nLive memory on the host, at 24 GiB/s:\n", table.Text(0));
 }
 
 // Says which settings to try, according to the search. If the job ran out of memory, the settings
@@ -118,8 +118,8 @@ std::string WhatToTry(const Result& result) {
     return serves(outcome) && !ConfOf(outcome).empty();
   });
   if (other != result.searched.end()) return try_it(*other);
-  return "The defaults alone serve it here, and the job ran out of memory all the same: something "
-         "else\nhad a part of the card. vramstow analyze tells who.\n";
+  return "The defaults alone serve it here, but the job ran out of memory: something else used a "
+         "part of\nthe GPU. vramstow analyze says what.\n";
 }
 
 std::string ReplayText(const Result& result) {
@@ -127,13 +127,13 @@ std::string ReplayText(const Result& result) {
   const Requests& requests = result.requests;
   std::string text =
       absl::StrCat(Counted(requests.blocks, "allocation"), " on device ", requests.device, ", ",
-                   requests.layer == Layer::kFramework ? "as the framework asked for them"
+                   requests.layer == Layer::kFramework ? "as the framework requested them"
                                                        : "as they reached the driver",
                    memory == 0 ? "" : absl::StrCat(", with ", Bytes(memory)),
                    result.memory_is_of_card ? " as the job had on its card" : "", "\n");
   if (requests.failed > 0) {
     absl::StrAppend(&text, "The job ran out of memory ", Counted(requests.failed, "time"),
-                    memory == 0 ? "; how much the card has is not known: give --memory.\n" : ".\n");
+                    memory == 0 ? "; the memory of the GPU is not known: give --memory.\n" : ".\n");
   }
   text += "\n";
   Table table(
@@ -160,8 +160,9 @@ std::string ReplayText(const Result& result) {
   }
   if (requests.layer != Layer::kFramework) {
     text +=
-        "\nThese are the requests that reached the driver. If the job's framework caches memory,\n"
-        "record what the framework was asked for: a memory snapshot of PyTorch's has that.\n";
+        "\nThese are the requests that reached the driver. If the job's framework caches "
+        "memory,\nrecord the requests to the framework: a memory snapshot of PyTorch contains "
+        "them.\n";
   }
   return text;
 }
@@ -254,9 +255,8 @@ std::string LackingFor(const std::vector<ModelSpec>& specs, const Requests& requ
     return "models with offload need the size of the device: give --memory.";
   }
   if (offload && requests.touches == 0) {
-    return "the trace does not tell which blocks work used, and models with offload need that: "
-           "record "
-           "the job with vramstow run --pool=on --offload=explicit,touches.";
+    return "the trace does not contain which blocks work used, and models with offload need that: "
+           "record the job with vramstow run --pool=on --offload=explicit,touches.";
   }
   return "";
 }
@@ -273,42 +273,39 @@ struct ReplayArguments {
 };
 
 std::string ReplayFooter() {
-  return "Models, as a list with commas; settings follow a colon, PyTorch's as in its own "
+  return "Models, as a list with commas; settings follow a colon, those of PyTorch as in its own "
          "variable:\n" +
          DescribeModels() +
-         "\nExamples:\n"
-         "  vramstow replay snapshot.pickle\n"
-         "  vramstow replay snapshot.pickle --models native:max_split_size_mb:128,expandable\n"
-         "  vramstow replay snapshot.pickle --memory 24GiB --search\n"
-         "  vramstow replay job.stow --memory 24GiB --models offload\n\n"
-         "Exit status: 0, whatever the models say; 1 if the result could not be written; 2 if the\n"
-         "input cannot be read.";
+         "\nExamples:\n  vramstow replay snapshot.pickle\n  vramstow replay snapshot.pickle "
+         "--models native:max_split_size_mb:128,expandable\n  vramstow replay snapshot.pickle "
+         "--memory 24GiB --search\n  vramstow replay job.stow --memory 24GiB --models "
+         "offload\n\nExit status: 0, for all results; 1 if the result could not be written; 2 if "
+         "the\ninput cannot be read.";
 }
 
 CommandLine LineFor(ReplayArguments* options) {
-  return {
-      .command = "replay",
-      .summary = "Plays the requests of a recorded run to models of other allocators.",
-      .footer = ReplayFooter(),
-      .options = {
-          {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
-          {"--models",
-           &options->models,
-           "The models, separated by commas; without it, all",
-           {.takes_no_file = true}},
-          {"--memory",
-           &options->memory,
-           "The most that a model may reserve, as in 24GiB; without it no limit, and of a job that "
-           "ran\nout of memory what it had on its card",
-           {.takes_no_file = true}},
-          {"--device", &options->device,
-           "The device whose requests are taken; without it, the busiest"},
-          {"--steps", &options->steps,
-           "Write what each model asked the device for into this file, as CSV"},
-          {"--search", &options->search, "Try settings of PyTorch's allocator, too"},
-          {"--thorough", &options->thorough,
-           "Search up to a minute for a better static packing, if there are few blocks"},
-          {"--json", &options->json, "Print JSON on one line"}}};
+  return {.command = "replay",
+          .summary = "Replays the requests of a recorded run with models of other allocators.",
+          .footer = ReplayFooter(),
+          .options = {
+              {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
+              {"--models",
+               &options->models,
+               "The models, separated by commas; by default all",
+               {.takes_no_file = true}},
+              {"--memory",
+               &options->memory,
+               "The most memory that a model may reserve, for example 24GiB; by default there is "
+               "no limit or, for\na job that ran out of memory, the memory that it had on its GPU",
+               {.takes_no_file = true}},
+              {"--device", &options->device,
+               "The device whose requests are replayed; by default the busiest"},
+              {"--steps", &options->steps,
+               "Write the requests of each model to the device into this file, as CSV"},
+              {"--search", &options->search, "Also try settings of PyTorch's allocator"},
+              {"--thorough", &options->thorough,
+               "Search for up to a minute for a better static packing, if there are few blocks"},
+              {"--json", &options->json, "Print JSON on one line"}}};
 }
 
 }  // namespace
@@ -325,7 +322,7 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   if (!options.memory.empty() &&
       (!ParseBytes(options.memory, &how.memory_bytes) || how.memory_bytes == 0)) {
     return wrong(
-        absl::StrCat("'", Printable(options.memory), "' is no size: write for instance 24GiB."));
+        absl::StrCat("'", Printable(options.memory), "' is not a size: write for example 24GiB."));
   }
   const auto specs = ParseModels(options.models);
   if (!specs.ok()) return wrong(Printable(std::string(specs.status().message())));

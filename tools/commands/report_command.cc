@@ -28,17 +28,12 @@ namespace vramstow {
 namespace {
 
 constexpr char kReportFooter[] =
-    "Inputs are those of vramstow analyze. The page needs no network and no other file. It shows "
-    "the\n"
-    "same numbers as vramstow analyze.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow report --open\n"
-    "  vramstow report train-1125-2303-4711.stow -o report.html\n"
-    "  vramstow report train-1125-2303-4711.stow --redact -o for-the-forum.html\n"
-    "  vramstow report before.pickle after.pickle -o both.html\n"
-    "\n"
-    "Exit status: 0; 1 if the page could not be written or opened; 2 if an input cannot be read.";
+    "Inputs are the same as for vramstow analyze. The page needs no network and no other file. It "
+    "shows\nthe same numbers as vramstow analyze.\n\nExamples:\n  vramstow report --open\n  "
+    "vramstow report train-1125-2303-4711.stow -o report.html\n  vramstow report "
+    "train-1125-2303-4711.stow --redact -o for-the-forum.html\n  vramstow report before.pickle "
+    "after.pickle -o both.html\n\nExit status: 0; 1 if the page could not be written or opened; 2 "
+    "if an input cannot be read.";
 
 bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) {
   std::error_code error;
@@ -77,17 +72,18 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   bool redact = false;
   const CommandLine line{
       .command = "report",
-      .summary = "Makes a page for a browser that shows where the memory went, in one file.",
+      .summary = "Writes an HTML page that shows where the memory went, in one file.",
       .footer = kReportFooter,
-      .options = {{"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
-                  {"-o,--output",
-                   &output,
-                   "The page to write, - for standard output",
-                   {.shows_default = true}},
-                  {"--open", &open, "Open the page in the browser"},
-                  {"--redact", &redact,
-                   "Leave out hosts, users, folders and arguments, so that the page can be shown"},
-                  {"--json", &json, "Print what was written, as JSON"}}};
+      .options = {
+          {"INPUT", &files, "Files and folders; without one, the newest trace in this folder"},
+          {"-o,--output",
+           &output,
+           "The page to write, - for standard output",
+           {.shows_default = true}},
+          {"--open", &open, "Open the page in the browser"},
+          {"--redact", &redact,
+           "Remove hosts, users, folders and arguments, so that the page can be shared"},
+          {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (!TakeDefaultInput("report", &files)) return kExitUsage;
   if (IsOneOf(output, files)) {

@@ -33,17 +33,12 @@ constexpr char kHelpAll[] = "--help-all";
 constexpr char kHelp[] = "help";  // the SPEC that lists the cards
 
 constexpr char kRunFooter[] =
-    "Each flag has an environment variable, which vramstow help configuration.md names; the flag "
-    "wins.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow run -- python train.py\n"
-    "  vramstow run --simulate=h200 -- python train.py       (no GPU needed)\n"
-    "  vramstow run --trace-dir traces -- torchrun --nproc-per-node 2 train.py\n"
-    "\n"
-    "Exit status: the command's own; 127 if there is no such command; 126 if it cannot be "
-    "executed; 2\n"
-    "if a flag is wrong or the machine lacks something (then nothing was started).";
+    "Each flag has an environment variable (see vramstow help configuration.md); if both are "
+    "given, the\nflag is used.\n\nExamples:\n  vramstow run -- python train.py\n  vramstow run "
+    "--simulate=h200 -- python train.py       (no GPU needed)\n  vramstow run --trace-dir traces "
+    "-- torchrun --nproc-per-node 2 train.py\n\nExit status: the command's own; 127 if there is no "
+    "such command; 126 if it cannot be executed; 2\nif a flag is wrong or something is missing on "
+    "the machine (then nothing was started).";
 
 // The most common flags, with the texts of the first screen of --help; the other flags are under
 // --help-all.
@@ -55,10 +50,11 @@ struct FirstScreen {
 // Returns the group of a flag; empty if it is not on the first screen.
 std::string GroupOf(const OptionRow& row) {
   static const auto* const kFirstScreen = new std::vector<FirstScreen>{
-      {"See: where the memory goes",
+      {"Profile: see where the memory goes",
        {"--stacks", "--trace-dir", "--no-trace", "--simulate", "--quiet"}},
-      {"Serve: the pool allocates, instead of the driver and PyTorch", {"--pool", "--limit"}},
-      {"Survive: a job that needs more than the card has goes on", {"--offload"}}};
+      {"Pool: vramstow serves the memory, instead of the driver and PyTorch",
+       {"--pool", "--limit"}},
+      {"Offload: run a job that needs more memory than the GPU has", {"--offload"}}};
   for (const FirstScreen& screen : *kFirstScreen) {
     for (const std::string& flag : screen.flags) {
       if (flag == row.flag) return screen.group;
@@ -138,7 +134,7 @@ absl::Status CheckNoEmptyValue(const std::vector<std::string>& flags) {
   for (const std::string& flag : flags) {
     if (!flag.ends_with('=')) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, " has no value: leave the flag out, or say what it is to be."));
+        absl::StrCat(flag, " has no value: leave the flag out, or give it a value."));
   }
   return absl::OkStatus();
 }
@@ -168,7 +164,7 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
   constexpr uint64_t kLeastBytes = 128 * 1024;  // of a trace
   std::error_code error;
   if (any_unread) {
-    return absl::StrCat("the command left no trace that can be read in ", Printable(folder), ".");
+    return absl::StrCat("the command left no readable trace in ", Printable(folder), ".");
   }
   if (!running.empty()) {
     return absl::StrCat("the command has ended, but ", running, "; its trace will be in ",
@@ -178,7 +174,7 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
     return absl::StrCat("the command left no trace: the disk of ", Printable(folder), " is full.");
   }
   return "no CUDA call was seen, so there is no trace. Did env -i, sudo or a launcher clear "
-         "LD_PRELOAD? Set-user-ID and static programs cannot be seen.";
+         "LD_PRELOAD? vramstow cannot see set-user-ID and static programs.";
 }
 
 // Returns the path as a user in the current folder would type it.
@@ -218,7 +214,7 @@ void PrintSummary(Outcome outcome, bool json) {
   }
   if (!running.empty()) {
     Complain("", absl::StrCat("the command has ended, but ", running,
-                              ": the summary is of what was recorded until now."));
+                              ": the summary covers what was recorded until now."));
   }
   if (json) {
     WriteAll(STDERR_FILENO, JsonReport(outcome.facts));
@@ -274,14 +270,13 @@ int RunCommand(const std::vector<std::string>& arguments) {
   bool help_all = false;
   const bool shows_all =
       std::find(split.flags.begin(), split.flags.end(), kHelpAll) != split.flags.end();
-  CommandLine line{
-      .command = "run",
-      .summary =
-          "Runs a command unchanged under vramstow, and writes a summary of its device memory to "
-          "stderr.",
-      .footer = kRunFooter,
-      .options = reader.Options(shows_all),
-      .usage = "[FLAGS] -- COMMAND…"};
+  CommandLine line{.command = "run",
+                   .summary =
+                       "Runs a command under vramstow without changing it, and writes a summary of "
+                       "its device memory to stderr.",
+                   .footer = kRunFooter,
+                   .options = reader.Options(shows_all),
+                   .usage = "[FLAGS] -- COMMAND…"};
   line.options.push_back(
       {"--json", &json,
        Wrapped("Write the summary as one line of JSON, the same as vramstow analyze --json",

@@ -21,22 +21,13 @@ namespace vramstow {
 namespace {
 
 constexpr char kTopFooter[] =
-    "On a terminal the page is refreshed until q is pressed or all processes have ended; a, r, p, "
-    "o,\n"
-    "e, i, k and n sort it by allocated, reserved, peak, oom, events, pid, rank and program. "
-    "Elsewhere, and\n"
-    "with --once, one page is printed. The command reads the traces, and asks the pool where a "
-    "process\n"
-    "has one.\n"
-    "\n"
-    "Examples:\n"
-    "  vramstow top\n"
-    "  vramstow top 4711\n"
-    "  vramstow top runs/ --interval 5 --sort rank\n"
-    "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n"
-    "  vramstow top --serve=9400\n"
-    "\n"
-    "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to show.";
+    "On a terminal the screen is updated until q is pressed or all processes have ended; a, r, p, "
+    "o,\ne, i, k and n sort it by allocated, reserved, peak, oom, events, pid, rank and program. "
+    "With --once,\nand if the output is not a terminal, one page is printed. The command reads the "
+    "traces, and asks the\npool if a process has one.\n\nExamples:\n  vramstow top\n  vramstow top "
+    "4711\n  vramstow top runs/ --interval 5 --sort rank\n  vramstow top runs/ --json | jq "
+    "'.processes[].reserved_bytes'\n  vramstow top --serve=9400\n\nExit status: 0; 1 if the page "
+    "could not be written; 2 if there is nothing to show.";
 
 constexpr size_t kRowsElsewhere = 60;  // without a terminal
 constexpr size_t kColumnsElsewhere = 120;
@@ -133,22 +124,23 @@ int TopCommand(const std::vector<std::string>& arguments) {
   for (const TopOrder& order : TopOrders()) orders.emplace_back(order.name);
   const CommandLine line{
       .command = "top",
-      .summary = "Shows what the processes hold that run under vramstow, and refreshes the page.",
+      .summary =
+          "Shows the memory of the processes that run under vramstow, and updates the screen.",
       .footer = kTopFooter,
       .options = {
           {"PID|DIR", &target,
-           "The id of a process, or a folder with traces; nothing: all processes of this host"},
+           "The id of a process, or a folder with traces; by default all processes of this host"},
           {"--interval",
            &interval,
            "Seconds between two pages (1)",
            {.range = OptionRange{0.1, 3600}}},
           {"--serve",
            &serve,
-           "Answer Prometheus at this place (9400, 0.0.0.0:9400, unix:PATH), and show no page",
+           "Answer Prometheus at this address (9400, 0.0.0.0:9400, unix:PATH), and show no page",
            {.takes_no_file = true, .excludes = {"--once", "--json"}}},
           {"--sort",
            &sort,
-           "Sort the processes by this; those that have ended are last",
+           "Sort the processes by this key; those that have ended are last",
            {.shows_default = true, .one_of = orders}},
           {"--once", &once, "Print one page"},
           {"--json", &json, "Print one page as JSON on one line"}}};
@@ -163,8 +155,8 @@ int TopCommand(const std::vector<std::string>& arguments) {
   if (json) return PrintResult("top", view.Json());
   if (view.is_empty()) {
     Complain("top",
-             "no process that you may look at runs under vramstow on this host: start one with "
-             "vramstow run -- COMMAND, or name a folder with traces.");
+             "no process for which you have permission runs under vramstow on this host: start one "
+             "with vramstow run -- COMMAND, or name a folder with traces.");
     return kExitUsage;
   }
   if (once || isatty(STDOUT_FILENO) == 0) {

@@ -132,10 +132,10 @@ std::string LikelyNumber(const JsonValue& facts, const std::string& name) {
 std::string NoNumber(const JsonValue& facts, const std::string& name) {
   const JsonValue* at = Find(facts, name);
   if (at != nullptr && at->is_null()) {
-    return absl::StrCat("'", name, "' is not known: the input does not tell of it.");
+    return absl::StrCat("'", name, "' is not known: the input does not contain it.");
   }
   const std::string likely = LikelyNumber(facts, name);
-  return absl::StrCat("the facts have no number '", name, "'",
+  return absl::StrCat("the facts contain no number '", name, "'",
                       likely.empty() ? ": see" : absl::StrCat(", did you mean ", likely, "? See"),
                       " vramstow analyze --json for those there are.");
 }
@@ -234,14 +234,14 @@ absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text
     const std::string one(absl::StripAsciiWhitespace(clause));
     const size_t place = one.find_first_of("<>=!");
     if (place == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", one, "' compares nothing: write for instance 'peak_reserved <= 2GiB'."));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", one, "' compares nothing: write for example 'peak_reserved <= 2GiB'."));
     }
     const bool two = place + 1 < one.size() && one[place + 1] == '=';
     const std::string sign = one.substr(place, two ? 2 : 1);
     if (sign == "=" || sign == "!") {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", sign, "' is no comparison: <, <=, ==, !=, >= and > are."));
+          absl::StrCat("'", sign, "' is not a comparison operator: use <, <=, ==, !=, >= or >."));
     }
     const std::string left(absl::StripAsciiWhitespace(one.substr(0, place)));
     const std::string right(absl::StripAsciiWhitespace(one.substr(place + sign.size())));

@@ -42,13 +42,12 @@ Verdict VerdictOnMissing(const FactSet& set) {
       verdict.failures.push_back(absl::StrCat(
           file, ": OutOfMemoryError ended the program, and no failed request was recorded."));
     } else if (known == KnownPart::kUntilOpen || known == KnownPart::kNewest) {
-      verdict.warnings.push_back(absl::StrCat(file,
-                                              " is not complete: what is checked is what "
-                                              "happened ",
-                                              KnownPartInWords(trace), "."));
+      verdict.warnings.push_back(
+          absl::StrCat(file, " is not complete: the check covers only what happened ",
+                       KnownPartInWords(trace), "."));
     } else if (known != KnownPart::kWhole) {
-      verdict.failures.push_back(absl::StrCat(file, " is not complete: it tells what happened ",
-                                              KnownPartInWords(trace), "."));
+      verdict.failures.push_back(absl::StrCat(
+          file, " is not complete: it shows only what happened ", KnownPartInWords(trace), "."));
     }
   }
   return verdict;

@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kRehearse[] = "rehearse without one: vramstow run --simulate=h200 -- COMMAND";
+constexpr char kRehearse[] = "use a simulated GPU: vramstow run --simulate=h200 -- COMMAND";
 constexpr char kSuccess[] = "CUDA_SUCCESS";
 // The oldest version with which the calls of the pool and the recorder were tested.
 constexpr int kOldestTried = 12000;
@@ -29,16 +29,16 @@ struct Init {
 };
 constexpr Init kInitRemedies[] = {
     {34,
-     "take the folder with the stub library out of LD_LIBRARY_PATH: stubs are for linking only"},
+     "remove the folder with the stub library from LD_LIBRARY_PATH: stubs are for linking only"},
     {100,
-     "see whether nvidia-smi lists a device and CUDA_VISIBLE_DEVICES does not hide it; a container "
-     "needs its devices (docker run --gpus all)"},
+     "check that nvidia-smi lists a device and that CUDA_VISIBLE_DEVICES does not hide it; a "
+     "container needs access to its devices (docker run --gpus all)"},
     {802, "start the fabric manager (systemctl start nvidia-fabricmanager)"},
     {803,
-     "reboot, or reload the kernel's driver: it and libcuda.so.1 are of different releases, as "
-     "after an update"},
+     "reboot, or reload the kernel's driver: it and libcuda.so.1 belong to different releases, for "
+     "example after an update"},
     {804,
-     "take the forward-compatibility libcuda.so.1 out of LD_LIBRARY_PATH: this card does not "
+     "remove the forward-compatibility libcuda.so.1 from LD_LIBRARY_PATH: this GPU does not "
      "support it"}};
 
 std::string RemedyOfInit(int result) {
@@ -46,9 +46,8 @@ std::string RemedyOfInit(int result) {
     if (init.result == result) return absl::StrCat(init.remedy, "; or ", kRehearse);
   }
   return absl::StrCat(
-      "see whether nvidia-smi works, /dev/nvidia-uvm may be opened and the kernel's log tells of "
-      "an "
-      "Xid error; or ",
+      "check that nvidia-smi works, that /dev/nvidia-uvm can be opened and that the kernel's log "
+      "contains no Xid error; or ",
       kRehearse);
 }
 
@@ -99,32 +98,33 @@ struct Capability {
   Verdict without;
 };
 constexpr Capability kCapabilities[] = {
-    {"allocate", "memory can be taken", "no memory can be taken",
-     "see what else uses the device: nvidia-smi", Verdict::kBroken},
-    {"virtual_memory", "virtual memory: the pool can cache and move",
-     "no virtual memory (cuMemMap): the pool caches memory of cuMemAlloc, but moves nothing",
-     "update the driver; a vGPU or MIG profile may lack it", Verdict::kLimited},
+    {"allocate", "memory can be allocated", "no memory can be allocated",
+     "check which other programs use the device: nvidia-smi", Verdict::kBroken},
+    {"virtual_memory", "virtual memory: the pool can cache and remap memory",
+     "no virtual memory (cuMemMap): the pool caches memory of cuMemAlloc, but cannot remap it",
+     "update the driver; a vGPU or MIG profile may not support it", Verdict::kLimited},
     {"host_mapping", "host memory at device addresses: offload can move live memory",
      "host memory cannot be mapped for the device",
      "update the driver to 12.2 or newer; in a container allow get_mempolicy (docker run "
      "--cap-add SYS_NICE)",
      Verdict::kBroken},
-    {"context_event", "events over a whole context: freed memory is found again at once",
+    {"context_event", "events over a whole context: freed memory can be reused quickly",
      "no events over a whole context (cuCtxRecordEvent)",
-     "update the driver to 12.5 or newer; until then a freed block waits for every stream's event",
+     "update the driver to 12.5 or newer; until then a freed block waits for an event on each "
+     "stream",
      Verdict::kLimited},
     {"stream_ordered", "stream-ordered memory (cudaMallocAsync)", "no stream-ordered memory",
      "nothing, unless the job itself asks for cudaMallocAsync", Verdict::kLimited},
     {"ipc", "memory can be shared between processes (cuIpc)", "no cuIpc",
-     "start the ranks of one job in one container with --ipc=host, or let NCCL do without it",
+     "start the ranks of one job in one container with --ipc=host, or let NCCL work without it",
      Verdict::kLimited}};
 
 void AddTrial(const std::string& id, const JsonValue& trial, Findings* findings) {
   const std::string context = trial.Text("context");
   if (context != kSuccess) {
     findings->push_back({absl::StrCat(id, ".context"), Verdict::kBroken,
-                         absl::StrCat("no context can be made (", context, ")"),
-                         "see what else uses the device: nvidia-smi"});
+                         absl::StrCat("no context can be created (", context, ")"),
+                         "check which other programs use the device: nvidia-smi"});
     return;
   }
   for (const Capability& capability : kCapabilities) {
@@ -151,7 +151,7 @@ void AddDevice(size_t number, const JsonValue& device, const JsonValue* trial, F
                   ".", attributes.Integer("compute_capability_minor"));
   const bool prohibited = attributes.Integer("compute_mode") == kProhibited;
   findings->push_back({id, prohibited ? Verdict::kBroken : Verdict::kGood,
-                       prohibited ? said + ", set to refuse all processes" : said,
+                       prohibited ? said + ", its compute mode refuses all processes" : said,
                        prohibited ? "nvidia-smi --compute-mode=DEFAULT, as root" : ""});
   if (trial != nullptr) AddTrial(id, *trial, findings);
 }
@@ -206,11 +206,11 @@ Findings CheckDriverHere(const DoctorPlan& plan) {
   Findings findings;
   const std::string missing = told.library.Text("missing");
   if (told.library.Has("missing")) {
-    findings.push_back({"driver.library", Verdict::kBroken,
-                        absl::StrCat("there is no CUDA driver here (", missing, ")"),
-                        absl::StrCat("install NVIDIA's driver; in a container have it handed in "
-                                     "(docker run --gpus all); or ",
-                                     kRehearse)});
+    findings.push_back(
+        {"driver.library", Verdict::kBroken,
+         absl::StrCat("there is no CUDA driver on this machine (", missing, ")"),
+         absl::StrCat("install NVIDIA's driver; in a container use docker run --gpus all; or ",
+                      kRehearse)});
     return findings;
   }
   if (told.library.Has("path")) {
@@ -220,7 +220,7 @@ Findings CheckDriverHere(const DoctorPlan& plan) {
          absl::StrCat(told.library.Bool("simulated") ? "a simulated driver" : "a driver",
                       told.version == 0 ? "" : " for CUDA " + VersionText(told.version), ", ",
                       told.library.Text("path")),
-         old ? "update it to one for CUDA 12 or newer: older ones were never tried" : ""});
+         old ? "update it to a driver for CUDA 12 or newer: older ones were not tested" : ""});
   }
   const auto init = static_cast<int>(told.init.Integer("result"));
   if (init != 0) {
@@ -233,9 +233,9 @@ Findings CheckDriverHere(const DoctorPlan& plan) {
   if (!end.ok()) {
     findings.push_back(
         {"driver.process", Verdict::kBroken,
-         absl::StrCat("a process that asked the driver ", end.Words(), " in ", told.last),
-         absl::StrCat("see whether nvidia-smi works and the kernel's log tells of an "
-                      "Xid error, and restart the machine; or ",
+         absl::StrCat("a process that called the driver ", end.Words(), " in ", told.last),
+         absl::StrCat("check that nvidia-smi works and that the kernel's log contains no Xid "
+                      "error, and restart the machine; or ",
                       kRehearse)});
   } else if (init == 0 && told.devices.empty()) {
     findings.push_back(

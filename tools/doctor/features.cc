@@ -88,7 +88,7 @@ std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& sim
   const auto add = [&features](const Needs& needs, const char* name, const char* command) {
     features.push_back(needs.Make(name, command));
   };
-  constexpr char kNoDriver[] = "it needs a driver that works";
+  constexpr char kNoDriver[] = "it needs a working driver";
   const Needs driver = Needs(WithDriver(findings)).Tried("preload.trace", kNoDriver);
   add(Needs(driver).All({"host.traces"}), "trace", "vramstow run -- COMMAND");
   add(Needs(driver).All({"host.traces", "python.program", "python.torch", "python.observer"}),

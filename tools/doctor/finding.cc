@@ -68,11 +68,11 @@ bool AllWorks(const Examination& examination) {
 }
 
 std::string ExaminationText(const Examination& examination, size_t width) {
-  std::string text =
-      absl::StrCat("vramstow ", examination.version, ", ",
-                   examination.simulate.empty() ? "with the driver of this machine"
-                                                : "rehearsed on " + Printable(examination.simulate),
-                   "\n");
+  std::string text = absl::StrCat("vramstow ", examination.version, ", ",
+                                  examination.simulate.empty()
+                                      ? "with the driver of this machine"
+                                      : "with a simulated GPU: " + Printable(examination.simulate),
+                                  "\n");
   std::string title;
   for (const Finding& finding : examination.findings) {
     if (title != TitleOf(finding.id)) {

@@ -33,7 +33,7 @@ constexpr uint64_t kLittleShared = 64 * kMiB;  // the default of containers
 constexpr uint64_t kLittleMemory = 1 * kGiB;
 constexpr size_t kPage = 4096;
 constexpr char kOtherSockets[] =
-    "name a folder of your own, with a short path, with --control-dir or VRAMSTOW_CONTROL_DIR";
+    "use your own folder with a short path: --control-dir or VRAMSTOW_CONTROL_DIR";
 
 std::string Why() { return absl::StrCat(" (", strerror(errno), ")"); }
 
@@ -74,7 +74,7 @@ Finding CheckTraceFolder() {
   const bool is_made = place.ok() && !place->name.empty();
   const std::string folder = is_made ? place->parent : wanted;
   const std::string said = absl::StrCat("traces go into ", wanted == "." ? "this folder" : wanted,
-                                        is_made ? ", which vramstow run makes" : "");
+                                        is_made ? ", which vramstow run creates" : "");
   constexpr char kElsewhere[] = "name another folder with --trace-dir or VRAMSTOW_TRACE_DIR";
   bool mapped = false;
   if (!TryTraceFile(folder, &mapped)) {
@@ -85,16 +85,15 @@ Finding CheckTraceFolder() {
   }
   const uint64_t free = FreeBytes(folder);
   if (free < kLittleDisk) {
-    return {"host.traces", Verdict::kLimited,
-            absl::StrCat(said, ", where ", Bytes(free), " are free"),
-            absl::StrCat(kElsewhere,
-                         ", or let a trace take less than 256 MiB with --trace-size=64MiB")};
+    return {
+        "host.traces", Verdict::kLimited, absl::StrCat(said, ", where ", Bytes(free), " are free"),
+        absl::StrCat(kElsewhere, ", or limit traces to less than 256 MiB with --trace-size=64MiB")};
   }
   if (!mapped) {
     return {"host.traces", Verdict::kLimited,
             absl::StrCat(said,
-                         ", whose file system cannot map files: they are written as a stream, "
-                         "and a kill loses the last of it"),
+                         ", whose file system cannot map files: traces are written as a stream, "
+                         "and the end is lost if the process is killed"),
             kElsewhere};
   }
   return {"host.traces", Verdict::kGood, said, ""};
@@ -117,13 +116,13 @@ Finding CheckControlFolder() {
   }
   const bool made = mkdir(folder, 0700) == 0;
   if (!made && errno != EEXIST) {
-    return broken(absl::StrCat("no folder for control sockets can be made, ", folder, Why()));
+    return broken(absl::StrCat("no folder for control sockets can be created, ", folder, Why()));
   }
   struct stat about = {};
   if (!is_chosen && (lstat(folder, &about) != 0 || !S_ISDIR(about.st_mode) ||
                      about.st_uid != geteuid() || (about.st_mode & 0022) != 0)) {
-    return broken(
-        absl::StrCat(folder, ", the folder for control sockets, is not this user's alone"));
+    return broken(absl::StrCat(
+        folder, ", the folder for control sockets, does not belong to this user alone"));
   }
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -136,16 +135,15 @@ Finding CheckControlFolder() {
   if (listener >= 0) close(listener);
   unlink(path);
   if (made) rmdir(folder);
-  if (!bound) return broken(absl::StrCat("no control socket can be made in ", folder, why));
-  return {"host.control", Verdict::kGood, absl::StrCat("control sockets lie in ", folder), ""};
+  if (!bound) return broken(absl::StrCat("no control socket can be created in ", folder, why));
+  return {"host.control", Verdict::kGood, absl::StrCat("control sockets are in ", folder), ""};
 }
 
 Finding CheckSharedMemory() {
   if (access("/dev/shm", W_OK | X_OK) != 0) {
-    return {
-        "host.shm", Verdict::kLimited, absl::StrCat("/dev/shm cannot be used", Why()),
-        "mount it (docker run --shm-size=1g): PyTorch's DataLoader and NCCL need it; rehearsals "
-        "then share cards through TMPDIR"};
+    return {"host.shm", Verdict::kLimited, absl::StrCat("/dev/shm cannot be used", Why()),
+            "mount it (docker run --shm-size=1g): PyTorch's DataLoader and NCCL need it; without "
+            "it, simulated runs share GPUs through TMPDIR"};
   }
   const uint64_t free = FreeBytes("/dev/shm");
   if (free <= kLittleShared) {
@@ -161,17 +159,18 @@ Finding CheckAddressSpace() {
   getrlimit(RLIMIT_AS, &limit);
   if (limit.rlim_cur != RLIM_INFINITY) {
     return {"host.address_space", Verdict::kBroken,
-            absl::StrCat("this shell lets a process have ", Bytes(limit.rlim_cur),
-                         " of addresses: drivers and the pool reserve far more than they use"),
+            absl::StrCat(
+                "this shell limits a process to ", Bytes(limit.rlim_cur),
+                " of addresses: drivers and the pool reserve many more addresses than they use"),
             "ulimit -v unlimited"};
   }
   if (FirstWord("/proc/sys/vm/overcommit_memory") == "2") {
     return {"host.address_space", Verdict::kLimited,
-            "the kernel counts reserved memory as used (vm.overcommit_memory=2): large simulated "
-            "cards may not fit",
-            "sysctl vm.overcommit_memory=0, as root, or rehearse with a smaller memory="};
+            "the kernel counts reserved memory as used (vm.overcommit_memory=2): a simulated GPU "
+            "with much memory may not fit",
+            "sysctl vm.overcommit_memory=0, as root, or a simulated GPU with a smaller memory="};
   }
-  return {"host.address_space", Verdict::kGood, "addresses are not limited", ""};
+  return {"host.address_space", Verdict::kGood, "the number of addresses is not limited", ""};
 }
 
 Finding CheckLockedMemory() {
@@ -184,7 +183,7 @@ Finding CheckLockedMemory() {
   // are limited by it.
   return {"host.memlock", Verdict::kGood,
           absl::StrCat("locked memory is limited to ", Bytes(limit.rlim_cur),
-                       ": enough, unless the job speaks InfiniBand (ulimit -l unlimited)"),
+                       ": enough, unless the job uses InfiniBand (ulimit -l unlimited)"),
           ""};
 }
 
@@ -228,10 +227,9 @@ Finding CheckMemory() {
       absl::StrCat(Bytes(usable), " of host memory can be used",
                    group < available ? ", within this control group's limit" : "");
   if (usable >= kLittleMemory) return {"host.memory", Verdict::kGood, said, ""};
-  return {
-      "host.memory", Verdict::kLimited, said,
-      "raise the limit: a rehearsal touches what the job writes, and --offload moves blocks into "
-      "half of what is free"};
+  return {"host.memory", Verdict::kLimited, said,
+          "raise the limit: a simulated run needs host memory for what the job writes, and "
+          "--offload moves blocks into half of the free memory"};
 }
 
 }  // namespace

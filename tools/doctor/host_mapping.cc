@@ -184,14 +184,14 @@ ToldMapping Ask(const DoctorPlan& plan) {
     if (told.complete) break;
     const bool tried = !told.trying.empty();
     told.entries.push_back(Entry(tried ? told.trying : "*",
-                                 absl::StrCat("no:a process that tried it ", child.Words())));
+                                 absl::StrCat("no:a process that tested it ", child.Words())));
     if (tried) continue;
     told.lasting = false;
     told.complete = true;
     break;
   }
   if (!told.complete) {
-    told.entries.push_back(Entry("*", "no:there was no time left to try it"));
+    told.entries.push_back(Entry("*", "no:there was no time left to test it"));
   }
   return told;
 }

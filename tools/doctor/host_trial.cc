@@ -217,7 +217,7 @@ struct Answer {
 };
 
 Answer AnswerOf(const DriverFunctions& driver, const Outcome& outcome) {
-  if (outcome.wrong_data) return {"no:what a kernel wrote there did not arrive", true};
+  if (outcome.wrong_data) return {"no:data that a kernel wrote there did not arrive", true};
   return {std::string("no:") + outcome.call + " gave " + driver.NameOf(outcome.result),
           outcome.lasting()};
 }
@@ -231,7 +231,7 @@ Answer TryHostOf(const DriverFunctions& driver, CUdevice device) {
   driver.Call("cuCtxSetCurrent", context);
   HostTrial trial(driver, device);
   Outcome outcome = trial.LoadKernel();
-  Answer answer = {"no:the driver has no such memory", true};
+  Answer answer = {"no:the driver does not support such memory", true};
   if (!outcome.ok()) {
     answer = AnswerOf(driver, outcome);
   } else {

@@ -50,14 +50,14 @@ std::string FailureReason(const Trial& trial, const ProbeEnd& end, const std::st
     return absl::StrCat("the dynamic linker did not preload vramstow", hint);
   }
   const std::string result = said.Text("result");
-  if (result != "CUDA_SUCCESS") return absl::StrCat("no memory could be taken: ", result, hint);
+  if (result != "CUDA_SUCCESS") return absl::StrCat("no memory could be allocated: ", result, hint);
   const auto inputs = AnalyzePaths({traces});
-  if (!inputs.ok()) return absl::StrCat("it left no trace that can be read", hint);
+  if (!inputs.ok()) return absl::StrCat("it left no readable trace", hint);
   uint64_t allocations = 0;
   for (const Analysis& analysis : inputs->analyses) {
     allocations += analysis.facts.counts.allocations;
   }
-  if (allocations == 0) return absl::StrCat("its trace has no allocation", hint);
+  if (allocations == 0) return absl::StrCat("its trace contains no allocation", hint);
   if (trial.pool && said.Unsigned("pool_bytes") == 0) {
     return absl::StrCat("the pool did not serve it", hint);
   }
@@ -67,8 +67,8 @@ std::string FailureReason(const Trial& trial, const ProbeEnd& end, const std::st
 Finding Try(const DoctorPlan& plan, const Trial& trial) {
   std::string folder = (std::filesystem::temp_directory_path() / "vramstow-doctor-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
-    return {trial.id, Verdict::kBroken, "cannot make a folder for a trial",
-            "name a folder that can be written to in TMPDIR"};
+    return {trial.id, Verdict::kBroken, "cannot create a folder for a test",
+            "name a writable folder in TMPDIR"};
   }
   DoctorPlan meant = plan;
   meant.simulate = trial.simulate;
@@ -115,25 +115,24 @@ Findings CheckPreload(const DoctorPlan& plan, bool driver_works) {
   if (FindMissing(plan, false, &findings)) return findings;
   if (!plan.simulate.empty() && FindMissing(plan, true, &findings)) return findings;
   const std::string other =
-      "see whether LD_PRELOAD names another library that is in the way, and whether the system "
-      "lets "
-      "programs preload (not in set-user-ID programs, not under some sandboxes)";
+      "check whether LD_PRELOAD names another library that interferes, and whether the system "
+      "allows preloading (not in set-user-ID programs, not in some sandboxes)";
   if (driver_works) {
-    findings.push_back(
-        Try(plan, {"preload.trace", plan.simulate, false, "a preloaded process is seen", other}));
+    findings.push_back(Try(
+        plan, {"preload.trace", plan.simulate, false, "vramstow sees a preloaded process", other}));
     findings.push_back(
         Try(plan, {"preload.pool", plan.simulate, true, "the pool serves a preloaded process",
-                   "trace without --pool=on until the driver can do more"}));
+                   "record traces without --pool=on until the driver supports more"}));
   }
   if (!plan.simulate.empty()) return findings;
   if (!HasSimulator(plan)) {
     findings.push_back(
-        {"preload.simulator", Verdict::kGood, "no simulator in this installation", ""});
+        {"preload.simulator", Verdict::kGood, "this installation has no simulator", ""});
   } else if (!FindMissing(plan, true, &findings)) {
     findings.push_back(Try(
         plan, {"preload.rehearsal", kSimulatedCard, true,
-               absl::StrCat("a process is seen on a simulated card (", kSimulatedCard,
-                            "); programs with a static CUDA runtime (CuPy, RMM) need a real one"),
+               absl::StrCat("vramstow sees a process on a simulated GPU (", kSimulatedCard,
+                            "); programs with a static CUDA runtime (CuPy, RMM) need a real GPU"),
                other}));
   }
   return findings;

@@ -39,14 +39,14 @@ constexpr Looked kObserverLooked = {
     "tensors are seen",
     "observer",
     "vramstow adapter build --observer",
-    "until then PyTorch's segments are seen, and who asked for them"};
+    "until then traces show PyTorch's segments, and the library that requested them"};
 constexpr Looked kAllocatorLooked = {
     "python.adapter",
     AdapterKind::kAllocator,
     "the pool can serve tensors",
     "adapter",
     "vramstow adapter build",
-    "until then --pool=on serves PyTorch's segments: its own allocator keeps its caches"};
+    "until then --pool=on serves PyTorch's segments, and PyTorch's own allocator caches memory"};
 
 Finding Broken(const Looked& looked, std::string said, std::string remedy) {
   return {looked.id, Verdict::kBroken, std::move(said), std::move(remedy)};
@@ -105,7 +105,7 @@ Finding CheckAdapter(const Looked& looked, const DoctorPlan& plan, const PythonH
   if (!adapter.ok()) {
     if (absl::StrContains(adapter.status().message(), "no C++ compiler")) {
       return Broken(looked,
-                    absl::StrCat("there is no C++ compiler to build the ", looked.subject,
+                    absl::StrCat("there is no C++ compiler to compile the ", looked.subject,
                                  " with (c++, g++ or clang++)"),
                     absl::StrCat("install one (apt-get install g++); ", looked.otherwise));
     }
@@ -128,12 +128,11 @@ Finding CheckLines(const std::string& release) {
   const bool is_known = numbers.size() > 1 && numbers[0] == "3" &&
                         absl::SimpleAtoi(numbers[1], &minor) && minor >= kFirst && minor <= kLast;
   if (is_known) {
-    return {"python.lines", Verdict::kGood, "lines of the program are told by name", ""};
+    return {"python.lines", Verdict::kGood, "source lines of the program are known", ""};
   }
   return {"python.lines", Verdict::kLimited,
           absl::StrCat("lines of Python ", release,
-                       " cannot be read: memory is told by library, "
-                       "and causes are less sure"),
+                       " cannot be read: memory is shown by library, and causes are less sure"),
           absl::StrCat("run the job with CPython 3.", kFirst, " to 3.", kLast)};
 }
 
@@ -145,7 +144,7 @@ Findings CheckPython(const DoctorPlan& plan) {
   if (!python.ok()) {
     const std::string said(python.status().message());
     findings.push_back({"python.program", Verdict::kLimited, said.substr(0, said.size() - 1),
-                        "activate the environment that the job runs in, if it is a Python job"});
+                        "activate the environment in which the job runs, if it is a Python job"});
     return findings;
   }
   findings.push_back({"python.program", Verdict::kGood,
@@ -153,7 +152,7 @@ Findings CheckPython(const DoctorPlan& plan) {
   findings.push_back(CheckLines(python->release));
   if (python->torch_folder.empty()) {
     findings.push_back({"python.torch", Verdict::kLimited, "it has no PyTorch",
-                        "activate the environment that the job runs in, if it is a PyTorch job"});
+                        "activate the environment in which the job runs, if it is a PyTorch job"});
     return findings;
   }
   findings.push_back({"python.torch", Verdict::kGood,

@@ -300,20 +300,20 @@ def page_of(dataset: Dataset) -> str:
         (
             "fleet_waste.sql",
             "Who wastes most",
-            "Card hours in which memory was not used: never taken (unused), taken and not handed "
-            "out (kept), or of ranks that ran out of memory (lost).",
+            "GPU hours in which memory was not used: never reserved (unused), reserved but not "
+            "allocated (kept), or of ranks that ran out of memory (lost).",
             "unused_card_hours",
         ),
         (
             "fleet_growth.sql",
             "What grew since last week",
-            "The highest peak of a rank in the newest seven days, and in the seven before.",
+            "The highest peak of a rank in the newest seven days, and in the seven days before.",
             "grown_bytes",
         ),
         (
             "fleet_advice.sql",
-            "Which advice would free most",
-            "The share of a card that would be free, times the hours for which the rank had it.",
+            "Which advice would save most",
+            "The share of a GPU that would be free, times the hours for which the rank used it.",
             "freed_card_hours",
         ),
     ):
@@ -324,7 +324,7 @@ def page_of(dataset: Dataset) -> str:
         "SUM(card_hours) AS card_hours FROM levels GROUP BY tenth ORDER BY tenth"
     )
     parts.append(
-        "<h2>How full the cards were</h2><p>For how many hours how much of a card's memory was "
+        "<h2>How full the GPUs were</h2><p>For how many hours how much of a GPU's memory was "
         f"allocated.</p>{table_of(names, rows, 'card_hours')}"
     )
     _, [(ranks, jobs, first, last, hours)] = dataset.ask(
@@ -333,7 +333,7 @@ def page_of(dataset: Dataset) -> str:
     summary = "The dataset is empty."
     if ranks:
         summary = (
-            f"{ranks:,} ranks of {jobs:,} jobs, {first} to {last}, {shown('', hours)} card hours."
+            f"{ranks:,} ranks of {jobs:,} jobs, {first} to {last}, {shown('', hours)} GPU hours."
         )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Device memory of the '
@@ -347,7 +347,7 @@ def main() -> int:
         dataset = Dataset(sys.argv[1])
         told, new = dataset.append(sys.stdin)
         if told:
-            known = f", {told - new} were there already" if new < told else ""
+            known = f", {told - new} were already there" if new < told else ""
             print(f"{sys.argv[1]}: {new} of {told} ranks added{known}", file=sys.stderr)
         if len(sys.argv) > 2:
             page = Path(sys.argv[2])

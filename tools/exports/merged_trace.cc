@@ -42,8 +42,10 @@ absl::StatusOr<TraceStart> StartOfTrace(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream.read(reinterpret_cast<char*>(&header), sizeof header) ||
       std::memcmp(header.magic, kFileMagic, sizeof header.magic) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        file, " is no trace of vramstow (.stow): only these say at what time they were made."));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file,
+                     " is not a trace of vramstow (.stow): only these contain the time at which "
+                     "they were recorded."));
   }
   return TraceStart{header.process, static_cast<int64_t>(header.start_unix_ns)};
 }

@@ -43,7 +43,7 @@ absl::Status WriteParquet(const ParquetJob& job) {
   std::error_code error;
   if (std::filesystem::exists(job.folder, error) && !std::filesystem::is_empty(job.folder, error)) {
     return absl::AlreadyExistsError(
-        absl::StrCat(job.folder, " is there already, with something in it: name another folder."));
+        absl::StrCat(job.folder, " exists already and is not empty: name another folder."));
   }
   auto helper = PythonHelper::Start({.file = job.helper,
                                      .arguments = {job.folder},

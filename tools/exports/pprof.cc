@@ -158,7 +158,8 @@ std::string PprofProfile(const Facts& facts, const Detail& detail) {
   out.Number(profile::kDurationNanos, facts.end_ns)
       .Message(profile::kPeriodType, ValueType(&texts, "space", "bytes"))
       .Number(profile::kPeriod, 1)
-      .Number(profile::kComment, texts.Find("vramstow: inuse is what was live at the peak"))
+      .Number(profile::kComment,
+              texts.Find("vramstow: inuse is the memory that was live at the peak"))
       .Number(profile::kDefaultSampleType, texts.Find("inuse_space"));
   const auto start = facts.facts.find("process.start_time");
   uint64_t start_ns = 0;

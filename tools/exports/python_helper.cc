@@ -84,8 +84,8 @@ absl::Status PythonHelper::Finish() {
     return absl::FailedPreconditionError(
         absl::StrCat(script_.what, " is written with ", script_.package, ", which ", python_,
                      " does not have: install it (pip install ", script_.package,
-                     "; beside the wheel: pip install 'vramstow[parquet,duckdb]'), or name a "
-                     "Python that has it in VRAMSTOW_PYTHON."));
+                     "; with the wheel: pip install 'vramstow[parquet,duckdb]'), or name a Python "
+                     "that has it in VRAMSTOW_PYTHON."));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) > kErrnoBase) {
     return absl::UnavailableError(absl::StrCat("cannot write ", script_.target, ": ",

@@ -53,11 +53,11 @@ class Builder {
     if (const size_t blocks = blocks_.size() + pending_.size(); blocks > placed_) {
       snapshot_.missing.push_back(
           absl::StrCat(blocks - placed_,
-                       " blocks lie in no segment that the trace has, and are only in the events"));
+                       " blocks are in no segment of the trace, and appear only in the events"));
     }
     if (left_out_ > 0) {
-      snapshot_.missing.push_back(
-          absl::StrCat("the first ", left_out_, " events are left out, as PyTorch's ring does"));
+      snapshot_.missing.push_back(absl::StrCat(
+          "the first ", left_out_, " events are left out, as PyTorch's ring buffer does"));
     }
     return std::move(snapshot_);
   }

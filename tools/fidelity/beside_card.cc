@@ -28,7 +28,7 @@ class Comparer {
 
   absl::StatusOr<Compared> On(const std::string& spec) {
     const std::string folder = absl::StrCat(folder_, "/", ++runs_);
-    Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", spec));
+    Progress::OfProcess().Begin(absl::StrCat("simulated run on ", spec));
     const auto rehearsal = Rehearse(
         request_.command, {{"VRAMSTOW_SIMULATE", spec}, {"VRAMSTOW_STACKS", "sites"}}, folder);
     if (!rehearsal.ok()) return rehearsal.status();
@@ -42,8 +42,8 @@ class Comparer {
     const AllocationSequence rehearsed = SequenceOf(source->get());
     if (rehearsed.items.empty()) {
       return absl::FailedPreconditionError(
-          "the rehearsal tells of no tensors: the command has to use PyTorch, and vramstow has to "
-          "see its tensors (see vramstow doctor).");
+          "the simulated run recorded no tensors: the command must use PyTorch, and vramstow must "
+          "be able to observe its tensors (see vramstow doctor).");
     }
     return Compared{spec, CompareSequences(task_.card, rehearsed,
                                            {MultiprocessorsOf(task_.cards, spec),
@@ -88,7 +88,7 @@ absl::StatusOr<FidelityTask> CheckFidelity(const FidelityRequest& request) {
   task.card = SequenceOf(source->get());
   if (task.card.items.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(request.snapshot,
-                                                   " has no allocations: record them with "
+                                                   " contains no allocations: record them with "
                                                    "torch.cuda.memory._record_memory_history()."));
   }
   const auto installation = FindInstallation();

@@ -31,22 +31,22 @@ std::string ItemsText(const std::vector<SequenceItem>& items) {
 }
 
 std::string PartText(const SequencePart& part) {
-  std::string text = absl::StrFormat("  %s, first before the card's event %s\n",
+  std::string text = absl::StrFormat("  %s, first before the real GPU's event %s\n",
                                      Counted(part.times, "time"), Count(part.first_event));
   const auto line = [&text](const char* who, const std::vector<SequenceItem>& items,
                             const std::string& site) {
     absl::StrAppendFormat(&text, "    %-10s %s%s\n", who, ItemsText(items),
                           site.empty() ? "" : "   " + Printable(site));
   };
-  line("card", part.on_card, part.card_site);
-  line("rehearsal", part.rehearsed, part.rehearsed_site);
+  line("real GPU", part.on_card, part.card_site);
+  line("simulated", part.rehearsed, part.rehearsed_site);
   return text;
 }
 
 std::string SizesText(const char* label, uint64_t card, uint64_t rehearsed) {
   const double off =
       card == 0 ? 0 : 100 * (static_cast<double>(rehearsed) / static_cast<double>(card) - 1);
-  return absl::StrFormat("  %-10s %s on the card, %s in the rehearsal (%+.2f%%)\n", label,
+  return absl::StrFormat("  %-10s %s on the real GPU, %s in the simulated run (%+.2f%%)\n", label,
                          Bytes(card), Bytes(rehearsed), off);
 }
 
@@ -63,13 +63,13 @@ std::string SegmentSizesText(const std::map<uint64_t, uint64_t>& sizes) {
 }
 
 std::string HeldText(const HeldMemory& held) {
-  if (!held.is_known) return "  reserved   not compared: the snapshot tells of no segments\n";
+  if (!held.is_known) return "  reserved   not compared: the snapshot contains no segments\n";
   std::string text = SizesText("reserved", held.card_peak_bytes, held.rehearsed_peak_bytes);
   if (held.has_parts) return text;
-  absl::StrAppendFormat(&text, "  %-10s %s on the card, %s in the rehearsal", "segments",
+  absl::StrAppendFormat(&text, "  %-10s %s on the real GPU, %s in the simulated run", "segments",
                         Count(held.card_segments), Count(held.rehearsed_segments));
   if (!held.only_on_card.empty() || !held.only_rehearsed.empty()) {
-    absl::StrAppendFormat(&text, "; only on the card: %s; only in the rehearsal: %s",
+    absl::StrAppendFormat(&text, "; only on the real GPU: %s; only in the simulated run: %s",
                           SegmentSizesText(held.only_on_card),
                           SegmentSizesText(held.only_rehearsed));
   }
@@ -158,30 +158,31 @@ std::string FidelityText(const FidelityReport& report) {
   const auto& [compared, tried] = report;
   const FidelityFacts& facts = compared.facts;
   std::string text = absl::StrFormat(
-      "%s\n  %-10s %s of %s events aligned by size and order (%s); %s only on the card, %s only in "
-      "the rehearsal\n",
+      "%s\n  %-10s %s of %s events aligned by size and order (%s); %s only on the real GPU, %s "
+      "only in the simulated run\n",
       Printable(compared.spec), "events", Count(facts.aligned), Count(facts.card_events),
       Percent(facts.AlignedShare()), Count(facts.only_on_card), Count(facts.only_rehearsed));
   text += SizesText("peak", facts.card_peak_bytes, facts.rehearsed_peak_bytes);
   text += HeldText(facts.held);
   if (facts.other_release.has_value()) {
     const MovedFunction& moved = *facts.other_release;
-    absl::StrAppendFormat(&text, "  %-10s another one: %s:%d %s on the card, line %d here\n",
-                          "PyTorch", Printable(moved.file), moved.card_line,
-                          Printable(moved.function), moved.rehearsed_line);
+    absl::StrAppendFormat(
+        &text, "  %-10s another release: %s:%d %s on the real GPU, line %d here\n", "PyTorch",
+        Printable(moved.file), moved.card_line, Printable(moved.function), moved.rehearsed_line);
   }
   if (facts.window_begin > 0 || facts.window_end < facts.rehearsed_events) {
     absl::StrAppendFormat(
-        &text, "  %-10s the card's recording is the rehearsal's events %s to %s of %s\n", "part",
-        Count(facts.window_begin), Count(facts.window_end), Count(facts.rehearsed_events));
+        &text, "  %-10s the recording corresponds to the simulated run's events %s to %s of %s\n",
+        "part", Count(facts.window_begin), Count(facts.window_end), Count(facts.rehearsed_events));
   }
-  if (!facts.is_longest) text += "  they differ much: a part was aligned greedily\n";
-  if (!facts.parts.empty()) text += "where they part:\n";
+  if (!facts.is_longest)
+    text += "  the two differ much: a part was aligned with a greedy algorithm\n";
+  if (!facts.parts.empty()) text += "where they differ:\n";
   for (const SequencePart& part : facts.parts) text += PartText(part);
   if (facts.parts_left_out > 0) {
     absl::StrAppendFormat(&text, "  and in %s more ways\n", Count(facts.parts_left_out));
   }
-  if (!facts.causes.empty()) text += "what would explain it:\n";
+  if (!facts.causes.empty()) text += "possible explanations:\n";
   for (const SequenceCause& cause : facts.causes) {
     absl::StrAppendFormat(&text, "  %-18s %s: %s\n", cause.setting, Counted(cause.events, "event"),
                           cause.sentence);

@@ -41,7 +41,8 @@ GzipStream::GzipStream(std::string_view packed, const UnpackLimits& limits)
     : most_bytes_(limits.MostFor(packed.size())),
       inflater_(std::make_unique<Inflater>(packed)),
       window_(kWindowBytes) {
-  if (!inflater_->ready) status_ = absl::ResourceExhaustedError("no memory to unpack gzip");
+  if (!inflater_->ready)
+    status_ = absl::ResourceExhaustedError("there is no memory to unpack gzip");
 }
 
 GzipStream::~GzipStream() = default;
@@ -77,9 +78,8 @@ GzipStream::int_type GzipStream::underflow() {
   const size_t count = Fill();
   unpacked_bytes_ += count;
   if (unpacked_bytes_ > most_bytes_) {
-    status_ = absl::ResourceExhaustedError(
-        Concat("the gzip data unpack to more than ", most_bytes_,
-               " bytes, which is out of proportion to what they are packed"));
+    status_ = absl::ResourceExhaustedError(Concat("the gzip data unpack to more than ", most_bytes_,
+                                                  " bytes, which is too much for the packed size"));
     return traits_type::eof();
   }
   if (count == 0) return traits_type::eof();

@@ -147,10 +147,9 @@ absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input) {
     return absl::Status(walked.code(), Concat(input.path(), ": ", std::string(walked.message())));
   }
   if (visitor.wrong() || empty) {
-    return absl::InvalidArgumentError(
-        Concat(input.path(), " is ", input.sniffed().what,
-               ", but no memory timeline of PyTorch's profiler: it has other rows than "
-               "[time, action, bytes, category]"));
+    return absl::InvalidArgumentError(Concat(input.path(), " is ", input.sniffed().what,
+                                             ", but no memory timeline of PyTorch's profiler: its "
+                                             "rows are not [time, action, bytes, category]"));
   }
   if (!walked.ok()) {
     timeline.complete = false;
@@ -158,14 +157,14 @@ absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input) {
   }
   if (visitor.bad_rows() != 0) {
     timeline.missing.push_back(
-        Concat(NumberOf(visitor.bad_rows(), "row"), " could not be used and left out"));
+        Concat(NumberOf(visitor.bad_rows(), "row"), " could not be used and were left out"));
   }
   if (timeline.is_raw) {
     FillLevels(&timeline);
   } else {
     PeakOfLevels(&timeline);
   }
-  timeline.missing.emplace_back("no addresses, no call stacks, and nothing of what was reserved");
+  timeline.missing.emplace_back("no addresses, no call stacks, and no reserved memory");
   return timeline;
 }
 

@@ -40,8 +40,7 @@ absl::StatusOr<std::vector<MinimallocBuffer>> ReadMinimalloc(const Input& input)
   if (id < 0 || lower < 0 || upper < 0 || size < 0) {
     return absl::InvalidArgumentError(
         Concat(input.path(),
-               " is no minimalloc problem: its first line lacks id, lower, upper or "
-               "size"));
+               " is not a minimalloc problem: its first line lacks id, lower, upper or size"));
   }
   if (!input.damage().empty()) {
     return absl::DataLossError(Concat(input.path(), ": ", input.damage()));
@@ -99,7 +98,7 @@ EventList MinimallocEvents(const std::vector<MinimallocBuffer>& buffers) {
     event.call = list.Call(moment.is_birth ? "lower" : "upper");
     list.events.push_back(event);
   }
-  list.missing.emplace_back("moments are no times: they are shown as nanoseconds");
+  list.missing.emplace_back("moments are not times: they are shown as nanoseconds");
   return list;
 }
 

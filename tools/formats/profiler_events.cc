@@ -274,23 +274,21 @@ class ProfilerEventMaker {
     uint64_t contradictions = 0;
     for (const auto& [number, device] : devices_) contradictions += device.contradictions();
     for (const auto& [number, bytes] : before_) {
-      list_.missing.push_back(
-          Concat(bytes, " bytes on device ", number,
-                 " were allocated before the trace and never freed: they are in no event, and one "
-                 "block here"));
+      list_.missing.push_back(Concat(bytes, " bytes on device ", number,
+                                     " were allocated before the trace and never freed: they are "
+                                     "in no event, and shown as one block"));
     }
     if (unrecorded_changes_ != 0) {
       list_.missing.push_back(Concat("the allocator's own total changes without an event in ",
                                      NumberOf(unrecorded_changes_, "place"),
-                                     ": what is allocated beyond the events is one "
-                                     "block here"));
+                                     ": the difference to the events is shown as one block"));
     }
     if (cpu_samples_ != 0) {
       list_.missing.push_back(Concat(NumberOf(cpu_samples_, "event"), " of CPU memory left out"));
     }
     if (contradictions != 0) {
       list_.missing.push_back(
-          Concat(NumberOf(contradictions, "event"), " contradict what was live before"));
+          Concat(NumberOf(contradictions, "event"), " contradict the memory that was live before"));
     }
   }
 

@@ -185,7 +185,7 @@ absl::StatusOr<ProfilerTimeline> ReadProfilerTimeline(const Input& input) {
   if (timeline.operators.empty()) {
     return absl::InvalidArgumentError(
         Concat(input.path(), " is ", input.sniffed().what,
-               " without operators of a CPU: merge what torch.profiler.profile wrote with "
+               " without CPU operators: merge a file that torch.profiler.profile wrote with "
                "export_chrome_trace."));
   }
   for (ProfilerOperator& one : timeline.operators) {

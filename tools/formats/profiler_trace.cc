@@ -125,13 +125,12 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
   }
   if (trace.all_events == 0) {
     return absl::InvalidArgumentError(Concat(input.path(), " is ", input.sniffed().what,
-                                             " without trace events: no profiler trace"));
+                                             " without trace events: not a profiler trace"));
   }
   if (trace.samples.empty()) {
-    return absl::InvalidArgumentError(Concat(input.path(), " is a trace of ",
-                                             NumberOf(trace.all_events, "event"),
-                                             ", none of memory: record it with "
-                                             "torch.profiler.profile(profile_memory=True)"));
+    return absl::InvalidArgumentError(Concat(
+        input.path(), " is a trace of ", NumberOf(trace.all_events, "event"),
+        ", but none about memory: record it with torch.profiler.profile(profile_memory=True)"));
   }
   if (!walked.ok()) {
     trace.complete = false;
@@ -140,7 +139,7 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
   std::ranges::stable_sort(trace.samples, {}, &ProfilerSample::time_ns);
   SortSteps(&trace.steps);
   trace.missing.emplace_back("no call stacks and no streams");
-  trace.missing.emplace_back("no requested sizes: the profiler tells sizes after rounding");
+  trace.missing.emplace_back("no requested sizes: the profiler records sizes after rounding");
   return trace;
 }
 
@@ -148,7 +147,7 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
   MemoryTimeline curve;
   curve.complete = trace.complete;
   curve.missing = trace.missing;
-  curve.missing.emplace_back("no addresses, so that only the sum of all blocks is known");
+  curve.missing.emplace_back("no addresses, so only the sum of all blocks is known");
   curve.steps = trace.steps;
   int64_t level = 0;
   int64_t lowest = 0;
@@ -177,7 +176,7 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
     curve.missing.push_back(Concat(NumberOf(cpu_samples, "event"), " of CPU memory left out"));
   }
   if (refused != 0) {
-    curve.missing.push_back(Concat(NumberOf(refused, "request"), " failed, and left out here"));
+    curve.missing.push_back(Concat(NumberOf(refused, "request"), " failed, and are left out"));
   }
   FillLevels(&curve);
   return curve;

@@ -105,7 +105,7 @@ bool ReadLine(const CsvReader& csv, const Columns& columns, Event* event, std::s
     return false;
   }
   if (!pointer || !size) {
-    *problem = pointer ? "the size is no number" : "the pointer is no address";
+    *problem = pointer ? "the size is not a number" : "the pointer is not an address";
     return false;
   }
   event->address = *pointer;
@@ -124,7 +124,7 @@ absl::StatusOr<EventList> ReadRmmLog(const Input& input) {
                            csv.Column("Pointer"), csv.Column("Size"), csv.Column("Stream")};
   if (columns.action < 0 || columns.pointer < 0 || columns.size < 0) {
     return absl::InvalidArgumentError(
-        Concat(input.path(), " is no RMM log: its first line lacks Action, Pointer or Size"));
+        Concat(input.path(), " is not an RMM log: its first line lacks Action, Pointer or Size"));
   }
   EventList list;
   Clock clock;
@@ -157,12 +157,13 @@ absl::StatusOr<EventList> ReadRmmLog(const Input& input) {
   }
   if (unreadable != 0) {
     list.missing.push_back(Concat(NumberOf(unreadable, "line"),
-                                  " could not be used and left out, the first ", first_problem));
+                                  " could not be used and were left out, the first ",
+                                  first_problem));
   }
   if (timeless != 0) list.missing.push_back(Concat("no time in ", NumberOf(timeless, "line")));
   if (columns.stream < 0) list.missing.emplace_back("no streams");
   list.missing.emplace_back("the log does not say which device: device 0 is assumed");
-  list.missing.emplace_back("the log does not say what RMM reserved from the driver");
+  list.missing.emplace_back("the log does not contain how much RMM reserved from the driver");
   if (!input.damage().empty()) {
     list.complete = false;
     list.missing.push_back(input.damage());

@@ -81,7 +81,7 @@ absl::StatusOr<Snapshot> SnapshotBuilder::Build() {
   BuildRoot();
   if (too_many_) {
     return absl::ResourceExhaustedError(
-        "the pickle refers to the same records over and over: no memory snapshot does");
+        "the pickle refers to the same records too often for a memory snapshot");
   }
   const bool empty_list =
       root_.is(PickleKind::kList) && tree_.complete() && root_.AsSequence().empty();
@@ -106,7 +106,7 @@ void SnapshotBuilder::BuildRoot() {
   if (root_.is(PickleKind::kList)) {  // the oldest layout
     AddSegments(root_, "", &snapshot_.device);
     if (snapshot_.device.segments.empty() && problem_.empty() && !root_.AsSequence().empty()) {
-      problem_ = "the list holds no segments: it is no memory snapshot";
+      problem_ = "the list contains no segments: it is not a memory snapshot";
     }
     return;
   }
@@ -142,7 +142,7 @@ void SnapshotBuilder::BuildRoot() {
   if (is_snapshot && dropped_.empty()) problem_.clear();
   if (!is_snapshot) {
     problem_ = Concat("the pickle holds ", PickleKindName(root_.kind()),
-                      " without 'segments' and 'device_traces': it is no memory snapshot");
+                      " without 'segments' and 'device_traces': it is not a memory snapshot");
   }
 }
 
@@ -226,7 +226,7 @@ void SnapshotBuilder::Drop(const char* kind, const std::string& where) {
 void SnapshotBuilder::NoteWhatIsDropped() {
   for (const auto& [kind, dropped] : dropped_) {
     snapshot_.missing.push_back(Concat(NumberOf(dropped.count, kind),
-                                       " could not be used and left out, the first ",
+                                       " could not be used and were left out, the first ",
                                        dropped.first));
   }
 }
@@ -246,7 +246,7 @@ void SnapshotBuilder::NoteWhatIsMissing() {
   if (snapshot_.device.segments.empty()) missing.emplace_back("no segments");
   if (seen_.segments_without_pool != 0) {
     missing.push_back(Concat("no pool id in ", NumberOf(seen_.segments_without_pool, "segment"),
-                             ", taken as the default pool"));
+                             ", assumed to be the default pool"));
   }
   if (seen_.blocks_without_address != 0) {
     missing.push_back(Concat("no address in ", NumberOf(seen_.blocks_without_address, "block"),
@@ -255,7 +255,7 @@ void SnapshotBuilder::NoteWhatIsMissing() {
   if (seen_.blocks_without_requested != 0) {
     missing.push_back(Concat("no requested size in ",
                              NumberOf(seen_.blocks_without_requested, "block"),
-                             ", taken as the block's size"));
+                             ", assumed to be the block's size"));
   }
   if (seen_.stacks == 0) missing.emplace_back("no call stacks");
 }
@@ -276,7 +276,7 @@ void SnapshotBuilder::CheckSums(const SnapshotSpace& space, const char* what) {
   }
   if (untiled != 0) {
     snapshot_.missing.push_back(
-        Concat("the blocks do not add up to total_size in ", NumberOf(untiled, what)));
+        Concat("the sizes of the blocks do not add up to total_size in ", NumberOf(untiled, what)));
   }
   if (unequal != 0) {
     snapshot_.missing.push_back(

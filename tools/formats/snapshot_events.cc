@@ -280,15 +280,15 @@ void SnapshotEvents::NoteWhatIsMissing() {
     if (count != 0) missing_.push_back(Concat(what, ": ", NumberOf(count, noun)));
   };
   constexpr std::string_view kEnded = " (the recording ended before the snapshot was taken)";
-  say(counts_.opening_blocks, "block", "live before the first event, since when is not known");
-  say(counts_.live_twice, "event", "allocations of memory that is live already");
-  say(counts_.freed_twice, "event", "frees of memory that was freed already");
+  say(counts_.opening_blocks, "block", "live before the first event, for an unknown time");
+  say(counts_.live_twice, "event", "allocations of memory that is already live");
+  say(counts_.freed_twice, "event", "frees of memory that was already freed");
   say(counts_.vanished_blocks, "block",
-      Concat("left live by the events and not in the segments", kEnded));
+      Concat("live according to the events, but not in the segments", kEnded));
   say(counts_.unexplained_blocks, "block",
-      Concat("in the segments against the last event of their address", kEnded));
+      Concat("in the segments, but not according to the last event of their address", kEnded));
   say(counts_.contradictory_segments, "event",
-      Concat("changes of segments that do not fit the segments", kEnded));
+      Concat("changes of segments that contradict the segments", kEnded));
 }
 
 bool SnapshotEvents::Choose(Slot** slot) {

@@ -69,7 +69,7 @@ absl::StatusOr<Snapshot> SnapshotFromTree(const PickleTree& tree) {
   if (snapshot.ok() && snapshots.size() > 1) {
     snapshot->missing.push_back(Concat(
         "the file holds ", snapshots.size(),
-        " snapshots, of which the last is read: write each to a file of its own to read them all"));
+        " snapshots, of which the last is read: write each to its own file to read them all"));
   }
   return snapshot;
 }

@@ -57,7 +57,7 @@ bool SnapshotBuilder::Number(PickleValue value, const char* field, uint64_t* num
 bool SnapshotBuilder::SmallNumber(PickleValue value, const char* field, int32_t* number) {
   const std::optional<int64_t> read = value.AsSigned();
   if (!read || *read < -1 || *read > kLargestDevice) {
-    problem_ = Concat(field, " is no number of a device");
+    problem_ = Concat(field, " is not the number of a device");
     return false;
   }
   *number = static_cast<int32_t>(*read);
@@ -142,7 +142,7 @@ bool SnapshotBuilder::ReadSegment(PickleValue dict, SnapshotSpace* space) {
     return false;
   }
   if (segment.total_size > ~uint64_t{0} - segment.address) {
-    problem_ = "it ends behind the last address";
+    problem_ = "it ends after the last address";
     return false;
   }
   seen_.segments_without_pool += !has_pool;
@@ -216,7 +216,7 @@ bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBloc
   }
   if (!has_address) block->address = address;
   if (block->size > ~uint64_t{0} - block->address) {
-    problem_ = "it ends behind the last address";
+    problem_ = "it ends after the last address";
     return false;
   }
   ReadHistory(history, block, &has_requested);

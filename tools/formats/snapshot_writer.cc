@@ -86,9 +86,10 @@ class SnapshotWriter {
     const uint64_t end = segment.address + segment.total_size;
     for (const SnapshotBlock& block : blocks) {
       if (block.address < address || block.address > end || block.size > end - block.address) {
-        return absl::InvalidArgumentError(Concat(
-            "the block at ", HexText(block.address), " overlaps another or leaves its segment",
-            " at ", HexText(segment.address), ": PyTorch's viewer cannot show it"));
+        return absl::InvalidArgumentError(
+            Concat("the block at ", HexText(block.address),
+                   " overlaps another block or extends beyond its segment", " at ",
+                   HexText(segment.address), ": PyTorch's viewer cannot show it"));
       }
       PutGap(address, block.address);
       PutBlock(block);

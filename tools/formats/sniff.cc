@@ -71,15 +71,15 @@ Sniffed SniffText(std::string_view bytes) {
   const std::string_view text = Stripped(bytes);
   if (text.empty()) return {FileFormat::kForeign, "nothing but empty lines"};
   if (BeginsWithTag(text, "<!doctype html") || BeginsWithTag(text, "<html")) {
-    return {
-        FileFormat::kHtmlPage,
-        "an HTML page without a memory snapshot in it (the file that it was made from is read)"};
+    return {FileFormat::kHtmlPage,
+            "an HTML page without a memory snapshot in it (name the file from which it was made "
+            "instead)"};
   }
   if (text.front() == '{') return {FileFormat::kProfilerTrace, "a JSON object"};
   if (text.front() == '[' && text.substr(0, text.find('\n')).find(" RMM LOG ") != text.npos) {
     return {FileFormat::kForeign,
-            "RMM's debug log, which tells of no memory: RMM's logging_resource_adaptor makes the "
-            "memory log"};
+            "RMM's debug log, which contains no memory events: RMM's logging_resource_adaptor "
+            "writes the memory log"};
   }
   if (text.front() == '[') {
     const std::string_view inner = Stripped(text.substr(1));

@@ -234,7 +234,7 @@ Unpickler::Step Unpickler::Container(uint8_t opcode) {
     default:
       break;
   }
-  if (!stack_.has_mark()) return Damaged("a list, tuple or dict ends that did not begin");
+  if (!stack_.has_mark()) return Damaged("a list, tuple or dict ends without a beginning");
   const size_t first = stack_.TakeMark();
   switch (opcode) {
     case pickle::kList:
@@ -259,15 +259,15 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
       } else if (stack_.has_mark()) {
         stack_.TakeMark();
       } else {
-        return Damaged("something is taken from an empty stack");
+        return Damaged("an item is read from an empty stack");
       }
       return Step::kNext;
     case pickle::kPopMark:
-      if (!stack_.has_mark()) return Damaged("a mark is taken that was not set");
+      if (!stack_.has_mark()) return Damaged("a mark is read that was not set");
       stack_.Cut(stack_.TakeMark());
       return Step::kNext;
     case pickle::kDup:
-      if (!stack_.Has(1)) return Damaged("something is doubled on an empty stack");
+      if (!stack_.Has(1)) return Damaged("an item is duplicated on an empty stack");
       return Push(stack_.top());
     case pickle::kProtocol:
       return Protocol();
@@ -281,7 +281,7 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
       break;
   }
   if (stack_.has_mark() || stack_.size() != 1) {
-    return Damaged("the pickle ends while something is still open");
+    return Damaged("the pickle ends before all objects are complete");
   }
   return Step::kStopped;
 }
@@ -291,7 +291,7 @@ Unpickler::Step Unpickler::Protocol() {
   if (!bytes_.Read(&version)) return EndsEarly();
   if (version <= kNewestPickleProtocol) return Step::kNext;
   return Damaged(Concat("the pickle protocol ", version, " is newer than ", kNewestPickleProtocol,
-                        ", the newest known"));
+                        ", the newest supported one"));
 }
 
 Unpickler::Step Unpickler::PushItems(PickleKind kind, size_t first) {
@@ -302,12 +302,12 @@ Unpickler::Step Unpickler::PushItems(PickleKind kind, size_t first) {
 }
 
 Unpickler::Step Unpickler::AddToTop(PickleKind kind, size_t count) {
-  if (!stack_.Has(count + 1)) return Damaged("something is added to nothing");
+  if (!stack_.Has(count + 1)) return Damaged("an item is added without a container");
   const size_t first = stack_.size() - count;
   const PickleValue target = stack_[first - 1];
   if (!target.is(kind)) {
-    return Damaged(Concat("something is added to ", PickleKindName(target.kind()),
-                          " as if it were ", PickleKindName(kind)));
+    return Damaged(Concat("an item is added to ", PickleKindName(target.kind()), " as if it were ",
+                          PickleKindName(kind)));
   }
   if (!builder_.Extend(target.items(), stack_.From(first))) return OutOfMemory();
   stack_.Cut(first);
@@ -315,7 +315,7 @@ Unpickler::Step Unpickler::AddToTop(PickleKind kind, size_t count) {
 }
 
 Unpickler::Step Unpickler::AddFromMark(PickleKind kind) {
-  if (!stack_.has_mark()) return Damaged("a list, set or dict ends that did not begin");
+  if (!stack_.has_mark()) return Damaged("a list, set or dict ends without a beginning");
   const size_t count = stack_.size() - stack_.mark();
   if (kind == PickleKind::kDict && count % 2 != 0) {
     return Damaged("a dict has a key without a value");
@@ -325,13 +325,13 @@ Unpickler::Step Unpickler::AddFromMark(PickleKind kind) {
 }
 
 Unpickler::Step Unpickler::Put(uint64_t index) {
-  if (!stack_.Has(1)) return Damaged("nothing is there to be remembered");
+  if (!stack_.Has(1)) return Damaged("there is no item to be memoized");
   return memo_.Put(index, stack_.top()) ? Step::kNext : OutOfMemory();
 }
 
 Unpickler::Step Unpickler::Get(uint64_t index) {
   if (const PickleValue* value = memo_.Get(index)) return Push(*value);
-  return Damaged(Concat("number ", index, " was never remembered"));
+  return Damaged(Concat("number ", index, " was never memoized"));
 }
 
 }  // namespace vramstow

@@ -43,7 +43,7 @@ const char* WhatItAsksFor(uint8_t opcode) {
 Unpickler::Step Unpickler::Refuse(uint8_t opcode) {
   const char* what = WhatItAsksFor(opcode);
   if (what == nullptr) {
-    return Damaged(Concat(HexText(opcode), " is nothing that a pickle has there"));
+    return Damaged(Concat(HexText(opcode), " is not a valid opcode of a pickle there"));
   }
   std::string name;
   if (opcode == pickle::kGlobal || opcode == pickle::kInstance) {
@@ -61,8 +61,8 @@ Unpickler::Step Unpickler::Refuse(uint8_t opcode) {
   }
   refusal_ = absl::PermissionDeniedError(
       Concat("at byte ", opcode_offset_, " the pickle asks ", what, name,
-             "; a memory snapshot is made of numbers, texts, lists and dicts only, so "
-             "nothing of the file was used"));
+             "; a memory snapshot consists of numbers, texts, lists and dicts only, so nothing of "
+             "the file was used"));
   return Step::kFailed;
 }
 
@@ -72,16 +72,16 @@ Unpickler::Step Unpickler::Damaged(std::string_view what) {
 }
 
 Unpickler::Step Unpickler::EndsEarly() {
-  damage_ = Concat("the pickle ends early, after ", bytes_.size(),
-                   " bytes, in the middle of what begins at byte ", opcode_offset_);
+  damage_ = Concat("the pickle ends after ", bytes_.size(),
+                   " bytes, in the middle of an opcode at byte ", opcode_offset_);
   return Step::kFailed;
 }
 
 Unpickler::Step Unpickler::OutOfMemory() {
   refusal_ = absl::ResourceExhaustedError(
-      Concat("at byte ", opcode_offset_, " of ", bytes_.size(), " the pickle would take more than ",
+      Concat("at byte ", opcode_offset_, " of ", bytes_.size(), " the pickle would need more than ",
              builder_.arena()->max_bytes(),
-             " bytes of memory, which no memory snapshot of its length does"));
+             " bytes of memory, which is too much for a memory snapshot of its length"));
   return Step::kFailed;
 }
 

@@ -69,7 +69,7 @@ absl::StatusOr<Archive> OpenArchive(Reading* reading) {
   Archive archive(unzOpen2_64("", &functions));
   if (archive != nullptr) return archive;
   return absl::DataLossError(
-      "the zip file cannot be opened: its list of entries is damaged, or not there");
+      "the zip file cannot be opened: its list of entries is damaged or missing");
 }
 
 const char* WhyNot(int code) {
@@ -79,7 +79,7 @@ const char* WhyNot(int code) {
     case Z_MEM_ERROR:
       return "no memory";
     case UNZ_BADZIPFILE:
-      return "its parts contradict each other, or it is packed in an unknown way";
+      return "its parts contradict each other, or its compression method is unknown";
     default:
       return "its bytes cannot be unpacked";
   }
@@ -117,7 +117,7 @@ absl::StatusOr<Entry> FindPickle(unzFile archive) {
   unzGetGlobalInfo64(archive, &all);
   if (all.number_entry > kMaxEntries) {
     return absl::InvalidArgumentError(
-        Concat("the zip file has ", all.number_entry, " entries: it is no memory snapshot"));
+        Concat("the zip file has ", all.number_entry, " entries: it is not a memory snapshot"));
   }
   int best_rank = 0;
   Entry best;
@@ -163,9 +163,8 @@ absl::StatusOr<std::string> ReadEntry(unzFile archive, uint64_t most) {
     }
     if (count == 0) return bytes;
     if (bytes.size() + static_cast<uint64_t>(count) > most) {
-      return absl::ResourceExhaustedError(
-          Concat("the zip file unpacks to more than ", most,
-                 " bytes, which is out of proportion to what it is packed"));
+      return absl::ResourceExhaustedError(Concat("the zip file unpacks to more than ", most,
+                                                 " bytes, which is too much for the packed size"));
     }
     bytes.append(piece.data(), static_cast<size_t>(count));
   }

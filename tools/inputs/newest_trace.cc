@@ -35,8 +35,8 @@ absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
   }
   if (newest.count > 0) return newest;
   return absl::NotFoundError(
-      "no input, and no trace (.stow) in this folder: name a file, or record one with vramstow run "
-      "-- COMMAND.");
+      "no input was named, and there is no trace (.stow) in this folder: name a file, or record "
+      "one with vramstow run -- COMMAND.");
 }
 
 }  // namespace vramstow

@@ -57,8 +57,8 @@ absl::StatusOr<std::unique_ptr<EventSource>> EventsOfProfilerTrace(const Input& 
   }
   return absl::InvalidArgumentError(
       absl::StrCat(input.path(),
-                   " is a profiler trace without addresses, which releases of 2021 wrote: it "
-                   "has a curve and no events. Record it with a newer PyTorch."));
+                   " is a profiler trace without addresses, as releases of 2021 wrote it: it "
+                   "contains a curve and no events. Record it with a newer PyTorch."));
 }
 
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
       return ListOf("minimalloc", ReadMinimalloc(input));
     case FileFormat::kMemoryTimeline:
       return absl::InvalidArgumentError(
-          absl::StrCat(input.path(), " is a memory timeline: it has a curve and no events."));
+          absl::StrCat(input.path(), " is a memory timeline: it contains a curve and no events."));
     case FileFormat::kEmpty:
       return absl::InvalidArgumentError(absl::StrCat(input.path(), " is empty."));
     default:

@@ -24,7 +24,7 @@ std::string CutInWords(const std::string& path, uint64_t size) {
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return "";
   if (header.state != static_cast<uint32_t>(TraceState::kClosed)) return "";
   if (header.file_bytes <= size) return "";
-  return absl::StrCat("The file is cut: the last ", Bytes(header.file_bytes - size), " of ",
+  return absl::StrCat("The file is incomplete: the last ", Bytes(header.file_bytes - size), " of ",
                       Bytes(header.file_bytes), " are not there.");
 }
 
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
   }
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is not an ordinary file: a trace has to be one."));
+        absl::StrCat(path, " is not an ordinary file: a trace must be one."));
   }
   std::unique_ptr<TraceSource> source(new TraceSource);
   switch (source->reader_.Open(path.c_str())) {
@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
     case ReadError::kCannotOpen:
       return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(errno), "."));
     case ReadError::kNotATrace:
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, " is not a vramstow trace: it does not begin as a .stow file does."));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, " is not a vramstow trace: it does not begin with the signature of a .stow file."));
     case ReadError::kNewerVersion:
       return absl::InvalidArgumentError(absl::StrCat(
           path, " was written by a newer version of vramstow: analyse it with that version."));
@@ -70,9 +70,9 @@ std::vector<std::string> TraceSource::missing() const {
   if (report.folded_events == 0) return sentences;
   sentences.push_back(
       absl::StrCat("The first ", Time(report.folded_until_ns),
-                   " are kept as sums (--trace-size): ", Counted(report.folded_events, "event"),
-                   " are gone, which peaks, totals, call sites and levels over time count all the "
-                   "same."));
+                   " are stored as sums (--trace-size): ", Counted(report.folded_events, "event"),
+                   " are not in the trace any more, but they count in peaks, totals, call sites "
+                   "and levels over time."));
   return sentences;
 }
 

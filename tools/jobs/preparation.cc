@@ -70,7 +70,7 @@ absl::Status PrepareTraceDirectory(Settings* settings) {
   if (access(absolute.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("cannot write traces into ", absolute.string(), " (", strerror(errno),
-                   "): name another folder with --trace-dir, or trace nothing with --no-trace."));
+                   "): name another folder with --trace-dir, or record no trace with --no-trace."));
 }
 
 absl::Status CheckMachine(const Settings& settings, const Installation& installation) {
@@ -166,8 +166,8 @@ void AddPreloads(const Job& job, const CheckedJob& checked, Environment* environ
     const std::string why =
         with_bar([&] { return PrepareValues(installation, program, environment); });
     if (!why.empty()) {
-      job.note("",
-               absl::StrCat("the rehearsal computes nothing of PyTorch: ", Printable(why), "."));
+      job.note("", absl::StrCat("the simulated run does not compute PyTorch's operators: ",
+                                Printable(why), "."));
     }
   }
   if (settings.tensors) {

@@ -40,11 +40,11 @@ const char* FlagOf(std::string_view variable) {
 std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool pool) {
   if (options.trace) return "";
   if (!pool && std::strcmp(options.collect, "on") == 0) {
-    return "--collect=on without the pool needs the trace: leave --no-trace out, or say --pool=on, "
-           "too.";
+    return "--collect=on without the pool needs the trace: leave --no-trace out, or add --pool=on.";
   }
   if (flags.contains("VRAMSTOW_CENSUS") && std::strcmp(options.census, "on") == 0) {
-    return "--census=on writes into the trace who holds tensors: leave --no-trace out.";
+    return "--census=on writes into the trace which objects reference tensors: leave --no-trace "
+           "out.";
   }
   for (const char* variable : {"VRAMSTOW_NVTX", "VRAMSTOW_CUPTI"}) {
     const auto flag = flags.find(variable);
@@ -108,29 +108,28 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   const bool segments = std::strcmp(options.level, "segments") == 0;
   if (!pool && !options.trace && std::strcmp(options.level, "tensors") == 0) {
     return absl::InvalidArgumentError(
-        "--level=tensors without the pool only traces tensors: leave --no-trace out.");
+        "--level=tensors without the pool only records tensors: leave --no-trace out.");
   }
   if (const std::string why = WhatNeedsTrace(flags, options, pool); !why.empty()) {
     return absl::InvalidArgumentError(why);
   }
   OffloadSetting offload;
   if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
-    return absl::InvalidArgumentError("--offload moves memory of the pool: say --pool=on, too.");
+    return absl::InvalidArgumentError("--offload moves memory of the pool: add --pool=on.");
   }
   if (options.nvtx_memory && !pool) {
-    return absl::InvalidArgumentError(
-        "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
+    return absl::InvalidArgumentError("--nvtx-memory announces blocks of the pool: add --pool=on.");
   }
   for (const char* variable : kPoolSettings) {
     if (pool || !flags.contains(variable)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        FlagOf(variable), " is a setting of the pool, which is off: say --pool=on, too."));
+    return absl::InvalidArgumentError(
+        absl::StrCat(FlagOf(variable), " is a setting of the pool, which is off: add --pool=on."));
   }
   const bool metrics = *options.metrics != '\0';
   if (metrics && !pool && segments) {
     return absl::InvalidArgumentError(
-        "--metrics tells the numbers of PyTorch's tensors or of the pool: leave --level=segments "
-        "out, or say --pool=on, too.");
+        "--metrics reports the numbers of PyTorch's tensors or of the pool: leave --level=segments "
+        "out, or add --pool=on.");
   }
   const bool observes = !pool && !segments && (options.trace || metrics);
   return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx, options.cupti,
@@ -167,9 +166,9 @@ std::vector<std::string> MisspeltVariables(const std::vector<std::string>& envir
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string likely = LikelyName(name, known);
     if (likely.empty()) continue;
-    sentences.push_back(absl::StrCat(std::string(kPrefix), name,
-                                     " is no variable of vramstow, and is ignored; did you mean ",
-                                     std::string(kPrefix), likely, "?"));
+    sentences.push_back(absl::StrCat(
+        std::string(kPrefix), name, " is not a variable of vramstow, and is ignored; did you mean ",
+        std::string(kPrefix), likely, "?"));
   }
   return sentences;
 }

@@ -33,8 +33,8 @@ std::string Adapters::FindShipped(const TorchInstallation& torch) const {
 absl::Status Adapters::CheckSource(const TorchInstallation& torch) const {
   const absl::Status release = CheckRelease(torch.release, request_);
   if (!release.ok() || !source_.empty()) return release;
-  return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", source_.folder(),
-                                          ": build or install vramstow again."));
+  return absl::NotFoundError(absl::StrCat("the adapter's source was not found in ",
+                                          source_.folder(), ": build or install vramstow again."));
 }
 
 absl::StatusOr<Adapter> Adapters::Find(const TorchInstallation& torch,

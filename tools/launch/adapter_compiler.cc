@@ -120,7 +120,7 @@ absl::StatusOr<AdapterCompiler> AdapterCompiler::Find() {
   std::string path = FindProgram();
   if (path.empty()) {
     return absl::FailedPreconditionError(
-        "there is no C++ compiler here to build the adapter with (c++, g++ or clang++).");
+        "there is no C++ compiler to compile the adapter (c++, g++ or clang++).");
   }
   return AdapterCompiler(std::move(path));
 }

@@ -135,17 +135,17 @@ absl::StatusOr<MatchedCard> MatchCard(const CardEvidence& evidence,
   }
   if (best == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("no simulated card agrees with the snapshot, which holds ",
+        absl::StrCat("no simulated GPU agrees with the snapshot, which contains ",
                      Bytes(evidence.held_bytes), ": name one with --simulate=CARD,memory=SIZE."));
   }
   std::string why =
       absl::StrCat("the card is ", best->key, ": the smallest with at least ", Bytes(least));
   if (evidence.has_large_workspace) {
-    absl::StrAppend(&why, " of compute capability 9.0, as cuBLAS's workspace says");
+    absl::StrAppend(&why, " and compute capability 9.0, according to cuBLAS's workspace");
   } else if (evidence.has_workspace) {
-    absl::StrAppend(&why, " that is not of compute capability 9.0, as cuBLAS's workspace says");
+    absl::StrAppend(&why, " and not compute capability 9.0, according to cuBLAS's workspace");
   } else {
-    absl::StrAppend(&why, "; nothing tells its generation");
+    absl::StrAppend(&why, "; its generation is unknown");
   }
   return MatchedCard{best->key, why + "."};
 }

@@ -19,8 +19,8 @@ absl::Status CheckDriver() {
   // The library is left open, because a driver need not support being closed.
   if (driver != nullptr && dlsym(driver, "cuInit") != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "there is no CUDA driver here (libcuda.so.1): run it on a machine with an NVIDIA driver, or "
-      "rehearse it on a simulated card with --simulate=h200.");
+      "there is no CUDA driver on this machine (libcuda.so.1): use a machine with an NVIDIA "
+      "driver, or a simulated GPU with --simulate=h200.");
 }
 
 absl::StatusOr<void*> SimulatorFunction(const std::string& simulator_directory, const char* name) {
@@ -37,8 +37,8 @@ absl::StatusOr<void*> SimulatorFunction(const std::string& simulator_directory, 
   if (function != nullptr) return function;
   return absl::FailedPreconditionError(
       absl::StrCat(path,
-                   " is not vramstow's simulated driver, or one of another version: build or "
-                   "install vramstow again."));
+                   " is not vramstow's simulated driver, or it belongs to another version: build "
+                   "or install vramstow again."));
 }
 
 absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_directory,

@@ -40,7 +40,7 @@ absl::StatusOr<Installation> FindInstallation() {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) {
     return absl::InternalError(
-        absl::StrCat("cannot find out where this program lies (/proc/self/exe: ", error.message(),
+        absl::StrCat("cannot find the path of this program (/proc/self/exe: ", error.message(),
                      "): is /proc mounted?"));
   }
   return InstallationOf(program);

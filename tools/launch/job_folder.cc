@@ -51,8 +51,8 @@ absl::StatusOr<std::string> JobName() {
                   [](const char* variable) { return !VariableOf(variable).empty(); });
   if (is_rank) {
     return absl::InvalidArgumentError(
-        "--trace-dir has %j in it, but nothing names the job that this rank is of: set "
-        "TORCHELASTIC_RUN_ID (torchrun --rdzv-id), or name a folder.");
+        "--trace-dir contains %j, but the name of the job to which this rank belongs is unknown: "
+        "set TORCHELASTIC_RUN_ID (torchrun --rdzv-id), or name a folder.");
   }
   const time_t now = time(nullptr);
   tm parts = {};
@@ -89,8 +89,9 @@ absl::StatusOr<JobFolder> FindJobFolder(const std::string& directory) {
   std::filesystem::path parent = ".";
   if (slash != std::string_view::npos) parent = whole.substr(0, std::max<size_t>(slash, 1));
   if (parent.string().find("%j") != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--trace-dir is '", directory, "': %j, the job, may be in its last part only."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--trace-dir is '", directory,
+                     "': %j (the job's name) is allowed only in the last path component."));
   }
   const auto job = JobName();
   if (!job.ok()) return job.status();
@@ -106,7 +107,7 @@ absl::Status MakeJobFolder(const JobFolder& folder, std::string* directory) {
   std::filesystem::create_directories(path, error);
   if (error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot make the folder for traces, '", path, "' (", error.message(), ")."));
+        absl::StrCat("cannot create the folder for traces, '", path, "' (", error.message(), ")."));
   }
   if (access(path.c_str(), W_OK | X_OK) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot write traces into ", path, " (",

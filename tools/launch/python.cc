@@ -38,11 +38,12 @@ absl::StatusOr<PythonHere> FindPython(uint64_t most_ms) {
                         said->Text("version")};
     }
     if (failure_reason.empty()) {
-      failure_reason = absl::StrCat(name, ", asked where its PyTorch is, ", end.Words(), ".");
+      failure_reason =
+          absl::StrCat(name, ", when it was asked for its PyTorch, ", end.Words(), ".");
     }
   }
   if (!failure_reason.empty()) return absl::FailedPreconditionError(failure_reason);
-  return absl::NotFoundError("there is no python or python3 on the path.");
+  return absl::NotFoundError("there is no python or python3 in PATH.");
 }
 
 }  // namespace vramstow

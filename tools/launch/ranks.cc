@@ -144,7 +144,7 @@ absl::Status CheckStartsNoRanks(const std::vector<std::string>& command, const s
           ? "COMMAND"
           : absl::StrJoin(std::vector<std::string>(program, command.end()), " ");
   return absl::InvalidArgumentError(absl::StrCat(
-      "with world= vramstow starts the ranks that run, and ", launcher,
+      "with world= vramstow starts the ranks itself, and ", launcher,
       " would start each of them many times: leave it out (vramstow run --simulate=", spec, " -- ",
       rest, ")."));
 }

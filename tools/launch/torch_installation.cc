@@ -38,7 +38,7 @@ absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
   torch.release = ReleaseIn(version);
   if (torch.release.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("cannot tell the release of the PyTorch in ", torch.folder, "."));
+        absl::StrCat("cannot determine the release of the PyTorch in ", torch.folder, "."));
   }
   const std::string config = TextOfFile(about / "TorchConfig.cmake");
   torch.cxx11_abi = config.find("_GLIBCXX_USE_CXX11_ABI=0") == std::string::npos;

@@ -91,7 +91,8 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   constexpr size_t kMaxRuns = 10;
   std::vector<std::string> files = FilesOf(folder);
   for (const std::string& copy : TakeCopies(&files)) {
-    left_out->push_back(absl::StrCat("Left out: ", copy, ", a copy of what is in another file."));
+    left_out->push_back(
+        absl::StrCat("Left out: ", copy, ", a copy of events that are in another file."));
   }
   std::vector<TraceOrigin> origins;
   for (const std::string& file : files) origins.push_back(OriginOf(file));
@@ -99,14 +100,13 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   if (runs.size() <= 1) return files;
   for (size_t i = 1; i < std::min(runs.size(), kMaxRuns + 1); ++i) {
     left_out->push_back(
-        absl::StrCat("Left out, because it is of another run: ", NamesOf(runs[i].files), "."));
+        absl::StrCat("Left out, because it belongs to another run: ", NamesOf(runs[i].files), "."));
   }
   if (runs.size() > kMaxRuns + 1) {
-    left_out->push_back(
-        absl::StrCat("Left out: ", runs.size() - kMaxRuns - 1, " runs that are older still."));
+    left_out->push_back(absl::StrCat("Left out: ", runs.size() - kMaxRuns - 1, " older runs."));
   }
   left_out->push_back(absl::StrCat("The newest of ", runs.size(),
-                                   " runs is taken; name the files of another to have that."));
+                                   " runs is read; name the files of another run to read it."));
   std::vector<std::string> taken = runs.front().files;
   // Files that cannot be read are kept, because the attempt to read them reports the error.
   for (const TraceOrigin& origin : origins) {
@@ -175,8 +175,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
     }
     if (set.analyses.size() > before) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        " is a folder without a file that is read here: record a run into it, or name a file."));
+        path, " is a folder without a readable file: record a run into it, or name a file."));
   }
   NameNeighboursOf(&set.analyses);
   // Sorts the analyses in the order in which facts of several traces are reported.

@@ -62,13 +62,13 @@ absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,
   if (times == std::string::npos || !is_known(word.substr(0, times))) {
     return absl::InvalidArgumentError(absl::StrCat("there is no card '", Printable(word),
                                                    "': write one of ", absl::StrJoin(keys, ", "),
-                                                   ", and h100x8 for eight of one."));
+                                                   ", and h100x8 for a machine with eight."));
   }
   card.key = word.substr(0, times);
   uint64_t count = 0;
   if (!absl::SimpleAtoi(word.substr(times + 1), &count) || count == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", Printable(word), "' has no number of cards behind the x: write h100x8 for eight."));
+        "'", Printable(word), "' has no number of GPUs after the x: write h100x8 for eight."));
   }
   card.spec = absl::StrCat(card.key, ",", kCountOption, count, options);
   if (!card.has_absent) card.count = count;

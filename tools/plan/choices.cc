@@ -56,10 +56,9 @@ Pattern PatternOf(const std::vector<uint64_t>& numbers) {
 }
 
 absl::Status WrongPart(absl::string_view part) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", Printable(std::string(part)),
-                   "' is no range of values: write two whole numbers, the smaller first, as in "
-                   "8..64."));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", Printable(std::string(part)),
+      "' is not a range of values: write two whole numbers, the smaller first, as in 8..64."));
 }
 
 // Adds "8..64" to the numbers that came before it.
@@ -81,9 +80,9 @@ absl::Status AddRange(absl::string_view part, std::vector<std::string>* values) 
   for (uint64_t number = first; number <= last; number = pattern.After(number)) {
     values->push_back(absl::StrCat(number));
     if (values->size() > kMaxValues) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", Printable(std::string(part)), "' has more than ", kMaxValues,
-                       " values: two values before it say how it goes on, as in 8,16..256."));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", Printable(std::string(part)), "' has more than ", kMaxValues,
+          " values: write two values before it to give the step or factor, as in 8,16..256."));
     }
   }
   return absl::OkStatus();

@@ -64,7 +64,7 @@ void TakePeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
 absl::Status FailedFor(const Rehearsal& rehearsal, const std::string& card) {
   return absl::FailedPreconditionError(
       absl::StrCat("on ", card, " the command failed with exit status ", rehearsal.exit_status,
-                   ", and not for want of memory: ", Printable(LastLineOf(rehearsal.output, 300))));
+                   ", and not because of memory: ", Printable(LastLineOf(rehearsal.output, 300))));
 }
 
 }  // namespace
@@ -105,17 +105,17 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
 std::string TextOf(const CardEstimate& estimate) {
   std::string text = absl::StrCat(Printable(estimate.card), " (", Printable(estimate.name), ")\n");
   if (!estimate.peak_bytes.has_value()) {
-    return absl::StrCat(text, "  does not fit, nor into 1 TiB\n");
+    return absl::StrCat(text, "  does not fit, not even into 1 TiB\n");
   }
   const int64_t spare = estimate.spare_bytes.value_or(0);
-  const std::string where = estimate.devices > 1 ? " on the fullest card" : "";
+  const std::string where = estimate.devices > 1 ? " on the fullest GPU" : "";
   if (estimate.fits) {
     absl::StrAppendFormat(&text, "  fits: %s at the peak, %s of %s to spare%s\n",
                           Bytes(*estimate.peak_bytes),
                           Bytes(static_cast<uint64_t>(std::max<int64_t>(spare, 0))),
                           Bytes(estimate.total_bytes), where);
     if (estimate.out_of_memory > 0) {
-      absl::StrAppendFormat(&text, "  it was refused memory %s, and went on\n",
+      absl::StrAppendFormat(&text, "  an allocation failed %s, and it continued\n",
                             Counted(estimate.out_of_memory, "time"));
     }
   } else {
@@ -125,7 +125,7 @@ std::string TextOf(const CardEstimate& estimate) {
       absl::StrAppendFormat(&text, ", %s more than %s%s", Bytes(static_cast<uint64_t>(-spare)),
                             Bytes(estimate.total_bytes), where);
     } else {
-      absl::StrAppendFormat(&text, "; the rest of %s is fragmented, or another process has it",
+      absl::StrAppendFormat(&text, "; the rest of %s is fragmented, or another process uses it",
                             Bytes(estimate.total_bytes));
     }
     text += '\n';
@@ -134,7 +134,8 @@ std::string TextOf(const CardEstimate& estimate) {
     absl::StrAppendFormat(&text, "  %10s  %s\n", Bytes(part.bytes), Printable(part.name));
   }
   if (estimate.processes > 1) {
-    absl::StrAppendFormat(&text, "  this is the one of %d processes that took most\n",
+    absl::StrAppendFormat(&text,
+                          "  these are the numbers of the one of %d processes that used most\n",
                           estimate.processes);
   }
   return text;

@@ -53,7 +53,7 @@ std::string RunsInText(const LargestOnCard& result) {
 // Returns a note on the largest value, for the line that names it.
 const char* NoteOnLargest(const FitResult& found) {
   if (found.interrupted) return " (so far: the search was interrupted)";
-  return found.at_end ? " (the largest that was to be tried)" : "";
+  return found.at_end ? " (the largest value to try)" : "";
 }
 
 class LargestFinder {
@@ -102,7 +102,7 @@ absl::StatusOr<Rehearsal> LargestFinder::Run(const std::string& card, uint64_t v
   for (const std::string& word : request_.command) {
     command.push_back(absl::StrReplaceAll(word, {{kBatchPlace, absl::StrCat(value)}}));
   }
-  Progress::OfProcess().Begin(absl::StrCat("rehearsal ", runs_ + 1, ": ", value, " on ", card));
+  Progress::OfProcess().Begin(absl::StrCat("simulated run ", runs_ + 1, ": ", value, " on ", card));
   return Rehearse(command, flags, absl::StrCat(folder_, "/", ++runs_));
 }
 
@@ -124,7 +124,7 @@ absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t 
     return absl::FailedPreconditionError(absl::StrCat(
         "with ", value, " on ", card, " the command failed with exit status ",
         rehearsal->exit_status,
-        ", and not for want of memory: ", Printable(LastLineOf(rehearsal->output, 300))));
+        ", and not because of memory: ", Printable(LastLineOf(rehearsal->output, 300))));
   }
   note_(absl::StrCat("run ", runs_, ": ", value, " on ", card,
                      run.fits ? " fits, " : " does not fit, ", Bytes(run.peak_reserved),
@@ -152,7 +152,7 @@ void LargestFinder::LookAtTensors(LargestOnCard* result) {
   result->tensors = LineThrough(from, small->facts.peak.allocated_bytes, largest,
                                 large->facts.peak.allocated_bytes);
   if (!result->tensors.has_value()) {
-    result->why_no_tensors = "it needs two values of which the larger takes more.";
+    result->why_no_tensors = "it needs two values, and the larger one must need more memory.";
     return;
   }
   std::map<std::pair<std::string, std::string>, double> sites;
@@ -182,7 +182,7 @@ std::string TextOfCard(const LargestOnCard& result) {
   const uint64_t spare = result.capacity - std::min(result.capacity, best->peak_reserved);
   if (result.found.is_flat) {
     absl::StrAppendFormat(&text,
-                          "  every value fits that was tried: the peak is the same with each of "
+                          "  every value that was tried fits: the peak is the same with each of "
                           "them, %s of %s,\n  so the value does not change it\n",
                           Bytes(best->peak_reserved), Bytes(result.capacity));
     return text + RunsInText(result);

@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<Placeholder>> PlacesOf(const PlanRequest& request) {
     if (text.empty() && name == kAccumulate) text = "1";
     if (text.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("the command has {", name,
-                                                     "}: give its values with --", name,
+                                                     "}: list its values with --", name,
                                                      ", as in --", name, " 1,2,4..32."));
     }
     auto values = ValuesOf(text);
@@ -104,7 +104,7 @@ absl::StatusOr<PlanReport> MakePlan(const PlanRequest& request, const PlanTask& 
   });
   if (!result.ok()) return result.status();
   if (result->interrupted && result->rehearsals == 0) {
-    return absl::CancelledError("interrupted before anything was known.");
+    return absl::CancelledError("interrupted before there was a result.");
   }
   const std::string problem = ProblemOfAll(*result);
   if (!problem.empty() && !result->interrupted) return absl::FailedPreconditionError(problem);

@@ -20,13 +20,13 @@ namespace vramstow {
 namespace {
 
 constexpr char kHowTimesAreMade[] =
-    "Times are estimates, made of each operator's products and bytes, the rates of the card's data "
-    "sheet and the shares of them that trainings reach: see vramstow help plan.md.";
+    "Times are estimates. They are computed from each operator's products and bytes, the rates in "
+    "the GPU's data sheet and the shares of these rates that trainings reach: see vramstow help "
+    "plan.md.";
 constexpr char kUntoldKernels[] =
-    " kernels of a step are known by their names alone (Triton's and those of torch.compile, for "
-    "example, and all with values=off). The estimate counts their launches and leaves out what "
-    "they "
-    "compute, so that the times are too short.";
+    " kernels of a step are known only by their names (for example Triton's and those of "
+    "torch.compile, and all with values=off). The estimate counts their launches but not their "
+    "computation, so the times are too short.";
 // Kernels without an operator are mentioned if they are at least 1/10 of all.
 constexpr uint64_t kMaxUntold = 10;
 
@@ -155,7 +155,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
   trial.ran = trial.problem.empty();
   if (!trial.ran) return trial;
   const std::string what = WhatOf(card_text, choice);
-  Progress::OfProcess().Begin(absl::StrCat("rehearsal ", ++runs_, ": ", what));
+  Progress::OfProcess().Begin(absl::StrCat("simulated run ", ++runs_, ": ", what));
   const std::string run = absl::StrCat(folder_, "/", runs_);
   const auto estimate =
       EstimateOn(absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName),
@@ -179,7 +179,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
     const uint64_t processes = card->has_absent ? card->count : estimate->processes;
     if (rates != nullptr) trial.step = StepOf(*estimate, run, processes, *rates);
   }
-  note_(absl::StrCat("rehearsal ", runs_, ": ", what, ": ", OutcomeOf(trial, margin_)));
+  note_(absl::StrCat("simulated run ", runs_, ": ", what, ": ", OutcomeOf(trial, margin_)));
   return trial;
 }
 
@@ -205,8 +205,8 @@ std::vector<std::string> PlanRehearser::Hints(const PlanSpace& space, PlanResult
     if (!change.fits.has_value() && lowered > usable) continue;
     const std::string proof =
         change.fits.has_value()
-            ? "In a replay of its rehearsal the request that failed is served then"
-            : absl::StrCat("In a replay of its rehearsal the peak is then ", Bytes(lowered),
+            ? "In a replay of the simulated run the request that failed then succeeds"
+            : absl::StrCat("In a replay of the simulated run the peak is then ", Bytes(lowered),
                            " in place of ", Bytes(*peak_bytes));
     hints.push_back(
         absl::StrCat("With one change ", TextOf(next->choice),
@@ -221,8 +221,7 @@ std::vector<std::string> PlanRehearser::Notes() const {
   if (timed_ > 0) notes.emplace_back(kHowTimesAreMade);
   if (timed_ == 0 && runs_ > 0) {
     notes.emplace_back(
-        "No step of a training was recognised, so that there are no times: see vramstow help "
-        "plan.md.");
+        "No training step was recognised, so there are no times: see vramstow help plan.md.");
   }
   if (untold_ > 0) {
     notes.push_back(absl::StrCat(Count(untold_), " of ", Count(launched_), kUntoldKernels));
@@ -232,7 +231,7 @@ std::vector<std::string> PlanRehearser::Notes() const {
     if (card.has_absent || used == used_cards_.end() || used->second >= card.count) continue;
     notes.push_back(absl::StrCat("The command uses ", used->second, " of the ", card.count,
                                  " cards of ", Printable(card.text),
-                                 "; card hours count all of them."));
+                                 "; GPU hours count all of them."));
   }
   return notes;
 }

@@ -49,7 +49,7 @@ class Searcher {
     result_.interrupted = absl::IsCancelled(error_);
     for (PlanRow& row : result_.rows) {
       if (row.source == Source::kUnknown && row.why_not.empty())
-        row.why_not = "It was not reached.";
+        row.why_not = "The search did not get to it.";
     }
     Order();
     return std::move(result_);
@@ -115,11 +115,11 @@ class Searcher {
   }
 
   static std::string WhyTooLarge(const PlanRow& row) {
-    if (!row.peak_bytes.has_value()) return "It takes more than the card has.";
+    if (!row.peak_bytes.has_value()) return "It needs more memory than the GPU has.";
     const std::string about = row.source == Source::kFitted ? "about " : "";
     if (*row.peak_bytes > row.total_bytes) {
       return absl::StrCat("It takes ", about, Bytes(*row.peak_bytes), ", ", about,
-                          Bytes(*row.peak_bytes - row.total_bytes), " more than the card has.");
+                          Bytes(*row.peak_bytes - row.total_bytes), " more than the GPU has.");
     }
     if (!row.tight) {
       return absl::StrCat("It takes ", Bytes(*row.peak_bytes), ", and the rest is fragmented.");
@@ -157,7 +157,7 @@ class Searcher {
   }
 
   static std::string WhyLeft(const std::vector<PlanRow*>& known, size_t problems) {
-    if (known.empty() && problems > 0) return "Smaller values fail, too.";
+    if (known.empty() && problems > 0) return "Smaller values do not fit, either.";
     return "It was not tried, because smaller values do not fit.";
   }
 

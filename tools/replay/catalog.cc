@@ -22,15 +22,15 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
     {"native", ModelKind::kTorch, "PyTorch's allocator; settings as in PYTORCH_ALLOC_CONF"},
-    {"expandable", ModelKind::kTorch, "the same with expandable segments"},
+    {"expandable", ModelKind::kTorch, "PyTorch's allocator with expandable segments"},
     {"async", ModelKind::kAsync, "cudaMallocAsync's pool"},
-    {"rmm-pool", ModelKind::kRmmPool, "RMM's pool; initial_mib:N is what it starts with"},
+    {"rmm-pool", ModelKind::kRmmPool, "RMM's pool; initial_mib:N is its initial size"},
     {"rmm-arena", ModelKind::kRmmArena, "RMM's arena"},
-    {"bfc", ModelKind::kBfc, "best fit with coalescing, as TensorFlow and JAX have it"},
-    {"vramstow", ModelKind::kPool, "our own pool, its real code"},
+    {"bfc", ModelKind::kBfc, "best fit with coalescing, as in TensorFlow and JAX"},
+    {"vramstow", ModelKind::kPool, "vramstow's own pool (its real code)"},
     {"offload", ModelKind::kOffload,
-     "the same with --offload=auto: offload:coldest, offload:size, offload:next-use,\n"
-     "              offload:foreseen; all four if none is named. Needs --memory and touches"},
+     "vramstow's pool with --offload=auto: offload:coldest, offload:size, offload:next-use,\n      "
+     "        offload:foreseen; all four if none is named. Needs --memory and touches"},
 };
 
 std::string Names() {

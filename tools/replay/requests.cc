@@ -285,8 +285,8 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   }
   if (best == nullptr || best->allocations() == 0) {
     return absl::InvalidArgumentError(
-        device.has_value() ? absl::StrCat("no memory was asked for on device ", *device, ".")
-                           : "no memory was asked for on any device.");
+        device.has_value() ? absl::StrCat("no memory was requested on device ", *device, ".")
+                           : "no memory was requested on any device.");
   }
   const uint64_t others = all - best->size();
   Requests requests = best->Done();

@@ -101,7 +101,7 @@ absl::Status ReadOne(std::string_view name, std::string_view value, TorchSetting
     const bool is_fraction = name.starts_with("per_");
     const double number = ParseNumber<double>(value).value_or(0);
     if (!(number > 0 && number <= 1)) {
-      return Wrong(name, value, "a number over 0 and not over 1.");
+      return Wrong(name, value, "a number greater than 0 and at most 1.");
     }
     (is_fraction ? settings->memory_fraction : settings->garbage_collection_threshold) = number;
   } else if (name == "expandable_segments") {
@@ -135,7 +135,7 @@ absl::StatusOr<TorchSettings> ParseTorchSettings(std::string_view text, TorchSet
     const size_t colon = part.find(':');
     if (colon == std::string_view::npos) {
       return absl::InvalidArgumentError(
-          Concat(Quoted(part), " is no setting: they are written name:value."));
+          Concat(Quoted(part), " is not a setting: settings are written name:value."));
     }
     if (const absl::Status status =
             ReadOne(part.substr(0, colon), part.substr(colon + 1), &settings);

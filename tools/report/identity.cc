@@ -61,7 +61,7 @@ std::string ProcessLine(const Facts& facts) {
 
 std::string RehearsalLine(const Facts& facts) {
   if (!facts.simulated) return "";
-  return absl::StrCat("REHEARSAL on a simulated device: ", FactNamed(facts, "simulated"), "\n");
+  return absl::StrCat("SIMULATED RUN: ", FactNamed(facts, "simulated"), "\n");
 }
 
 // Returns a text like "device 0: NVIDIA H200, 140 GiB"; empty if nothing is known of the device.
@@ -122,7 +122,7 @@ std::string IdentityOfAll(const FactSet& set, const TextStyle& style) {
   const auto simulated = std::count_if(set.traces.begin(), set.traces.end(),
                                        [](const Facts& trace) { return trace.simulated; });
   if (simulated > 0) {
-    text += absl::StrCat("REHEARSAL on a simulated device",
+    text += absl::StrCat("SIMULATED RUN",
                          simulated < std::ssize(set.traces) ? ", in a part of them" : "", "\n");
   }
   return text;

@@ -21,17 +21,10 @@ constexpr size_t kColumns = 128;  // of a line
 
 constexpr std::string_view kIntroduction =
     "<!-- Made by `vramstow docs metrics` from tools/analysis/facts/fact_table*.h; do not edit "
-    "below. "
-    "-->\n"
-    "\n"
-    "## Every fact\n"
-    "\n"
-    "All keys of `vramstow analyze --json`. `[]` stands for each row of a list. Behind a key is "
-    "its "
-    "type, and how the facts of\n"
-    "several traces become one: *sum*, *highest* or *lowest* of numbers, *all* or *any* of flags, "
-    "*joined* of rows that are alike,\n"
-    "*one trace* where several have none.\n";
+    "below. -->\n\n## Every fact\n\nThese are all keys of `vramstow analyze --json`. `[]` stands "
+    "for each row of a list. After each key follow its type, and how\nthe facts of several traces "
+    "are combined: *sum*, *highest* or *lowest* of numbers, *all* or *any* of flags, *joined* if "
+    "equal\nrows are combined, *one trace* if there is no value for several.\n";
 
 std::string_view WordOf(Merge merge) {
   switch (merge) {
@@ -139,7 +132,7 @@ class Page {
     } else if constexpr (requires { entry.bytes_name; }) {
       Row(prefix + std::string(entry.bytes_name), "number", RuleOf(entry.merge), entry.meaning);
       Row(prefix + std::string(entry.blocks_name), "number", RuleOf(entry.merge),
-          "in how many blocks");
+          "number of blocks");
     } else if constexpr (requires { entry.value; }) {
       using Value = std::remove_cvref_t<decltype(entry.value(std::declval<const Facts&>(),
                                                              std::declval<const Struct&>()))>;
@@ -197,18 +190,17 @@ void AddSection(const Entry& entry, Page* page) {
 std::string MetricsTables() {
   Page page;
   ForEachEntry<Facts>([&page](const auto& entry) { AddSection<Facts>(entry, &page); });
-  page.Begin("rank_comparison",
-             "the ranks of a job beside one another; null of fewer than two ranks");
+  page.Begin("rank_comparison", "comparison of the ranks of a job; null for fewer than two ranks");
   page.Rows<RankComparison>("rank_comparison.", "");
   page.Begin("steady",
-             "only in `vramstow check` and `vramstow diff`: the second half of the iterations, "
-             "where there are four at least");
+             "only in `vramstow check` and `vramstow diff`: medians over the second half of the "
+             "iterations, if there are at least four");
   page.Rows<SteadyFacts>("steady.", "");
   page.Begin("ranks",
              "the same object, without `schema` and `ranks`, for each trace, in order of rank");
   page.Begin(
       "left_out",
-      "files of folders that are of another run, or that could not be used, one sentence each");
+      "files of folders that belong to another run, or that could not be used, one sentence each");
   return page.Take();
 }
 

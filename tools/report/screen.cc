@@ -58,7 +58,7 @@ std::string PeakInWords(const Facts& facts) {
         facts.reserved_known ? absl::StrCat(", ", Bytes(peak.reserved_bytes), " reserved") : "",
         ", at ", Time(peak.time_ns));
   }
-  if (!IsCertain(facts)) return "It is not known: no allocation was recorded.";
+  if (!IsCertain(facts)) return "It is not known, because no allocation was recorded.";
   std::string text = "No device memory was allocated";
   for (const auto& [name, bytes] : ListedPeaks(peak)) {
     if (bytes > 0)
@@ -69,13 +69,15 @@ std::string PeakInWords(const Facts& facts) {
 
 std::string RoomLine(const Facts& facts, const TextStyle& style) {
   if (!IsCertain(facts) || EndedUnseen(facts)) {
-    return Labelled("Room", "It is not known, because not all of the run was recorded.", style);
+    return Labelled("Room", "It is not known, because the recording of the run is incomplete.",
+                    style);
   }
   const std::string words = RoomInWords(facts);
-  return Labelled(
-      "Room",
-      words.empty() ? "It is not known, because nothing tells how large the card is." : words + ".",
-      style);
+  return Labelled("Room",
+                  words.empty()
+                      ? "It is not known, because the size of the GPU's memory is unknown."
+                      : words + ".",
+                  style);
 }
 
 // Returns the GPUs that the process has used or queried.
@@ -126,7 +128,7 @@ std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
     told = card;
   }
   if (told == nullptr) return "some hundred MiB there";
-  return absl::StrCat("up to ", Bytes(least), " there (so much was gone of card ", told->device,
+  return absl::StrCat("up to ", Bytes(least), " there (this much was in use on GPU ", told->device,
                       " before the first allocation)");
 }
 
@@ -141,10 +143,11 @@ std::string UnusedLine(const Facts& facts, const TextStyle& style) {
   }
   if (unused.empty() || used.empty() || facts.kind != "stow") return "";
   return Labelled("Unused",
-                  absl::StrCat("The process has a context on card ", absl::StrJoin(unused, ", "),
+                  absl::StrCat("The process has a context on GPU ", absl::StrJoin(unused, ", "),
                                ", which takes ", ContextWords(CardsOf(facts)),
-                               ", and no memory. CUDA_VISIBLE_DEVICES=", absl::StrJoin(used, ","),
-                               ", or torch.cuda.set_device() before any other call, avoids it."),
+                               ", but allocates no memory there. CUDA_VISIBLE_DEVICES=",
+                               absl::StrJoin(used, ","),
+                               ", or torch.cuda.set_device() before any other call, avoids this."),
                   style);
 }
 
@@ -195,19 +198,20 @@ std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle
 // Returns the title for a program that ran out of memory and caught the error.
 std::string WentOnTitle(const FactSet& set, const Facts& facts) {
   return absl::StrCat("Memory ran out ", Counted(facts.counts.out_of_memory, "time"),
-                      ", and the program went on", OfTrace(set, facts));
+                      ", and the program continued", OfTrace(set, facts));
 }
 
 // Says how the program ended; empty if the out-of-memory ended it, or the end is unknown.
 std::string EndLine(const Facts& facts, const TextStyle& style) {
   if (!WentOnAfterOutOfMemory(facts)) return "";
   if (EndOf(facts) == ProgramEnd::kWell) {
-    return Labelled("End", "The program ended well. The reason for the shortage follows.", style);
+    return Labelled(
+        "End", "The program ended successfully. The reason for the missing memory follows.", style);
   }
   return Labelled("End",
                   absl::StrCat(Printable(UncaughtError(facts)),
-                               " ended the program later, and not the shortage of memory. The "
-                               "reason for the shortage follows."),
+                               " ended the program later, not the missing memory. The reason for "
+                               "the missing memory follows."),
                   style);
 }
 
@@ -224,11 +228,11 @@ std::string Failure(const FactSet& set, const Facts& facts, const TextStyle& sty
   text += CardsLine(facts, style) + UnusedLine(facts, style);
   if (facts.advice.size() > 1) {
     const size_t more = facts.advice.size() - 1;
-    text += Labelled(
-        "Or",
-        more == 1 ? "The full report has another way to need less memory."
-                  : absl::StrCat("The full report has ", more, " other ways to need less memory."),
-        style);
+    text += Labelled("Or",
+                     more == 1 ? "The full report shows another way to need less memory."
+                               : absl::StrCat("The full report shows ", more,
+                                              " other ways to need less memory."),
+                     style);
   }
   return text + OtherFailures(set, facts, style);
 }
@@ -321,7 +325,7 @@ const Facts* FirstUncertain(const FactSet& set) {
 std::string UncertainTitle(const FactSet& set, const Facts& trace) {
   if (EndedUnseen(trace)) {
     return absl::StrCat("Memory ran out", OfTrace(set, trace),
-                        ", and nothing that was recorded tells why");
+                        ", and the recording does not show why");
   }
   return absl::StrCat("Memory did not run out ", KnownPartInWords(trace), OfTrace(set, trace));
 }
@@ -333,7 +337,7 @@ bool IsCarried(const FactSet& set, const Facts& facts) {
 
 std::string HealthyTitle(const FactSet& set, const Facts& facts) {
   if (const Facts* trace = FirstUncertain(set)) return UncertainTitle(set, *trace);
-  if (facts.kind != "stow") return "Memory did not run out here";
+  if (facts.kind != "stow") return "Memory did not run out in this recording";
   if (facts.facts.contains("process.attached")) {
     return absl::StrCat("Memory did not run out while the process was observed, for ",
                         Time(facts.end_ns));
@@ -354,18 +358,19 @@ std::string GrowthWhileObserved(const Facts& facts) {
   const uint64_t first = points.empty() ? 0 : points.front().allocated_last;
   const uint64_t last = points.empty() ? 0 : points.back().allocated_last;
   if (last <= first) {
-    return "Memory did not grow in this time; a slow growth shows in a longer one "
-           "(vramstow attach PID --growth --every 10m).";
+    return "Memory did not grow in this time; to find slow growth, measure for longer (vramstow "
+           "attach PID --growth --every 10m).";
   }
   std::string text = absl::StrCat("Live memory grew by ", Bytes(last - first), ", from ",
                                   Bytes(first), " to ", Bytes(last));
   const auto made = std::ranges::find_if(
       facts.live.groups, [](const BlockFacts& group) { return !group.site.empty(); });
   if (made != facts.live.groups.end()) {
-    absl::StrAppend(&text, "; most of what was made meanwhile and is still there: ",
+    absl::StrAppend(&text, "; most of the memory that was allocated meanwhile and is still live: ",
                     Bytes(made->size * made->count), " at ", made->site);
   }
-  return text + ". Whether it goes on, a longer look says (vramstow attach PID --growth).";
+  return text +
+         ". To find out whether it continues, measure for longer (vramstow attach PID --growth).";
 }
 
 std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& style) {

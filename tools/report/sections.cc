@@ -37,7 +37,7 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
                       Bytes(failure.largest_free_range_bytes.value_or(0)));
   // If the pool moves chunks, the blocks around a free piece do not prevent its use.
   if (failure.pool_movable_bytes.has_value()) {
-    return text + absl::StrCat("; in whole chunks, which it moves together, it had ",
+    return text + absl::StrCat("; in whole chunks, which it can combine, it had ",
                                Bytes(*failure.pool_movable_bytes), "\n");
   }
   const HoleFacts& hole = failure.largest_hole;
@@ -50,7 +50,7 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
                             neighbour(hole.after, hole.after_bytes));
   }
   if (failure.pending_bytes > 0) {
-    text += absl::StrFormat("; %s were on their way back", Bytes(failure.pending_bytes));
+    text += absl::StrFormat("; %s were being moved back", Bytes(failure.pending_bytes));
   }
   return text + "\n";
 }
@@ -107,7 +107,7 @@ std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   }
   if (*failure.bytes_without_holder > 0) {
     absl::StrAppend(&text, "    ", Bytes(*failure.bytes_without_holder),
-                    " of tensors: no object of Python's was found\n");
+                    " of tensors: no Python object was found that references them\n");
   }
   return text;
 }
@@ -123,22 +123,22 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
                     Bytes(*demand.outside_bytes), " of it");
     if (demand.not_pytorch_bytes > 0) {
       absl::StrAppend(&text, "; ", Bytes(demand.not_pytorch_bytes),
-                      " of what is live are not PyTorch's tensors");
+                      " of the live memory are not PyTorch's tensors");
     }
     text += "\n";
   }
   const bool knows_room = demand.room_bytes != 0;
   absl::StrAppend(&text,
                   knows_room ? absl::StrCat("  lacking: ", Bytes(demand.lacking_bytes))
-                             : "  what it lacked is not known: the file does not say how "
-                               "much memory the card has",
+                             : "  the missing memory is not known: the file does not contain the "
+                               "size of the GPU's memory",
                   "\n");
   for (const WouldFitFacts& one : failure.would_fit) {
     absl::StrAppend(&text, "  cause: ", AdviceName(one.cause), " at ", Printable(one.place), ", ",
                     one.is_estimate ? "about " : "", Bytes(one.bytes),
                     !knows_room ? ""
-                    : one.fits  ? "; without it the request would fit"
-                                : "; without it the request would still not fit",
+                    : one.fits  ? "; without it the request would succeed"
+                                : "; without it the request would still fail",
                     "\n");
   }
   absl::StrAppend(&text, HoldersInWords(failure));
@@ -148,7 +148,7 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
 }  // namespace
 
 std::string CollectedInWords(const GarbageFacts& garbage) {
-  return absl::StrFormat("%s would have failed but for %s, which freed %s, at most %s at once",
+  return absl::StrFormat("%s would have failed without %s, which freed %s, at most %s at once",
                          Counted(garbage.saved_requests, "request"),
                          Counted(garbage.collections, "collection"), Bytes(garbage.freed_bytes),
                          Bytes(garbage.most_bytes));
@@ -205,8 +205,8 @@ std::string FailuresInWords(const Facts& facts) {
   const bool has_tensors = std::ranges::any_of(facts.by_library, [](const TallyFacts& library) {
     return library.name == "PyTorch's tensors";
   });
-  return absl::StrCat(
-      text, has_tensors ? " handled inside PyTorch" : " handled by the library that asked");
+  return absl::StrCat(text, has_tensors ? " handled inside PyTorch"
+                                        : " handled by the library that made the request");
 }
 
 std::string PeakSection(const Facts& facts) {
@@ -334,7 +334,7 @@ std::string SizeSection(const Facts& facts, const TextStyle& style) {
 
 // Describes free memory that only one stream can use.
 static std::string StreamText(const FragmentationFacts& fragmentation, const TextStyle& style) {
-  std::string text = "free at the peak, by the stream that alone may have it: ";
+  std::string text = "free at the peak, by the stream that alone can use it: ";
   for (size_t i = 0; i < fragmentation.streams.size(); ++i) {
     const FragmentationFacts::Stream& stream = fragmentation.streams[i];
     if (i == kMaxRows) {
@@ -353,12 +353,12 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   const FragmentationFacts& fragmentation = facts.fragmentation;
   const Peak& peak = facts.peak;
   if (peak.allocated_bytes == 0 && !fragmentation.any_ranges) return "";
-  if (!facts.reserved_known) return "The trace does not tell how much was reserved.\n";
+  if (!facts.reserved_known) return "The trace does not show how much was reserved.\n";
   std::string text = absl::StrCat(
       "reserved ÷ allocated at the peak: ", Ratio(peak.reserved_bytes, peak.allocated_bytes), "\n");
   if (!fragmentation.any_ranges) {
     text +=
-        "No address range was reserved, so no free ranges can be seen: free memory inside the "
+        "No address range was reserved, so no free ranges are visible: free memory inside the "
         "blocks that a framework divides itself is not visible at the driver.\n";
     return WrappedLines(text, style.width);
   }
@@ -383,8 +383,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   text += table.Text(2);
   if (fragmentation.moves) {
     text += WrappedLines(
-        "Whole chunks are moved together where a request needs them, so only pieces of chunks can "
-        "be "
+        "The pool combines whole chunks if a request needs them, so only parts of chunks can be "
         "too small.\n",
         style.width);
   }
@@ -398,7 +397,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
 
 std::string RequestInWords(const OutOfMemoryFacts& failure) {
   std::string text =
-      absl::StrFormat("at %s %s asked for %s", Time(failure.time_ns),
+      absl::StrFormat("at %s %s requested %s", Time(failure.time_ns),
                       Printable(failure.site.empty() ? failure.library : failure.site),
                       Bytes(failure.requested_bytes));
   const bool says_more = !failure.operation.empty() && !failure.site.ends_with(failure.operation);
@@ -407,11 +406,12 @@ std::string RequestInWords(const OutOfMemoryFacts& failure) {
   if (failure.device != kNoDevice) text += absl::StrCat(" on device ", failure.device);
   text += absl::StrCat("; this process had ", Bytes(failure.allocated_bytes));
   if (failure.free_from == FreeKnownFrom::kNothing) {
-    text += ", what was free is not known";
+    text += ", the free memory is not known";
   } else {
-    const std::string since = failure.free_from == FreeKnownFrom::kStart
-                                  ? "by what was free at the start"
-                                  : "by what the driver said at " + Time(failure.free_known_at_ns);
+    const std::string since =
+        failure.free_from == FreeKnownFrom::kStart
+            ? "according to the free memory at the start"
+            : "according to the driver's answer at " + Time(failure.free_known_at_ns);
     text += absl::StrFormat(", the device %s free (%s)", Bytes(failure.free_bytes), since);
   }
   return text;
@@ -443,7 +443,7 @@ std::string LiveSection(const Facts& facts, const TextStyle& style) {
   if (live.device.blocks == 0 && live.other.blocks == 0) return "";
   std::string text = absl::StrCat(AmountText(live.device), " on devices");
   if (live.other.blocks > 0) text += absl::StrCat(", ", AmountText(live.other), " on the host");
-  text += facts.report.closed ? "; the driver takes them back at exit\n" : "\n";
+  text += facts.report.closed ? "; the driver frees them at exit\n" : "\n";
   text = WrappedLines(text, style.width);
   Table table(
       {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});

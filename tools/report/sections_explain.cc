@@ -73,7 +73,7 @@ std::string AllocatorName(const std::string& model) {
 // Says whether the failed request was served when it was replayed without the cause.
 std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
   if (advice.proof.is_untried) {
-    return "A replay cannot show whether this helps: it has no threads and no libraries.";
+    return "A replay cannot show whether this helps, because it has no threads and no libraries.";
   }
   std::string text = absl::StrCat("The request for ", Bytes(failure.requested_bytes),
                                   *advice.fits ? " fits." : " still does not fit.");
@@ -92,20 +92,19 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
                     Bytes(pool.peak_reserved_bytes),
                     pool.would_serve == first.would_serve ? ""
                     : pool.would_serve                    ? ", and serves the request"
-                                                          : ", and does not serve the request");
+                                                          : ", and the request succeeds");
   }
-  return text + ".";
+  return text + ", and the request fails";
 }
 
 // Describes the failed request of a library, which PyTorch does not report as an out-of-memory.
 std::string LibraryInWords(const OutOfMemoryFacts& failure) {
-  return absl::StrCat(Printable(failure.library), " asked the driver for ",
-                      Bytes(failure.requested_bytes),
-                      ", and the driver had too little: ", Bytes(failure.demand.lacking_bytes),
-                      IsMathLibrary(failure.library)
-                          ? " lack. PyTorch reports an error of that library instead of an "
-                            "out-of-memory error."
-                          : " lack. PyTorch was not asked.");
+  return absl::StrCat(
+      Printable(failure.library), " requested from the driver ", Bytes(failure.requested_bytes),
+      ", and the driver had too little: ", Bytes(failure.demand.lacking_bytes),
+      IsMathLibrary(failure.library) ? " were missing. PyTorch reports an error of that library "
+                                       "instead of an out-of-memory error."
+                                     : " were missing. PyTorch made no request.");
 }
 
 // True if no call stacks were recorded, so that hardly any cause can be found.
@@ -124,15 +123,16 @@ std::string Basis(const Facts& facts) {
     });
   };
   if (facts.kind == "stow" && has("libc10_cuda") && !has("PyTorch")) {
-    parts.emplace_back("PyTorch's segments, because its tensors were not seen");
+    parts.emplace_back("PyTorch's segments, because its tensors were not observed");
   }
   if (const auto release = facts.facts.find("python.no_lines"); release != facts.facts.end()) {
-    parts.push_back(absl::StrCat("functions of libraries, because lines of Python ",
+    parts.push_back(absl::StrCat("functions of libraries, because source lines of Python ",
                                  Printable(release->second), " cannot be read"));
   }
   if (parts.empty()) return "";
-  return absl::StrCat(absl::StrJoin(parts, "; "),
-                      ". The cause may be another one; `vramstow doctor` says what is missing.");
+  return absl::StrCat(
+      absl::StrJoin(parts, "; "),
+      ". The true cause may be another one; `vramstow doctor` says what is missing.");
 }
 
 // A figure that a replay has confirmed is no longer an upper bound.
@@ -218,13 +218,14 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
     text += Labelled("Based on", basis, style);
   }
   if (LacksStacks(facts)) {
-    text += Labelled("Record",
-                     absl::StrCat("again with `vramstow run --stacks=sites --census=on -- ...`: ",
-                                  text.empty() ? "this trace has no call stacks, so neither the "
-                                                 "cause nor the line is known."
-                                               : "this trace has no call stacks, so the line is "
-                                                 "not known, and the cause may be another one."),
-                     style);
+    text +=
+        Labelled("Record",
+                 absl::StrCat("again with `vramstow run --stacks=sites --census=on -- ...`: ",
+                              text.empty() ? "this trace has no call stacks, so neither the cause "
+                                             "nor the source line is known."
+                                           : "this trace has no call stacks, so the source line is "
+                                             "not known, and the cause may be another one."),
+                 style);
   }
   return text;
 }
@@ -238,8 +239,8 @@ std::string ReplayedText(const AdviceFacts& advice, bool failed) {
   for (const ReplayFacts& replay : advice.replays) {
     absl::StrAppend(&text, &replay == &advice.replays.front() ? " " : "; ", replay.model, " needs ",
                     Bytes(replay.peak_reserved_bytes),
-                    replay.would_serve ? ", and serves the request that failed"
-                                       : ", and does not serve the request that failed");
+                    replay.would_serve ? ", and the request that failed succeeds"
+                                       : ", and the request that failed fails again");
   }
   if (advice.together_with != AdviceId::kNone) {
     absl::StrAppend(&text, "; together with [", AdviceName(advice.together_with), "] it does");
@@ -339,7 +340,7 @@ std::string WayFound(const IterationsFacts& iterations) {
   if (iterations.found_by == "optimizer_steps") return "steps of the optimizer";
   if (iterations.found_by == "backward_passes") return "backward passes";
   if (iterations.found_by == "forward_passes") return "forward passes of the model";
-  return iterations.found_by == "loop" ? "lines that go back" : "what recurs";
+  return iterations.found_by == "loop" ? "repeated source lines" : "what recurs";
 }
 
 std::string IterationSection(const Facts& facts) {
@@ -353,7 +354,7 @@ std::string IterationSection(const Facts& facts) {
   if (iterations.backward_per_iteration > 1) {
     text += absl::StrCat(", ", iterations.backward_per_iteration, " backward passes a step");
   }
-  text += absl::StrFormat("; memory that is live between them changes by %s each\n",
+  text += absl::StrFormat("; the memory that is live between them changes by %s each\n",
                           Signed(iterations.growth_bytes));
   if (facts.model_clock.known()) absl::StrAppend(&text, StepInWords(facts.model_clock), "\n");
   Table table(
@@ -401,7 +402,7 @@ std::string LaunchSection(const Facts& facts, const TextStyle& style) {
   };
   std::string text = absl::StrCat(
       launches.launches == 1 ? "1 launch" : absl::StrCat(Count(launches.launches), " launches"),
-      launches.sampled ? ", as far as samples tell" : "", "; by kernel:\n",
+      launches.sampled ? ", as far as samples show" : "", "; by kernel:\n",
       most(launches.by_kernel));
   if (!launches.by_range.empty()) text += "By range:\n" + most(launches.by_range);
   return text;
@@ -414,12 +415,12 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   const auto add = [&table](const char* name, const Amount& amount) {
     table.AddRow({name, Bytes(amount.bytes), Counted(amount.blocks, "block")});
   };
-  add("freed in the iteration that made it", lifetimes.within);
-  add("freed in a later one", lifetimes.across);
+  add("freed in the iteration that allocated it", lifetimes.within);
+  add("freed in a later iteration", lifetimes.across);
   add("live at the end", lifetimes.persistent);
-  add("made before the first iteration", lifetimes.before);
+  add("allocated before the first iteration", lifetimes.before);
   std::string text = table.Text(0);
-  if (lifetimes.growing.empty()) return text + "Nothing piles up.\n";
+  if (lifetimes.growing.empty()) return text + "Nothing accumulates.\n";
   text += "Piles up:\n";
   Table growing({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   for (size_t i = 0; i < std::min<size_t>(lifetimes.growing.size(), 6); ++i) {
@@ -442,7 +443,7 @@ std::string HourSection(const Facts& facts, const TextStyle& style) {
   std::string text =
       absl::StrCat(an_hour(growth.bytes_per_hour), ", from ", Bytes(growth.from_bytes), " to ",
                    Bytes(growth.to_bytes), " in ", Time(growth.over_ns),
-                   growth.is_endless ? ", and it goes on\n" : ", and it slows down\n");
+                   growth.is_endless ? ", and it continues\n" : ", and it slows down\n");
   Table sites({Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
   for (size_t i = 0; i < std::min(growth.by_site.size(), kMax); ++i) {
     const SiteHourFacts& site = growth.by_site[i];
@@ -461,7 +462,7 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
                         Counted(facts.churn.pairs, "allocation"), Bytes(facts.churn.pair_bytes));
   }
   if (!cache.known) return WrappedLines(text, style.width);
-  text += absl::StrFormat("%s taken from the device (%s), %s given back (%s)\n",
+  text += absl::StrFormat("%s requested from the device (%s), %s returned (%s)\n",
                           Counted(cache.segments_taken, "segment"), Bytes(cache.taken_bytes),
                           Count(cache.segments_given_back), Bytes(cache.given_back_bytes));
   if (cache.tells_steps) {
@@ -469,8 +470,8 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
         "%s that cached memory could not serve at once, %s with chunks from elsewhere; ",
         Counted(cache.misses, "allocation"), Count(cache.stitches));
     text += cache.fence_waits == 0
-                ? "no wait for work that was not finished\n"
-                : absl::StrFormat("%s for work that was not finished, %s in all\n",
+                ? "no wait for unfinished work\n"
+                : absl::StrFormat("%s for unfinished work, %s in all\n",
                                   Counted(cache.fence_waits, "wait"), Time(cache.fence_wait_ns));
   }
   if (cache.flush_count == 0) return WrappedLines(text, style.width);
@@ -482,8 +483,8 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
   }
   const bool all = cache.flushes.size() == cache.flush_count;
   text += absl::StrFormat(
-      "the cache was given back %s, by empty_cache() %s%s: it took %s, and %s was "
-      "taken from the device again\n",
+      "the cache was returned %s, by empty_cache() %s%s: it took %s, and %s was requested from the "
+      "device again\n",
       Counted(cache.flush_count, "time"), Count(cache.empty_cache_calls),
       all ? "" : absl::StrCat("; the first ", cache.flushes.size()), Time(duration_ns),
       Bytes(taken_again));
@@ -504,8 +505,7 @@ std::string HostSection(const Facts& facts, const TextStyle& style) {
   std::string text;
   if (host.looks > 0) {
     text += absl::StrFormat(
-        "%s of the process resident at the most (at %s); %s free at the least of %s of %s (at "
-        "%s)\n",
+        "resident memory of the process at most %s (at %s); at least %s free of %s of %s (at %s)\n",
         Bytes(host.highest_resident_bytes), Time(host.highest_resident_time_ns),
         Bytes(host.least_free_bytes), Bytes(host.limit_bytes),
         host.is_of_group ? "its control group" : "the machine", Time(host.least_free_time_ns));

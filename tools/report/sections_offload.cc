@@ -30,7 +30,7 @@ std::string ChangeInWords(const HandChange& change) {
   }
   if (change.change == "micro_batches") {
     return absl::StrCat("Divide each batch into ", change.count,
-                        " micro-batches, and step the optimizer after the last one");
+                        " micro-batches, and call the optimizer's step after the last one");
   }
   if (change.change == "state_on_host") {
     return absl::StrCat("Keep ", Bytes(change.moved_bytes),
@@ -38,7 +38,7 @@ std::string ChangeInWords(const HandChange& change) {
                         "step of the optimizer and back");
   }
   if (change.change == "state_in_8_bits") {
-    return "Use an optimizer that keeps its state in 8 bits";
+    return "Use an optimizer that stores its state in 8 bits";
   }
   return "Put the forward pass and the loss under torch.autocast(\"cuda\", dtype=torch.bfloat16)";
 }
@@ -46,17 +46,17 @@ std::string ChangeInWords(const HandChange& change) {
 // Says how much longer a change makes an iteration, compared with the cost of offload.
 std::string TimeInWords(const Facts& facts, const HandChange& change) {
   if (!facts.model_clock.known()) {
-    return " Rehearse the job with clock=model to see what that costs in time.";
+    return " Run the job with clock=model to see how much time this costs.";
   }
-  if (!change.seconds.has_value()) return " The model does not tell what that costs in time.";
+  if (!change.seconds.has_value()) return " The model does not show how much time this costs.";
   const uint64_t cost_ns = Nanoseconds(*change.seconds);
-  if (cost_ns == 0) return " It makes no iteration longer.";
+  if (cost_ns == 0) return " It does not make an iteration longer.";
   const std::optional<double>& moves = facts.offload.step_cost_seconds;
   const std::string longer =
       absl::StrCat(" It makes an iteration about ", Time(cost_ns), " longer");
   if (!moves.has_value()) return longer + ".";
   return absl::StrCat(longer,
-                      *moves < *change.seconds ? ", which is more than the " : ", in place of the ",
+                      *moves < *change.seconds ? ", which is more than the " : ", instead of the ",
                       Time(Nanoseconds(*moves)), " that offload costs.");
 }
 
@@ -101,7 +101,7 @@ std::string CarriedInWords(const OffloadFacts& offload) {
   if (!offload.carries_job) return "";
   return IsTooSmall(offload) ? absl::StrCat("It ran because ", Bytes(offload.most_bytes),
                                             " were moved to the host.")
-                             : "The GPU had no room left for them when the job asked for more.";
+                             : "The GPU had no free memory for them when the job requested more.";
 }
 
 std::string MostMovedInWords(const OffloadFacts& offload) {
@@ -113,7 +113,7 @@ std::string MostMovedInWords(const OffloadFacts& offload) {
         &text, i == 0 ? "" : ", ", Bytes(site.bytes), " made at ", Printable(site.site),
         site.operation.empty() ? "" : absl::StrCat(" (", Printable(site.operation), ")"));
   }
-  return text.empty() ? "" : text + "; all moves of the job added up.";
+  return text.empty() ? "" : text + "; all moves of the job together.";
 }
 
 std::string MovesCostInWords(const Facts& facts) {
@@ -142,14 +142,14 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
 std::string StepInWords(const ModelClockFacts& clock) {
   if (!clock.known()) return "";
   std::string text = absl::StrCat("An iteration takes ", Time(Nanoseconds(clock.step_seconds)),
-                                  " by the model of the card");
+                                  " by the model of the GPU");
   const uint64_t held_ns = Nanoseconds(clock.wait_seconds);
   if (held_ns != 0) {
-    absl::StrAppend(&text, "; for ", Time(held_ns), " of it work is held up while memory moves");
+    absl::StrAppend(&text, "; for ", Time(held_ns), " of this time work waits while memory moves");
   }
   constexpr uint64_t kLeastTold = 1 << 20;  // a loss that the program reads takes some bytes
   const std::pair<uint64_t, const char*> moved[] = {
-      {clock.link_read_bytes, " are used in place over the link"},
+      {clock.link_read_bytes, " are used directly on the host"},
       {clock.out_bytes, " are copied to the host"},
       {clock.in_bytes, " are copied to the GPU"}};
   std::vector<std::string> parts;

@@ -47,7 +47,7 @@ std::string RankSentence(const RankComparison& comparison) {
       absl::StrCat(Bytes(comparison.over_median_bytes), " (",
                    Share(comparison.over_median_bytes, reserved.median), ") above the median");
   if (comparison.balanced) {
-    absl::StrAppend(&text, "They are alike: the highest, rank ", comparison.straggler, ", is ",
+    absl::StrAppend(&text, "The ranks are alike: the highest, rank ", comparison.straggler, ", is ",
                     above, ".");
   } else {
     absl::StrAppend(&text, "The straggler is rank ", comparison.straggler,

@@ -117,9 +117,9 @@ LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const
     if (!line.empty()) absl::StrAppend(&found.first, " in ", Printable(line));
     const bool is_all = absl::StrContains(FactOr(trace, "option.simulate"), "values=all");
     if (name.starts_with("a copy")) {
-      found.remedy = "; contents=keep in the SPEC keeps it";
+      found.remedy = "; contents=keep in --simulate stores it";
     } else if (!is_all) {
-      found.remedy = "; values=all in the SPEC computes it";
+      found.remedy = "; values=all in --simulate computes it";
     }
   }
   return found;
@@ -131,17 +131,19 @@ std::string NotSimulated(const FactSet& set) {
   const LeftOut sizes = FindLeftOut(set, "simulated.unknown_sizes", "simulated.first_unknown_size",
                                     "simulated.first_unknown_size_at");
   if (sizes.times > 0) {
-    text += Line("not exact", absl::StrCat("a size followed ", Counted(sizes.times, "time"),
-                                           " from what is not simulated, first from ", sizes.first,
-                                           ": memory may differ from a card's", sizes.remedy));
+    text += Line("not exact",
+                 absl::StrCat("a size depended ", Counted(sizes.times, "time"),
+                              " on a result that was not computed, first of ", sizes.first,
+                              ": memory may differ from that on a real GPU", sizes.remedy));
   }
   const LeftOut values = FindLeftOut(set, "simulated.uncomputed_reads",
                                      "simulated.first_uncomputed", "simulated.first_uncomputed_at");
   if (values.times > 0) {
-    text += Line("not valid",
-                 absl::StrCat("the program read ", Counted(values.times, "value"),
-                              " not simulated, first one of ", values.first,
-                              ": what it decided by them may differ on a card", values.remedy));
+    text +=
+        Line("not valid", absl::StrCat("the program read ", Counted(values.times, "value"),
+                                       " that were not computed, the first of ", values.first,
+                                       ": decisions that depend on them may differ on a real GPU",
+                                       values.remedy));
   }
   return text;
 }
@@ -169,7 +171,7 @@ std::string RanksAlone(const FactSet& set) {
       ranks.size() == 1
           ? absl::StrCat("rank ", ranks.front(), world, " ran alone: it")
           : absl::StrCat("ranks ", absl::StrJoin(ranks, ", "), world, " ran, each alone: they");
-  return who + " cannot tell how data or routing of experts differ between ranks";
+  return who + " cannot show how data or routing of experts differ between ranks";
 }
 
 // Returns the memory of NCCL at the peak of a simulated run, which is an estimate; empty if there
@@ -178,8 +180,8 @@ std::string NcclShare(const Facts& total) {
   for (const TallyFacts& tally : total.by_library) {
     if (!tally.name.starts_with("libnccl") || tally.at_peak.bytes == 0) continue;
     return absl::StrCat(Bytes(tally.at_peak.bytes),
-                        " of the peak: 388 MiB for each communicator, as an H100 had, and "
-                        "NCCL_BUFFSIZE for each of its channels, which is a model");
+                        " of the peak: 388 MiB for each communicator, as measured on an H100, and "
+                        "NCCL_BUFFSIZE for each of its channels, which is an estimate");
   }
   return "";
 }
@@ -203,9 +205,10 @@ std::string WithoutHook(const FactSet& set) {
   for (const Facts& trace : set.traces) {
     const std::string why = FactOr(trace, "python.no_hook");
     if (why.empty()) continue;
-    return absl::StrCat("vramstow: PYTORCH WAS NOT SEEN",
-                        trace.simulated ? ", and what was not computed reads as zeros: " : ": ",
-                        Printable(why), ", so that the start-up hook did not run.\n");
+    return absl::StrCat(
+        "vramstow: PYTORCH WAS NOT SEEN",
+        trace.simulated ? ", and results that were not computed read as zeros: " : ": ",
+        Printable(why), ", so the start-up hook did not run.\n");
   }
   return "";
 }
@@ -215,10 +218,10 @@ std::string WentOn(const Facts& trace) {
   const std::string times = Counted(trace.counts.out_of_memory, "time");
   if (EndOf(trace) == ProgramEnd::kWell) {
     return Line("recovered", absl::StrCat("memory ran out ", times,
-                                          ", and the program went on and ended well:"));
+                                          ", and the program continued and ended successfully:"));
   }
   return Line("recovered",
-              absl::StrCat("memory ran out ", times, ", and the program went on; ",
+              absl::StrCat("memory ran out ", times, ", and the program continued; ",
                            Printable(UncaughtError(trace)), " ended it later. Memory ran out:"));
 }
 
@@ -267,10 +270,9 @@ std::string WhyNothingMoves(const FactSet& set) {
       if (!key.ends_with(".host_mapping")) continue;
       const HostMapping mapping = ReadHostMapping(value);
       if (mapping.place != HostPlace::kNone) continue;
-      return absl::StrCat(
-          "nothing moved by itself, because ",
-          key.substr(0, key.rfind('.')) == "device.0" ? "the device" : "a device",
-          " cannot map memory of the host: ", Printable(std::string(mapping.reason)));
+      return absl::StrCat("no memory was moved by itself, because ",
+                          key.substr(0, key.rfind('.')) == "device.0" ? "the device" : "a device",
+                          " cannot map host memory: ", Printable(std::string(mapping.reason)));
     }
   }
   return "";
@@ -336,8 +338,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
                                      [](const Facts& trace) { return trace.simulated; });
   const auto description = set.traces.front().facts.find("simulated");
   std::string text = WithoutHook(set) + NothingServed(set);
-  text += simulated ? "vramstow: REHEARSAL on a simulated device"
-                    : "vramstow: device memory of this run";
+  text += simulated ? "vramstow: SIMULATED RUN" : "vramstow: device memory of this run";
   if (simulated) {
     if (description != set.traces.front().facts.end()) {
       text += absl::StrCat(" (", Shortened(Printable(description->second), 60, true), ")");

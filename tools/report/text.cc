@@ -38,12 +38,13 @@ std::string MissingText(const Facts& facts) {
   for (const std::string& sentence : facts.missing) text += Printable(sentence) + "\n";
   if (!report.closed && facts.kind == "stow") {
     text +=
-        "The trace was not closed: the process was killed, or it is still running. All that it had "
-        "committed is here.\n";
+        "The trace was not closed: the process was killed, or it is still running. The trace "
+        "contains everything that was committed.\n";
   }
   if (const auto python = facts.facts.find("python.no_lines"); python != facts.facts.end()) {
-    text += absl::StrCat("No lines of the program: those of Python ", Printable(python->second),
-                         " cannot be read (those of CPython 3.10 to 3.14 can).\n");
+    text +=
+        absl::StrCat("No source lines of the program: those of Python ", Printable(python->second),
+                     " cannot be read (vramstow supports CPython 3.10 to 3.14).\n");
   }
   if (report.damaged_chunks > 0 || report.damaged_bytes > 0) {
     text += absl::StrCat("Damaged: ", Counted(report.damaged_chunks, "chunk"), " and ",
@@ -52,7 +53,7 @@ std::string MissingText(const Facts& facts) {
   if (report.write_error != 0) {
     text += absl::StrCat("Recording ended before the program did, because ",
                          WriteErrorInWords(report.write_error),
-                         ": give the trace another folder (--trace-dir), or a lower limit "
+                         ": use another folder for the trace (--trace-dir), or a lower limit "
                          "(--trace-size=64MiB).\n");
   }
   if (report.dropped_events > 0) {
@@ -60,9 +61,9 @@ std::string MissingText(const Facts& facts) {
                          " (buffers or disk were full).\n");
   }
   if (report.overwritten_events > 0) {
-    text += absl::StrCat("Overwritten: ", Counted(report.overwritten_events, "event"),
-                         " before the first one here: the trace kept only the newest ones "
-                         "(--trace-size).\n");
+    text += absl::StrCat(
+        "Overwritten: ", Counted(report.overwritten_events, "event"),
+        " before the first one here: the trace contains only the newest ones (--trace-size).\n");
   }
   if (report.missing_events > 0) {
     text += absl::StrCat("Missing: ", Counted(report.missing_events, "event"),
@@ -71,12 +72,12 @@ std::string MissingText(const Facts& facts) {
   if (counts.frees_of_unseen > 0) {
     text += absl::StrCat(Counted(counts.frees_of_unseen, "free"),
                          " of blocks whose allocation is not in the trace",
-                         facts.kind == "stow" ? "; they are in no level.\n"
-                                              : ": they count as there from the beginning.\n");
+                         facts.kind == "stow" ? "; they count in no level.\n"
+                                              : ": they count as live from the beginning.\n");
   }
   if (counts.frees_missed > 0) {
     text += absl::StrCat(Counted(counts.frees_missed, "block"),
-                         " whose address was given out again without a free in the trace.\n");
+                         " whose address was returned again without a free in the trace.\n");
   }
   if (counts.unmatched_refusals > 0) {
     text += absl::StrCat(Counted(counts.unmatched_refusals, "refusal"),

@@ -104,7 +104,8 @@ absl::Status KeepFunctions(const std::string& path, std::chrono::milliseconds mo
   if (payloads.empty() || Append(file, header, payloads)) return absl::OkStatus();
   const int error = errno;
   if (ftruncate(file, static_cast<off_t>(header.file_bytes)) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot cut off what was added to ", path));
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("cannot remove the data that were added to ", path));
   }
   return absl::ErrnoToStatus(error, absl::StrCat("cannot write into ", path));
 }

@@ -121,7 +121,7 @@ void Symbolizer::File::Open(const TraceLibrary& library) {
       dwfl_report_offline(dwfl_, library.path.c_str(), library.path.c_str(), -1);
   dwfl_report_end(dwfl_, nullptr, nullptr);
   if (module == nullptr) {
-    failure_reason_ = library.path + " is no library or program.";
+    failure_reason_ = library.path + " is not a library or program.";
     return;
   }
   dwfl_module_info(module, nullptr, &start_, nullptr, nullptr, nullptr, nullptr, nullptr);
@@ -129,7 +129,7 @@ void Symbolizer::File::Open(const TraceLibrary& library) {
   dwfl_module_getelf(module, &bias);  // needed before the build id is known
   if (!library.build_id.empty() && BuildIdOf(module) != library.build_id) {
     failure_reason_ =
-        library.path + " is not the file that was traced (its build id is another one).";
+        library.path + " is not the file that was traced (its build id is different).";
     return;
   }
   module_ = module;

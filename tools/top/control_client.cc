@@ -51,9 +51,8 @@ absl::Status CannotReach(pid_t process, const std::string& path, int error) {
         "first allocation, and with --trace-size when its trace begins."));
   }
   if (error == ECONNREFUSED) {
-    return absl::NotFoundError(absl::StrCat(Printable(path),
-                                            " is left over from a process that is dead: it can be "
-                                            "removed."));
+    return absl::NotFoundError(absl::StrCat(
+        Printable(path), " is left over from a process that has ended: you can remove it."));
   }
   return absl::UnavailableError(
       absl::StrCat("cannot connect to ", Printable(path), ": ", strerror(error), "."));
@@ -112,7 +111,7 @@ absl::StatusOr<std::string> BodyOf(pid_t process, const std::string& answer) {
         Printable(answer.substr(error.size(), answer.find('\n') - error.size())), "."));
   }
   return absl::UnavailableError(
-      absl::StrCat("process ", process, " gave no answer that this version understands."));
+      absl::StrCat("process ", process, " gave an answer that this version cannot parse."));
 }
 
 }  // namespace

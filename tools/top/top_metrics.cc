@@ -108,23 +108,24 @@ void TopMetrics::AddFamily(const Family& family, bool is_open, std::string* text
 
 std::string TopMetrics::Text(bool is_open) const {
   static constexpr Family kFamilies[] = {
-      {"allocated_bytes", "bytes", "In live blocks, after rounding", false, false,
+      {"allocated_bytes", "bytes", "Bytes in live blocks, after rounding", false, false,
        &Device::allocated},
-      {"reserved_bytes", "bytes", "Device memory that is held", false, false, &Device::reserved},
-      {"peak_allocated_bytes", "bytes", "The highest of allocated so far", false, false,
+      {"reserved_bytes", "bytes", "Device memory that the process holds", false, false,
+       &Device::reserved},
+      {"peak_allocated_bytes", "bytes", "The highest value of allocated so far", false, false,
        &Device::peak_allocated},
-      {"peak_reserved_bytes", "bytes", "The highest of reserved so far", false, false,
+      {"peak_reserved_bytes", "bytes", "The highest value of reserved so far", false, false,
        &Device::peak_reserved},
       {"device_bytes", "bytes", "Memory of the whole device", false, false, &Device::total},
-      {"out_of_memory", "", "Allocations that failed for want of memory", true, false,
+      {"out_of_memory", "", "Allocations that failed because there was no memory", true, false,
        &Device::out_of_memory},
-      {"allocated_bytes", "bytes", "In live blocks of all processes", false, true,
+      {"allocated_bytes", "bytes", "Bytes in live blocks of all processes", false, true,
        &Device::allocated},
       {"reserved_bytes", "bytes", "Device memory that all processes hold", false, true,
        &Device::reserved},
       {"device_bytes", "bytes", "Memory of the whole device", false, true, &Device::total},
-      {"out_of_memory", "", "Allocations of all processes that failed for want of memory", true,
-       true, &Device::out_of_memory},
+      {"out_of_memory", "", "Allocations of all processes that failed because there was no memory",
+       true, true, &Device::out_of_memory},
   };
   std::string text;
   AddHead("process_info", "", "A process that runs under vramstow", false, is_open, &text);

@@ -39,8 +39,8 @@ absl::Status TopServer::Open(const std::string& place) {
                                          setting.kind != MetricsSetting::Kind::kSocket)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--serve is '", Printable(place),
-                     "': it has to be a port, an address and a port, or a socket of the file "
-                     "system, as in 9400, 0.0.0.0:9400, [::]:9400 and unix:PATH."));
+                     "': it must be a port, an address and a port, or a Unix socket, for example "
+                     "9400, 0.0.0.0:9400, [::]:9400 or unix:PATH."));
   }
   if (setting.kind == MetricsSetting::Kind::kSocket) return OpenSocket(std::string(setting.path));
   listener_ = ListenAtPort(std::string(setting.address).c_str(), setting.port, kMaxClients);

@@ -197,7 +197,7 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
     std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kEnding); });
     if (!files->empty()) return absl::OkStatus();
     return absl::NotFoundError(
-        absl::StrCat(target_, " is no process id, and no folder with traces (.stow) in it."));
+        absl::StrCat(target_, " is neither a process id nor a folder with traces (.stow)."));
   }
   if (!IsRunning(static_cast<pid_t>(process))) {
     for (const TopProcess& known : processes_) files->push_back(known.file);
@@ -212,10 +212,10 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
                      " belongs to another user: run vramstow top as that user, or as "
                      "root."));
   }
-  return absl::NotFoundError(absl::StrCat(
-      "process ", process,
-      " writes no trace that can be seen from here: it has to run under vramstow, without "
-      "--no-trace, and to have used CUDA."));
+  return absl::NotFoundError(
+      absl::StrCat("process ", process,
+                   " writes no trace that is visible from here: it must run under vramstow, "
+                   "without --no-trace, and must have used CUDA."));
 }
 
 absl::Status TopView::Look() {

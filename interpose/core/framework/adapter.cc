@@ -90,9 +90,9 @@ const char* Install(const char* path, const char* name, Arguments... arguments) 
 void LoadFor(const char* folder) {
   char path[PATH_MAX];
   if (!FindReady(kAllocator.variable, folder, path)) {
-    Log("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
-        "ready: build it with vramstow adapter build --torch '%.500s', and start the program "
-        "by vramstow run.",
+    Log("the pool serves PyTorch's segments, not its tensors, because no compiled adapter for this "
+        "PyTorch was found: compile it with vramstow adapter build --torch '%.500s', and start the "
+        "program with vramstow run.",
         folder);
     return;
   }
@@ -123,22 +123,22 @@ bool HasStartUpHook() { return std::getenv(VRAMSTOW_HOOKED_VARIABLE) != nullptr;
 void LogWhyNotObserved() {
   if (std::getenv(VRAMSTOW_PROGRAM_VARIABLE) == nullptr) return;
   if (Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") == nullptr) {
-    Log("the trace has PyTorch's segments, not its tensors: they are observed through Python, and "
-        "this program has none (with --pool=on the pool serves them).");
+    Log("the trace contains PyTorch's segments, not its tensors: tensors are observed through "
+        "Python, and this program has no Python (with --pool=on the pool serves its tensors).");
     return;
   }
   const char* found = SwitchAgainstHook();
   if (found == nullptr) {
     if (!HasStartUpHook()) {
-      Log("the trace has PyTorch's segments, not its tensors: they are observed through a start-up "
-          "file of Python, and this Python did not run it (PYTHONPATH was set anew: keep what was "
-          "on it).");
+      Log("the trace contains PyTorch's segments, not its tensors: tensors are observed through a "
+          "start-up file of Python, and this Python did not run it (PYTHONPATH was replaced: keep "
+          "its previous folders).");
     }
     return;
   }
-  Log("the trace has PyTorch's segments, not its tensors: they are observed through a start-up "
-      "file of Python, and Python was started with %s (without it, or with --pool=on, tensors are "
-      "seen).",
+  Log("the trace contains PyTorch's segments, not its tensors: tensors are observed through a "
+      "start-up file of Python, and Python was started with %s (leave that out, or use --pool=on, "
+      "to see tensors).",
       found);
 }
 
@@ -157,9 +157,9 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
   char path[PATH_MAX];
   if (!FindReady(kValues.variable, folder, path)) {
     if (only_sizes) return;  // no values are expected
-    Log("the rehearsal computes nothing of PyTorch: the library that computes for it is not ready: "
-        "build it with vramstow adapter build --values --torch '%.500s', and start the program by "
-        "vramstow run.",
+    Log("the simulated run does not compute PyTorch's operators, because the library for this was "
+        "not found: compile it with vramstow adapter build --values --torch '%.500s', and start "
+        "the program with vramstow run.",
         folder);
     return;
   }
@@ -167,7 +167,7 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
                                     : Install<vramstow_values_install_function>(path, kValues.entry,
                                                                                 only_sizes ? 1 : 0);
   if (why != nullptr && *why != '\0') {
-    Log("the rehearsal computes nothing of PyTorch: %.500s.", why);
+    Log("the simulated run does not compute PyTorch's operators: %.500s.", why);
   }
 }
 
@@ -222,7 +222,7 @@ const char* WhyHookIsMissing(const Options& options) {
   const bool is_python = Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") != nullptr;
   if (!is_python || dl_iterate_phdr(FindLibrary, folder) == 0) return nullptr;
   return SwitchAgainstHook() != nullptr ? "Python was started with -I, -E or -S"
-                                        : "PYTHONPATH was set anew, or Python ignores it";
+                                        : "PYTHONPATH was replaced, or Python ignores it";
 }
 
 }  // namespace vramstow

@@ -84,8 +84,9 @@ void* ReplaceInLibrary(unsigned row, void* real) {
   }
   static constinit std::atomic<bool> logged{false};
   if (!logged.exchange(true, std::memory_order_relaxed)) {
-    Log("more copies of a library that registers memory are in use than can be followed: pooled "
-        "memory that the last ones register may move, and what they use counts as idle.");
+    Log("the process uses more copies of a library that registers memory than vramstow can follow: "
+        "memory of the pool that the last copies register may move, and memory that they use "
+        "counts as idle.");
   }
   return real;
 }

@@ -46,8 +46,8 @@ struct Remedy {
 };
 constexpr Remedy kRemedies[] = {
     {"nvidia_cutlass_dsl",
-     " FlashInfer, and SGLang with it, needs it for norms: with FLASHINFER_USE_CUDA_NORM=1 it does "
-     "without."},
+     " FlashInfer, and SGLang through it, uses it for norms: with FLASHINFER_USE_CUDA_NORM=1 it is "
+     "not needed."},
 };
 
 const char* RemedyFor(const char* path) {
@@ -65,14 +65,15 @@ void TellOfForeignRuntime(const Driver& driver, const void* caller) {
   const char* const path = library.dli_fname;
   if (DoesWithout(driver, path) || !IsFirst(library.dli_fbase)) return;
   if (RuntimeFamily(path) != kNoRuntime) {
-    Log("%s is a CUDA runtime beside the simulated one, and it was called: it asks the driver for "
-        "private tables; a simulated driver has none, so what calls it cannot be rehearsed. It "
-        "works on a card.",
+    Log("%s is a real CUDA runtime, not the simulated one, and it was called. It requests private "
+        "tables from the driver, which the simulated driver does not have, so code that calls it "
+        "cannot run on the simulated GPU. It works on a real GPU.",
         path);
     return;
   }
-  Log("%s has a CUDA runtime linked into it, which asks the driver for private tables; a simulated "
-      "driver has none, so it cannot be rehearsed. It works on a card.%s",
+  Log("%s contains a static CUDA runtime, which requests private tables from the driver. The "
+      "simulated driver does not have them, so this code cannot run on the simulated GPU. It works "
+      "on a real GPU.%s",
       BaseName(path), RemedyFor(path));
 }
 

@@ -170,9 +170,10 @@ int Application::AddObserved(int device, vramstow_stats* sum) const {
 }
 
 const char* Application::WhyNoStats() const {
-  if (WantsPool(process_.options())) return "the pool serves no memory yet";
-  if (observed_.is_followed()) return "PyTorch has asked for no device memory yet";
-  return "no PyTorch is observed here: with --pool=on the numbers are the pool's";
+  if (WantsPool(process_.options())) return "the pool has served no memory yet";
+  if (observed_.is_followed()) return "PyTorch has not requested any device memory yet";
+  return "PyTorch is not observed in this process; with --pool=on there are the numbers of the "
+         "pool";
 }
 
 int Application::GetMemory(int device, DeviceMemory* memory) const {

@@ -97,14 +97,14 @@ int Exports::Answer(std::string_view arguments, char* answer, size_t size, size_
   };
   if (!ReadHex(&arguments, &address) || !ReadHex(&arguments, &id) || !ReadHex(&arguments, &proof) ||
       !ReadHex(&arguments, &first)) {
-    return refuse("ipc takes an address, an id, a proof and a number");
+    return refuse("ipc needs an address, an id, a proof and a number");
   }
   const uint64_t secret = Secret();
   if (secret == 0 || proof != ProofOf(secret, address, id)) return refuse("no such memory");
   Pools::Use use = pools_.Owning(address);
   uint64_t handles[kMaxIpcDescriptors];
   const uint32_t count = use ? use->ChunksOf(address, id, first, handles, kMaxIpcDescriptors) : 0;
-  if (count == 0) return refuse("the memory was freed");
+  if (count == 0) return refuse("the memory was freed in the meantime");
   auto* export_handle = reinterpret_cast<decltype(&::cuMemExportToShareableHandle)>(
       driver_.real(Hook::kcuMemExportToShareableHandle));
   int made = 0;
@@ -116,7 +116,7 @@ int Exports::Answer(std::string_view arguments, char* answer, size_t size, size_
     }
     descriptors[made++] = descriptor;
   }
-  if (made == 0) return refuse("the driver does not give the memory away");
+  if (made == 0) return refuse("the driver does not export the memory");
   *length = static_cast<size_t>(std::snprintf(answer, size, "%sOK\n%d\n", kControlGreeting, made));
   return made;
 }

@@ -160,7 +160,7 @@ void Pools::GiveAccess(int owner, int by_device) {
     if (!use || use.device() != owner) continue;
     AddPeer(slots_[i].driver, by_device);
     if (use->RenewAccess() != kDriverSuccess) {
-      Log("device %d was not given access to the pool of device %d.", by_device, owner);
+      Log("device %d did not get access to the pool of device %d.", by_device, owner);
     }
   }
 }

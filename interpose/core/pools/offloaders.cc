@@ -73,17 +73,16 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
 void Offloaders::TellRefusal(DriverResult refusal, int device) {
   const HostMapping mapping = HostMappingOf(driver_, device);
   if (mapping.place == HostPlace::kUnknown) {
-    Log("--offload moves nothing by itself here: nobody has tried whether the device can map "
-        "memory "
-        "of the host, which vramstow run does before it starts a program. vramstow_pause and "
+    Log("--offload moves no memory by itself: it was not tested whether the device can map host "
+        "memory. vramstow run tests this before it starts a program. vramstow_pause and "
         "vramstow_resume work.");
   } else if (mapping.place == HostPlace::kNone) {
-    Log("--offload moves nothing by itself here: the device cannot map memory of the host (%.*s; "
-        "vramstow doctor tries it again). vramstow_pause and vramstow_resume work.",
+    Log("--offload moves no memory by itself: the device cannot map host memory (%.*s; vramstow "
+        "doctor tests it again). vramstow_pause and vramstow_resume work.",
         static_cast<int>(mapping.reason.size()), mapping.reason.data());
   } else {
-    Log("--offload moves nothing by itself here: the device cannot map memory of the host (error "
-        "%d; see vramstow doctor). vramstow_pause and vramstow_resume work.",
+    Log("--offload moves no memory by itself: the device cannot map host memory (error %d; see "
+        "vramstow doctor). vramstow_pause and vramstow_resume work.",
         refusal);
   }
 }

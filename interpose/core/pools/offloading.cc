@@ -163,9 +163,9 @@ void Offloading::NoteArguments(CUfunction function, void** arguments, void** ext
 bool Offloading::RefusesGraph() {
   if (!offloaders_.RefuseGraphs()) return false;
   if (logged_graph_.exchange(true, std::memory_order_relaxed)) return true;
-  Log("a CUDA graph was to be launched while memory that captured graphs may use is paused "
-      "(VRAMSTOW_GRAPHS, graphs=True): that and later such launches are refused with "
-      "CUDA_ERROR_ILLEGAL_STATE (401) until vramstow_resume has brought all of it back.");
+  Log("the program launched a CUDA graph while memory that captured graphs may use is paused "
+      "(VRAMSTOW_GRAPHS, graphs=True): launches of graphs are refused with "
+      "CUDA_ERROR_ILLEGAL_STATE (401) until vramstow_resume has brought all of this memory back.");
   return true;
 }
 
@@ -196,12 +196,11 @@ bool Offloading::Maintain() {
 void Offloading::LogTrouble(const Offloader& offloader) {
   const OffloadStats stats = offloader.Stats();
   if (stats.refused != 0 && !logged_busy_.exchange(true, std::memory_order_relaxed)) {
-    Log("--offload could not move some memory: work that was submitted did not end, or a stream "
-        "was "
+    Log("--offload could not move some memory, because submitted work did not end or a stream was "
         "being captured.");
   }
   if (stats.mappings_used_up && !logged_mappings_.exchange(true, std::memory_order_relaxed)) {
-    Log("--offload moves no more memory: what lies on the host takes half of the mappings that the "
+    Log("--offload moves no more memory: the memory on the host uses half of the mappings that the "
         "system allows a process (vm.max_map_count).");
   }
 }

@@ -31,7 +31,7 @@ void Report(Trace& trace, Pool* pool, bool on_stderr) {
   trace.Describe(key, text + begin);
   if (!on_stderr) return;
   if (number + 1 == kMaxLogged) {
-    constexpr char kLast[] = "vramstow: later ones are only in the trace.\n";
+    constexpr char kLast[] = "vramstow: further out-of-memory reports are only in the trace.\n";
     if (length + sizeof kLast < sizeof text) {
       std::memcpy(text + length, kLast, sizeof kLast);
       length += sizeof kLast - 1;
@@ -71,7 +71,7 @@ void LogFailedCheck(Pool* pool) {
   static constinit std::atomic<bool> logged{false};
   const char* found = pool->check_failure();
   if (found == nullptr || logged.exchange(true, std::memory_order_relaxed)) return;
-  Log("the pool's records contradict each other (%s): please report this.", found);
+  Log("the pool's records are inconsistent (%s): please report this.", found);
 }
 
 }  // namespace vramstow

@@ -104,13 +104,13 @@ bool Pools::FreesWait() const {
 const char* Pools::WhyNothingWasServed() const {
   if (served_.load(std::memory_order_relaxed)) return nullptr;
   const char* why = why_not_.load(std::memory_order_relaxed);
-  return why != nullptr ? why : "the program asked for no memory that a pool serves";
+  return why != nullptr ? why : "the program requested no memory that a pool can serve";
 }
 
 void Pools::LogOnce(const char* why) {
   why_not_.store(why, std::memory_order_relaxed);
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
-  Log("cuMemAlloc is served by the plain driver here: %s.", why);
+  Log("cuMemAlloc is served by the driver, not by the pool: %s.", why);
 }
 
 // Also finds the device of a context that no hooked call made, if it is the device's primary one.
@@ -131,7 +131,7 @@ int Pools::DeviceOf(CUcontext context) {
 void Pools::Open(CUcontext context) {
   const int device = DeviceOf(context);
   if (device < 0 || device >= kMaxDevices) {
-    LogOnce("the context was made past vramstow, and is no device's primary context");
+    LogOnce("vramstow saw no creation of this context, which is not a device's primary context");
     return;
   }
   links_.trace.Open();
@@ -166,9 +166,9 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
 void Pools::LogSegmentsOnce(bool asked_for) {
   const bool offload = links_.offloaders.wanted();
   if ((asked_for && !offload) || logged_.exchange(true, std::memory_order_relaxed)) return;
-  Log("the pool is made of the plain driver's memory here, which cannot be stitched%s: %s.",
+  Log("the pool uses memory of cuMemAlloc, which cannot be stitched%s: %s.",
       offload ? " or moved to the host" : "",
-      asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
+      asked_for ? "--backing=malloc was given" : "the device has no virtual memory management");
 }
 
 // True if memory may move without a request of the program. Two conditions apply. The driver must
@@ -183,15 +183,15 @@ bool Pools::MovesByItself() {
   if (!newer && version >= kTellsArguments) return true;
   if (logged_version_.exchange(true, std::memory_order_relaxed)) return !newer;
   if (newer) {
-    Log("--offload=auto moves nothing by itself here: the driver is of CUDA %d.%d, and this "
-        "vramstow knows all calls that submit work up to CUDA %d.%d only. Use a newer vramstow, or "
-        "--offload=explicit.",
+    Log("--offload=auto moves no memory by itself: the driver belongs to CUDA %d.%d, and this "
+        "version of vramstow knows all calls that submit work only up to CUDA %d.%d. Use a newer "
+        "version of vramstow, or --offload=explicit.",
         version / 1000, version % 1000 / 10, kKnownCudaVersion / 1000,
         kKnownCudaVersion % 1000 / 10);
   } else {
-    Log("--offload=auto chooses badly here: the driver is of CUDA %d.%d, and drivers before CUDA "
-        "12.4 do not tell which memory a kernel uses. The job runs, but memory that it needs may "
-        "leave and stay away. Use a newer driver, or --offload=explicit.",
+    Log("--offload=auto may move the wrong memory: the driver belongs to CUDA %d.%d, and drivers "
+        "before CUDA 12.4 do not report which memory a kernel uses. The job runs, but memory that "
+        "it needs may stay on the host. Use a newer driver, or --offload=explicit.",
         version / 1000, version % 1000 / 10);
   }
   return !newer;
@@ -200,8 +200,8 @@ bool Pools::MovesByItself() {
 // Called while a pool's lock is held.
 void Pools::OnRefusal(void* self, int32_t result) {
   if (static_cast<Pools*>(self)->logged_.exchange(true, std::memory_order_relaxed)) return;
-  Log("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
-      "memory management is refused (error %d).",
+  Log("the pool uses memory of cuMemAlloc, which cannot be stitched: virtual memory management is "
+      "refused (error %d).",
       result);
 }
 
@@ -214,7 +214,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
           ? MakePoolDriver(links_.driver, device, context, &slot->driver, &missing)
           : RenewPoolDriver(links_.driver, slot->driver, device, context, &missing);
   if (!complete) {
-    LogOnce(missing == nullptr ? "no memory for the pool's records"
+    LogOnce(missing == nullptr ? "there is no memory for the pool's records"
                                : "the driver lacks functions that the pool needs");
     return false;
   }
@@ -225,7 +225,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   }
   if (slot->pool == nullptr) {
     slot->pool = static_cast<Pool*>(AllocateHostMemory(sizeof(Pool)));
-    if (slot->pool == nullptr) LogOnce("no memory for the pool's records");
+    if (slot->pool == nullptr) LogOnce("there is no memory for the pool's records");
   }
   return slot->pool != nullptr;
 }

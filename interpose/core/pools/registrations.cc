@@ -12,15 +12,15 @@ namespace {
 const char* WhyItStaysAway(OffloadResult result) {
   switch (result) {
     case OffloadResult::kHeld:
-      return "part of it is paused: resume it before";
+      return "part of it is paused: resume it first";
     case OffloadResult::kNoRoom:
-      return "part of it lies on the host, and the device has no room to bring it back";
+      return "part of it is on the host, and the device has no free memory to bring it back";
     case OffloadResult::kBusy:
-      return "part of it lies on the host, and work that was submitted does not end";
+      return "part of it is on the host, and submitted work does not end";
     case OffloadResult::kCapturing:
-      return "part of it lies on the host, and nothing moves while a stream is captured";
+      return "part of it is on the host, and nothing can be moved while a stream is captured";
     default:
-      return "part of it lies on the host, and the driver did not bring it back";
+      return "part of it is on the host, and the driver failed to bring it back";
   }
 }
 
@@ -41,7 +41,7 @@ bool Registrations::Hold(const void* address, size_t size, HeldRange* held) {
       use.offloader() == nullptr ? OffloadResult::kDone : use.offloader()->ReturnHeld(at, bytes);
   if (result != OffloadResult::kDone) {
     use->ReleaseChunks(at, bytes);
-    Log("a library may not register %llu MiB of the pool's memory: %s.",
+    Log("a library cannot register %llu MiB of the pool's memory: %s.",
         static_cast<unsigned long long>((size + kMiB - 1) / kMiB), WhyItStaysAway(result));
     return false;
   }
@@ -52,8 +52,8 @@ bool Registrations::Hold(const void* address, size_t size, HeldRange* held) {
 void Registrations::Keep(const void* handle, const HeldRange& held) {
   if (held.size == 0 || handle == nullptr || table_.Put(handle, held)) return;
   if (logged_full_.exchange(true, std::memory_order_relaxed)) return;
-  Log("more of the pool's memory is registered than can be remembered: what is registered from now "
-      "on stays where it is for good.");
+  Log("the table of registered memory of the pool is full: memory that is registered from now on "
+      "stays pinned permanently.");
 }
 
 HeldRange Registrations::Take(const void* handle) { return table_.Take(handle); }

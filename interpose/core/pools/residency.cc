@@ -127,8 +127,9 @@ int Residency::Resume(const char* region, uint64_t* bytes) const {
   };
   const int code = AskForRegion(region, bytes, resume);
   if (lacking != 0) {
-    Log("memory stays paused (%llu MiB): the device has %llu MiB too little free to bring it back. "
-        "Nothing is lost; vramstow_resume can be called again when there is room.",
+    Log("memory stays paused (%llu MiB): the device needs %llu MiB more free memory to bring it "
+        "back. Nothing is lost; vramstow_resume can be called again when there is enough free "
+        "memory.",
         static_cast<unsigned long long>(paused / kMiB),
         static_cast<unsigned long long>((lacking + kMiB - 1) / kMiB));
   }

@@ -49,7 +49,7 @@ const char* NameOf(CuptiStart start) {
     case CuptiStart::kNoCupti:
       return "not there";
     case CuptiStart::kTaken:
-      return "another client was there";
+      return "another client uses it";
     case CuptiStart::kFailed:
       break;
   }
@@ -82,8 +82,8 @@ void Activity::OnMemory(void* self, const CuptiMemory& memory) {
 bool Activity::Subscribe() {
   the_activity = this;
   if (!Watch([] { the_activity->StandBack(); })) {
-    Log("CUPTI is left alone, because libvramstow-cupti.so is not preloaded: use vramstow run "
-        "--cupti.");
+    Log("vramstow does not use CUPTI, because libvramstow-cupti.so is not preloaded: use vramstow "
+        "run --cupti.");
     return false;
   }
   const CuptiStart start = StartCupti(Shim(), {OnWork, OnMemory, NoteCall, this});
@@ -92,11 +92,11 @@ bool Activity::Subscribe() {
     case CuptiStart::kOn:
       return true;
     case CuptiStart::kIncomplete:
-      Log("CUPTI does not give all records that were asked for (--cupti).");
+      Log("CUPTI does not provide all requested records (--cupti).");
       return true;
     case CuptiStart::kNoCupti:
-      Log("no kernels are recorded, because there is no CUPTI of CUDA 12 or newer in this process: "
-          "put libcupti.so on LD_LIBRARY_PATH.");
+      Log("no kernels are recorded, because no CUPTI of CUDA 12 or newer is loaded in this "
+          "process: add the folder of libcupti.so to LD_LIBRARY_PATH.");
       return false;
     case CuptiStart::kTaken:
       Log("another tool uses CUPTI: vramstow records no kernels (--cupti).");
@@ -132,8 +132,8 @@ void Activity::StandBack() {
     const ReentrancyGuard guard;
     EndCupti();
   }
-  trace_.Describe("cupti", "made way for another client");
-  Log("another tool uses CUPTI from here on: vramstow records no more kernels (--cupti).");
+  trace_.Describe("cupti", "another client started");
+  Log("another tool started to use CUPTI: vramstow records no more kernels (--cupti).");
   state_.store(State::kOff, std::memory_order_release);
 }
 

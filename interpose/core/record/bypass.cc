@@ -113,7 +113,7 @@ int ReportNameSpaces() {
       const char* slash = std::strrchr(object->l_name, '/');
       const char* file = slash == nullptr ? object->l_name : slash + 1;
       if (std::strncmp(file, "libcuda.so", sizeof "libcuda.so" - 1) != 0) continue;
-      Log("  %.300s: opened once more by dlmopen, in a name space of its own", object->l_name);
+      Log("  %.300s: opened again by dlmopen, in a separate name space", object->l_name);
       ++lines;
     }
   }
@@ -139,8 +139,8 @@ int ReportUnseenLibraries(const VramstowShim& shim,
           path);
       ++lines;
     } else if (NamesTheDriver(path)) {
-      Log("  %.300s: names the driver, as a CUDA runtime of its own does, and was not seen: idle, "
-          "or past vramstow",
+      Log("  %.300s: contains the driver's name, as libraries with their own CUDA runtime do, and "
+          "called no hooked function: it is idle, or its calls bypass vramstow",
           path);
       ++lines;
     }

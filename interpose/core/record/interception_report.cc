@@ -112,12 +112,12 @@ void InterceptionReport::ReportObject(const CallerObject& object, size_t index) 
 int InterceptionReport::ReportBypasses() const {
   int lines = 0;
   if (other_driver_.load(std::memory_order_relaxed)) {
-    Log("  a second driver library: only the first one, %.300s, is watched", driver_.path());
+    Log("  a second driver library: only the first one, %.300s, is observed", driver_.path());
     ++lines;
   }
   if (const int version = unknown_version_.load(std::memory_order_relaxed)) {
-    Log("  %s of CUDA %d.%d: this version of vramstow does not know that form of it", unknown_name_,
-        version / 1000, version % 1000 / 10);
+    Log("  %s of CUDA %d.%d: this version of vramstow does not know this form of the function",
+        unknown_name_, version / 1000, version % 1000 / 10);
     ++lines;
   }
   return lines + ReportUnseenLibraries(
@@ -131,13 +131,13 @@ int InterceptionReport::ReportBypasses() const {
 void InterceptionReport::Report() const {
   const char* driver = driver_.path();
   Log("interception report of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
-      ProgramName(), driver == nullptr ? "never reached through vramstow" : driver);
+      ProgramName(), driver == nullptr ? "never called through vramstow" : driver);
   for (size_t i = 0; i < callers_.size() && i < kMaxCallerObjects; ++i) {
     const CallerObject* object = callers_.at(i);
     if (object != nullptr && WasSeen(i)) ReportObject(*object, i);
   }
-  Log("could have bypassed vramstow:");
-  if (ReportBypasses() == 0) Log("  nothing that is loaded now");
+  Log("may have bypassed vramstow:");
+  if (ReportBypasses() == 0) Log("  no library that is loaded now");
 }
 
 }  // namespace vramstow

@@ -63,11 +63,11 @@ bool IsBlock(const Event& event) {
 const char* NvtxMemory::Ask(const char* tool) {
   if (tool == nullptr || *tool == '\0') return "it names no tool";
   void* const library = dlopen(tool, RTLD_LAZY);
-  if (library == nullptr) return "that file cannot be opened";
+  if (library == nullptr) return "this file cannot be opened";
   using Initialize = int (*)(nvtx::ExtensionModule*);
   auto* initialize =
       reinterpret_cast<Initialize>(dlsym(library, "InitializeInjectionNvtxExtension"));
-  if (initialize == nullptr) return "that tool takes no extension of NVTX";
+  if (initialize == nullptr) return "this tool supports no extension of NVTX";
   domain_ = MakeDomain(library);
   nvtx::ExtensionSegment segment = {1, nvtx::kMemoryFunctions, functions_};
   nvtx::ExtensionModule module = {};
@@ -81,7 +81,7 @@ const char* NvtxMemory::Ask(const char* tool) {
   for (const auto function : {nvtx::kHeapRegister, nvtx::kHeapUnregister, nvtx::kRegionsRegister,
                               nvtx::kRegionsUnregister}) {
     if (!takes || FunctionAt<void()>(functions_[function]) == nullptr) {
-      return "that tool does not take NVTX's memory extension";
+      return "this tool does not support NVTX's memory extension";
     }
   }
   return nullptr;
@@ -103,7 +103,7 @@ void NvtxMemory::Open(const Options& options) {
   const char* why = Ask(tool);
   state_.store(why == nullptr ? State::kListening : State::kDeaf, std::memory_order_release);
   if (why == nullptr) return;
-  Log("--nvtx-memory announces nothing, because nobody listens: %s is \"%.300s\", and %s.",
+  Log("--nvtx-memory announces nothing, because no tool receives it: %s is \"%.300s\", and %s.",
       nvtx::kToolVariable, tool == nullptr ? "" : tool, why);
 }
 

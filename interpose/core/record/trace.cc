@@ -71,7 +71,7 @@ void Trace::OpenAs(State* state) {
   }
   const RecorderError error = MakeFile(options.trace_dir);
   if (error == RecorderError::kOk) return;
-  Log("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
+  Log("no trace is written, because no file can be created in '%.300s' (%s): choose another folder "
       "with VRAMSTOW_TRACE_DIR.",
       options.trace_dir, Why(error));
 }
@@ -374,10 +374,10 @@ void Trace::NoteOutOfMemory() {
   const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
   if (error == EEXIST) return;  // another thread makes the copy
   if (error != 0) {
-    Log("the newest events could not be copied for the out-of-memory (%s).", std::strerror(error));
+    Log("memory ran out, but the newest events could not be copied (%s).", std::strerror(error));
     return;
   }
-  if (last == 0) Log("out of memory: the newest events are kept in %.300s.", path);
+  if (last == 0) Log("memory ran out: the newest events were copied to %.300s.", path);
 }
 
 void Trace::Close() {

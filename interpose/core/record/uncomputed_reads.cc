@@ -53,22 +53,22 @@ bool UncomputedReads::IsTold() const {
 
 // Returns the end of the message: the setting that simulates the value, if there is one.
 const char* UncomputedReads::Remedy(const char* by) const {
-  if (std::strncmp(by, "a copy", 6) == 0) return "; contents=keep in the SPEC keeps it.";
+  if (std::strncmp(by, "a copy", 6) == 0) return "; contents=keep in --simulate stores it.";
   const bool is_all = std::strstr(process_.options().simulate, "values=all") != nullptr;
-  return is_all ? "." : "; values=all in the SPEC computes it.";
+  return is_all ? "." : "; values=all in --simulate computes it.";
 }
 
 void UncomputedReads::TellOfValue(const char* by) const {
   const char* at = value_.line[0] == '\0' ? "in a thread without Python" : value_.line;
-  Log("the program read a result of %.60s that is not simulated: its value is not valid, and what "
-      "the program decides by it may differ on a card (%s)%s",
+  Log("the program read a result of %.60s that was not computed: the value is not valid, and "
+      "decisions that depend on it may differ from those on a real GPU (%s)%s",
       Words(by), at, Remedy(by));
 }
 
 void UncomputedReads::TellOfSize(const char* by) const {
   const char* at = size_.line[0] == '\0' ? "in a thread without Python" : size_.line;
-  Log("a size follows from a result of %.60s that is not simulated: memory from here on may differ "
-      "from a card's (%s)%s",
+  Log("a size depends on a result of %.60s that was not computed: from here on, memory may differ "
+      "from that on a real GPU (%s)%s",
       Words(by), at, Remedy(by));
 }
 

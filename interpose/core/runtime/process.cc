@@ -76,7 +76,8 @@ bool Process::Start() {
       options_.store(&settings, std::memory_order_relaxed);
       state_.store(valid ? State::kActive : State::kRefused, std::memory_order_release);
       if (!valid) {
-        Log("%s Until then nothing is traced in this process.", error.sentence);
+        Log("%s Until this is corrected, vramstow records nothing in this process.",
+            error.sentence);
         return false;
       }
       PrepareForForks();

@@ -88,7 +88,7 @@ void AddStats(Answer* answer, const vramstow_stats& stats) {
 void Stats(const Links& links, std::string_view arguments, Answer* answer) {
   int only = VRAMSTOW_ALL_DEVICES;
   if (!ReadDevice(NextWord(&arguments), &only)) {
-    answer->Add("%sERROR stats takes the number of a device, or nothing\n", kControlGreeting);
+    answer->Add("%sERROR stats takes the number of a device, or no argument\n", kControlGreeting);
     return;
   }
   answer->Ok();
@@ -111,18 +111,18 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
 }
 
 constexpr char kNoPool[] =
-    "this process has no pool on this device: start it with vramstow run --pool=on, which opens "
-    "one "
-    "at the first allocation";
+    "this process has no pool on this device: start it with vramstow run --pool=on, which creates "
+    "a pool at the first allocation";
 
 void GiveBack(const Links& links, std::string_view arguments, Answer* answer) {
   int device = VRAMSTOW_ALL_DEVICES;
   GivenBack given;
   if (!ReadDevice(NextWord(&arguments), &device)) {
-    answer->Add("%sERROR empty-cache takes the number of a device, or nothing\n", kControlGreeting);
+    answer->Add("%sERROR empty-cache takes the number of a device, or no argument\n",
+                kControlGreeting);
   } else if (links.application.GiveBack(device, &given) != VRAMSTOW_OK) {
     answer->Add(
-        "%sERROR %s; without the pool the program itself gives PyTorch's cache back, by "
+        "%sERROR %s; without the pool, only the program itself can empty PyTorch's cache, with "
         "torch.cuda.empty_cache()\n",
         kControlGreeting, kNoPool);
   } else {
@@ -138,12 +138,12 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
   uint64_t bytes = 0;
   if ((text != "none" && !ParseBytes(text, &bytes)) || !ReadDevice(NextWord(&arguments), &device)) {
     answer->Add(
-        "%sERROR limit takes a number of bytes (20GiB), or none, and perhaps the number of a "
+        "%sERROR limit takes a number of bytes (20GiB) or none, and optionally the number of a "
         "device\n",
         kControlGreeting);
   } else if (links.application.SetLimit(device, bytes) != VRAMSTOW_OK) {
     answer->Add(
-        "%sERROR %s; without the pool the program itself limits PyTorch, by "
+        "%sERROR %s; without the pool, only the program itself can limit PyTorch, with "
         "torch.cuda.set_per_process_memory_fraction()\n",
         kControlGreeting, kNoPool);
   } else {
@@ -157,14 +157,14 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
 const char* WhyNotMoved(int code, bool back) {
   switch (code) {
     case VRAMSTOW_NOT_ACTIVE:
-      return "nothing moves in this process: it runs without --offload, or has no pool yet";
+      return "this process cannot move memory: it runs without --offload, or has no pool yet";
     case VRAMSTOW_INVALID:
-      return "there is no such region in this process";
+      return "this process has no such region";
     case VRAMSTOW_NOT_SUPPORTED:
-      return "the device cannot map memory of the host: only the program itself can pause memory";
+      return "the device cannot map host memory, so only the program itself can pause memory";
     case VRAMSTOW_OUT_OF_MEMORY:
       return back ? "the device has not enough free memory for the rest"
-                  : "the host has not enough memory for the rest, or host= allows no more";
+                  : "the host has not enough memory for the rest, or the limit host= is reached";
     case VRAMSTOW_BUSY:
       return "submitted work does not end";
     case VRAMSTOW_CAPTURING:
@@ -172,9 +172,9 @@ const char* WhyNotMoved(int code, bool back) {
     case VRAMSTOW_OF_GRAPH:
       return "a captured graph may use the rest";
     case VRAMSTOW_HELD:
-      return "another process or a device has the rest";
+      return "another process or a network card uses the rest";
     default:
-      return "the driver refused the rest";
+      return "the driver refused to move the rest";
   }
 }
 
@@ -223,9 +223,8 @@ void MoveOut(const Links& links, std::string_view arguments, Answer* answer) {
     AddMoved(code, /*back=*/false, bytes, answer);
   } else {
     answer->Add(
-        "%sERROR offload takes nothing, region NAME, bytes N (for example 10GiB), or since and a "
-        "number "
-        "that mark-idle gave\n",
+        "%sERROR offload takes no argument, region NAME, bytes N (for example 10GiB), or since "
+        "MARK with a number that mark-idle returned\n",
         kControlGreeting);
   }
 }
@@ -252,7 +251,7 @@ void MoveBack(const Links& links, std::string_view arguments, Answer* answer) {
   uint64_t bytes = 0;
   const bool named = what == "region" && ReadRegion(arguments, name, sizeof name) != nullptr;
   if (!what.empty() && !named) {
-    answer->Add("%sERROR resume takes nothing, or region NAME\n", kControlGreeting);
+    answer->Add("%sERROR resume takes no argument, or region NAME\n", kControlGreeting);
     return;
   }
   const int code = links.residency.Resume(named ? name : nullptr, &bytes);
@@ -276,14 +275,14 @@ void AddQuoted(Answer* answer, const char* text) {
 void Dump(const Links& links, std::string_view arguments, Answer* answer) {
   char path[PATH_MAX] = "";
   if (!NextWord(&arguments).empty()) {
-    answer->Add("%sERROR dump takes nothing more\n", kControlGreeting);
+    answer->Add("%sERROR dump takes no argument\n", kControlGreeting);
     return;
   }
   const int error = links.trace.WriteCopy(path, sizeof path);
   if (error == EBADF) {
     answer->Add("%sERROR the process writes no trace\n", kControlGreeting);
   } else if (error != 0) {
-    answer->Add("%sERROR no copy of the trace could be made (%s)\n", kControlGreeting,
+    answer->Add("%sERROR the copy of the trace could not be written (%s)\n", kControlGreeting,
                 std::strerror(error));
   } else {
     answer->Ok();
@@ -295,7 +294,7 @@ void Dump(const Links& links, std::string_view arguments, Answer* answer) {
 
 void Census(const Links& links, std::string_view arguments, Answer* answer) {
   if (!NextWord(&arguments).empty()) {
-    answer->Add("%sERROR census takes nothing more\n", kControlGreeting);
+    answer->Add("%sERROR census takes no argument\n", kControlGreeting);
     return;
   }
   answer->Ok();
@@ -310,13 +309,14 @@ void Census(const Links& links, std::string_view arguments, Answer* answer) {
     case VRAMSTOW_NOT_ACTIVE:
       answer->length = 0;
       answer->Add(
-          "%sERROR no census can be taken of this process: it needs a trace, Python and a PyTorch "
-          "that the census knows, and CUDA in use\n",
+          "%sERROR a census of this process is not possible: it needs a trace, CUDA in use, and "
+          "versions of Python and PyTorch that the census supports\n",
           kControlGreeting);
       return;
     default:
       answer->length = 0;
-      answer->Add("%sERROR Python's lock was not to be had in time: try again\n", kControlGreeting);
+      answer->Add("%sERROR Python's lock could not be acquired in time: try again\n",
+                  kControlGreeting);
   }
 }
 
@@ -345,7 +345,8 @@ size_t ControlVerbs::AnswerRequest(std::string_view line, char* text, size_t siz
     verb.answer(links_, line, &answer);
     return answer.length;
   }
-  answer.Add("%sERROR unknown request '%s'; there are:", kControlGreeting, ShownWord(name).text);
+  answer.Add("%sERROR unknown request '%s'; the requests are:", kControlGreeting,
+             ShownWord(name).text);
   for (const Verb& verb : kVerbs) answer.Add(" %s", verb.name.data());
   answer.Add("\n");
   return answer.length;

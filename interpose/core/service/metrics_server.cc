@@ -172,7 +172,7 @@ void MetricsServer::WriteFile() {
   if (is_written) return;
   if (file >= 0) unlink(new_path_);
   if (!is_complained_) {
-    Log("the metrics are not written (%.200s: %s); it is tried again.", path_,
+    Log("the metrics could not be written (%.200s: %s); vramstow tries again.", path_,
         std::strerror(error));
   }
   is_complained_ = true;

@@ -138,7 +138,7 @@ size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
   }
   const char* rank = RankText() == nullptr ? "" : RankText();
   Lines lines(text, size);
-  lines.Add("# HELP vramstow_process_info The process that tells these numbers.\n");
+  lines.Add("# HELP vramstow_process_info The process that reports these numbers.\n");
   lines.Add("# TYPE vramstow_process_info gauge\n");
   lines.Add("vramstow_process_info{pid=\"%ld\",rank=\"%s\",program=\"%s\",version=\"%s\"} 1\n",
             static_cast<long>(getpid()), rank, Label(ProgramName()).text, VRAMSTOW_VERSION);

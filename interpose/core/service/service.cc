@@ -42,7 +42,7 @@ void Service::OpenSocket() {
   const Options& options = links_.process.options();
   char why[300];
   if (options.control && !links_.socket.Open(options.control_dir, why, sizeof why)) {
-    Log("there is no control socket for this process (%s).", why);
+    Log("this process has no control socket (%s).", why);
   }
   if (!links_.socket.is_open()) return;
   links_.exports.set_reachable(true);
@@ -53,7 +53,7 @@ void Service::OpenMetrics() {
   const Options& options = links_.process.options();
   char why[300];
   if (!links_.metrics.Open(options.metrics, why, sizeof why)) {
-    Log("this process tells no metrics (%s).", why);
+    Log("this process serves no metrics (%s).", why);
   }
 }
 

@@ -93,7 +93,7 @@ def test_markdown_has_the_figures_that_moved_and_the_sites(tmp_path: Path) -> No
     assert len(rows) == 3 and {len(row) for row in rows} == {5}
     assert rows[2][0] == "+30.0 MiB" and sites.endswith("\n</details>\n")
     same = vramstow("diff", before, before, "--to", "markdown").stdout
-    assert "(unchanged)\n\nNo figure changed.\n\nNo site holds" in same
+    assert "(unchanged)\n\nNo figure changed.\n\nNo call site holds" in same
     for wrong in (["--to", "html"], ["--to", "text", "--json"]):
         refused = vramstow("diff", before, after, *wrong)
         assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr

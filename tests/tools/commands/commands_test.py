@@ -141,7 +141,7 @@ def test_help_of_a_command_is_its_help() -> None:
 def test_run_shows_the_common_flags_first_and_the_others_when_asked() -> None:
     first = vramstow("run", "--help").stdout
     everything = vramstow("run", "--help-all").stdout
-    for heading in ("See: ", "Serve: ", "Survive: "):
+    for heading in ("Profile: ", "Pool: ", "Offload: "):
         assert f"\n{heading}" in first
     assert "--offload" in first
     assert "--keep-free" not in first
@@ -318,9 +318,9 @@ def test_what_takes_over_a_second_shows_a_line_and_wipes_it_out(tmp_path: Path) 
     )
     assert status == 0, seen
     assert json.loads(told)["cards"][0]["largest"] == 1
-    assert "\r\x1b[Krehearsal 1: 1 on h100  1 s" in seen, seen
+    assert "\r\x1b[Ksimulated run 1: 1 on h100  1 s" in seen, seen
     for line in seen.split("\n"):
-        assert "rehearsal" not in line.rpartition("\x1b[K")[2], "nothing of it stays"
+        assert "simulated run" not in line.rpartition("\x1b[K")[2], "nothing of it stays"
 
 
 def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_traces_are_kept_where_that_is_wanted(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     result = fit(tmp_path, "--simulate=h100,memory=4GiB", "--to", "2", "--keep", str(kept))
     assert result.returncode == 0, result.stderr
-    assert "the largest that was to be tried" in result.stdout
+    assert "the largest value to try" in result.stdout
     assert list(kept.glob("1/traces/*.stow"))
 
 
@@ -251,13 +251,13 @@ def test_a_signal_ends_the_job_and_what_is_known_is_printed(
 def test_a_signal_ends_the_job_of_a_plan_too(tmp_path: Path, number: int, to_group: bool) -> None:
     search = Search(tmp_path, 2, "plan", "--cards=h100", "--batch=1,2,4", "{batch}")
     out, _ = search.end(number, to_group)
-    assert out.startswith("Interrupted; this is what is known.\n")
+    assert out.startswith("Interrupted; these are the results so far.\n")
     assert out.splitlines()[4].split()[:2] == ["h100", "1"]
 
 
 def test_an_interrupted_search_says_what_is_known_in_words(tmp_path: Path) -> None:
     out, _ = Search(tmp_path, 3, "fit", "--simulate=h100", "{batch}").end(signal.SIGTERM, False)
-    assert out.startswith("Interrupted; this is what is known.\n\nh100\n")
+    assert out.startswith("Interrupted; these are the results so far.\n\nh100\n")
     assert "  largest that fits      1 (so far: the search was interrupted): 1.10 GiB at " in out
 
 
@@ -270,7 +270,7 @@ def test_a_job_that_ignores_signals_is_ended_by_a_second_one(tmp_path: Path) -> 
     os.kill(search.process.pid, signal.SIGINT)
     time.sleep(0.3)
     out, err = search.end(signal.SIGINT, False)
-    assert (out, err) == ("", "vramstow fit: interrupted before anything was known.\n")
+    assert (out, err) == ("", "vramstow fit: interrupted before there was a result.\n")
 
 
 def test_a_value_that_does_not_matter_ends_the_search(tmp_path: Path) -> None:
@@ -280,5 +280,5 @@ def test_a_value_that_does_not_matter_ends_the_search(tmp_path: Path) -> None:
     result = run_program(*command, timeout=170)
     assert result.returncode == 0, result.stderr
     assert re.findall(r": (\d+) on h100 fits", result.stderr) == ["1", "3", "7", "449"]
-    assert "every value fits that was tried: the peak is the same with each of" in result.stdout
+    assert "every value that was tried fits: the peak is the same with each of" in result.stdout
     assert "so the value does not change it" in result.stdout

@@ -103,7 +103,7 @@ TEST(Settings, ALimitOfThePoolIsNotIgnoredWhereThePoolIsOff) {
   const auto refused = ReadSettings({{"VRAMSTOW_LIMIT", "100MiB"}, {"VRAMSTOW_POOL", "off"}});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(std::string(refused.status().message()),
-            "--limit is a setting of the pool, which is off: say --pool=on, too.");
+            "--limit is a setting of the pool, which is off: add --pool=on.");
   setenv("VRAMSTOW_LIMIT", "100MiB", 1);
   EXPECT_THAT(VariablesWithoutPool({}),
               ElementsAre("VRAMSTOW_LIMIT has no effect, because the pool is off: --pool=on "
@@ -139,7 +139,7 @@ TEST(Settings, WhatIsAboutThePoolAsksForThePool) {
        FlagValues{{"VRAMSTOW_OFFLOAD", "auto"}, {"VRAMSTOW_NVTX_MEMORY", "1"}}) {
     const auto without = ReadSettings({{variable, value}});
     ASSERT_FALSE(without.ok()) << variable;
-    EXPECT_THAT(std::string(without.status().message()), EndsWith("say --pool=on, too."));
+    EXPECT_THAT(std::string(without.status().message()), EndsWith("add --pool=on."));
     EXPECT_TRUE(ReadSettings({{variable, value}, {"VRAMSTOW_POOL", "on"}}).ok()) << variable;
   }
 }

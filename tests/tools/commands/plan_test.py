@@ -56,7 +56,7 @@ def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
     # On each GPU two runs are needed to fit a line, and one to test the best choice. One more run
     # tests the next larger batch for a hint.
     assert told["rehearsals"] <= 7
-    assert result.stderr.count("vramstow plan: rehearsal ") == told["rehearsals"]
+    assert result.stderr.count("vramstow plan: simulated run ") == told["rehearsals"]
 
 
 def test_the_largest_alone_is_what_fit_finds(tmp_path: Path) -> None:
@@ -89,10 +89,10 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
     assert result.returncode == 0, result.stderr
     text = result.stdout
     lines = text.splitlines()
-    assert lines[0] == "Fits, with 5% of the card free:"
+    assert lines[0] == "Fits, with 5% of the GPU's memory free:"
     assert lines[1].split() == ["card", "batch", "peak", "head", "room"]
     assert lines[2].split()[:2] == ["h100,memory=4GiB", "16"]
-    assert "Does not fit:\n" in text and "more than the card has." in text
+    assert "Does not fit:\n" in text and "more than the GPU has." in text
     assert lines[-2:] == [
         "To run the first, on h100,memory=4GiB:",
         f"  {sys.executable} {tmp_path / 'job.py'} 16",
@@ -117,8 +117,8 @@ def test_what_runs_and_leaves_too_little_is_tight_everywhere(tmp_path: Path) -> 
     assert "{batch} = 24 on h100,memory=4GiB: tight, less than 5% stays free" in alone.stderr
     lines = alone.stdout.splitlines()
     assert lines[:2] == [
-        "Nothing fits with 5% of the card free.",
-        "Tight, which fits and leaves less than 5% of the card:",
+        "Nothing fits with 5% of the GPU's memory free.",
+        "Tight: fits and leaves less than 5% of the GPU's memory:",
     ]
     assert lines[3].split()[:2] == ["h100,memory=4GiB", "24"]
     assert "Does not fit" not in alone.stdout
@@ -137,7 +137,7 @@ def test_every_simulated_card_has_rates() -> None:
 def test_cards_that_stay_unused_are_told(tmp_path: Path) -> None:
     result = plan(tmp_path, "--cards", "l4x4", "--batch", "1")
     assert "The command uses 1 of the 4 cards of l4x4;" in result.stdout, result.stderr
-    assert "No step of a training was recognised" in result.stdout
+    assert "No training step was recognised" in result.stdout
 
 
 def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
             ["--cards", "h100x8", "--shard", "2,3", "--", "true", "{shard}"],
             "{shard} = 3 does not divide the 8 ranks of h100x8.",
         ),
-        (["--cards", "h100", "--", "true", "{speed}"], "the command has {speed}: give its values"),
+        (["--cards", "h100", "--", "true", "{speed}"], "the command has {speed}: list its values"),
         (["--cards", "h100", "--batch", "2", "--", "true"], "has no {batch}"),
         (["--cards", "h100", "--sped", "2", "--", "true"], "--sped"),
         (["--cards", "h100", "--", "true", "{json}"], "{json} has the name of a flag"),
         (["--cards", "h100", "--batch", "9..3", "--", "true", "{batch}"], "--batch: '9..3'"),
-        (["--cards", "h100", "--tokens", "many", "--", "true", "{batch}"], "--tokens takes"),
+        (["--cards", "h100", "--tokens", "many", "--", "true", "{batch}"], "--tokens needs"),
         (["--cards", "h100", "--margin", "95", "--", "true", "{batch}"], "margin"),
         (["--", "true", "{batch}"], "--cards"),
     ],
@@ -194,15 +194,15 @@ def test_an_interrupt_keeps_what_is_known(tmp_path: Path) -> None:
         process_group=0,
     )
     assert process.stderr is not None
-    assert "rehearsal 1" in process.stderr.readline()
+    assert "simulated run 1" in process.stderr.readline()
     deadline = time.monotonic() + 60
     while not began.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
-    assert out.startswith("Interrupted; this is what is known.\n")
-    assert "It was not reached." in out
+    assert out.startswith("Interrupted; these are the results so far.\n")
+    assert "The search did not get to it." in out
     assert out.splitlines()[4].split()[:2] == ["h100", "1"]
 
 

@@ -129,7 +129,7 @@ def test_text_has_the_same_numbers(tmp_path: Path) -> None:
     text = run(log, "--search").stdout
     assert "native" in text and "30.0 MiB" in text and "maximum load" in text
     assert "Best settings of PyTorch's allocator" in text
-    assert "as they reached the driver" in text or "as the framework asked for them" in text
+    assert "as they reached the driver" in text or "as the framework requested them" in text
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,9 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
         taken = other.getsockname()[1]
         for arguments, status, said in (
             ([f"--serve={taken}"], 1, "Address already in use"),
-            (["--serve=nowhere"], 2, "it has to be a port"),
-            (["--serve=file.prom"], 2, "it has to be a port"),
-            (["--serve=unix:"], 2, "it has to be a port"),
+            (["--serve=nowhere"], 2, "it must be a port"),
+            (["--serve=file.prom"], 2, "it must be a port"),
+            (["--serve=unix:"], 2, "it must be a port"),
             (["--serve=unix:no-folder/x"], 1, "no-folder/x: No such file or directory"),
             ([f"--serve=unix:{tmp_path}/{'x' * 108}"], 1, "File name too long"),
             (["--serve=9400", "--once"], 2, "--once"),

@@ -34,7 +34,7 @@ def test_the_example_has_all_of_its_sections() -> None:
     shown = split(README.read_text())[1]
     assert all(f"── {name}" in shown for name in SECTIONS)
     assert all(f"    {label}" in shown for label in ("Because", "At", "Held by", "Do", "Then"))
-    assert "vramstow: REHEARSAL" in shown
+    assert "vramstow: SIMULATED RUN" in shown
 
 
 def test_the_first_screen_is_installing_a_run_its_answer_and_a_picture() -> None:

@@ -190,7 +190,7 @@ def test_a_node_on_which_it_will_not_work_stops_the_slurm_recipe(tmp_path: Path)
         timeout=120,
     )
     assert result.returncode == 1
-    assert "no memory can be taken" in result.stdout
+    assert "no memory can be allocated" in result.stdout
     assert not list((tmp_path / "traces").rglob("*.stow"))
 
 

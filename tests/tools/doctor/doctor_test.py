@@ -121,7 +121,9 @@ def test_a_machine_without_a_driver_is_told_to_rehearse(tmp_path: Path) -> None:
     assert told.features["trace"]["works"] == "no"
     assert told.features["rehearsal"]["works"] == "yes"
     assert told.verdict("preload.rehearsal") == "good"
-    assert told.text.count("there is no CUDA driver here") == 2, "once found, once as a reason"
+    assert told.text.count("there is no CUDA driver on this machine") == 2, (
+        "once found, once as a reason"
+    )
 
 
 def test_all_is_good_on_a_simulated_card(tmp_path: Path) -> None:
@@ -235,7 +237,7 @@ def test_an_installation_without_a_simulator_tries_the_driver(tmp_path: Path) ->
     told = ask(tmp_path, program=prefix / "bin/vramstow", **card, CXX="g++")
     assert "L40S" in told.said("driver.0")
     assert told.verdict("preload.trace") == told.verdict("preload.pool") == "good"
-    assert told.said("preload.simulator") == "no simulator in this installation"
+    assert told.said("preload.simulator") == "this installation has no simulator"
     assert told.verdict("preload.simulator") == "good"
     assert "rehearsal" not in told.features and "preload.rehearsal" not in told.findings
     assert told.features["trace"]["works"] == told.features["pool"]["works"] == "yes"
@@ -358,7 +360,7 @@ def test_folders_and_limits_that_will_not_do_are_told(tmp_path: Path) -> None:
 def test_a_folder_for_traces_that_vramstow_run_makes_is_good(tmp_path: Path) -> None:
     place = tmp_path / "not/there"
     told = ask(tmp_path, "--simulate=h200,memory=1GiB", VRAMSTOW_TRACE_DIR=str(place))
-    assert told.said("host.traces") == f"traces go into {place}, which vramstow run makes"
+    assert told.said("host.traces") == f"traces go into {place}, which vramstow run creates"
     assert told.features["trace"]["works"] == "yes"
     assert not place.parent.exists()
 
@@ -369,7 +371,7 @@ def test_a_folder_for_sockets_that_others_may_write_to_is_refused(tmp_path: Path
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     told = ask(tmp_path, "--simulate=h200", XDG_RUNTIME_DIR=str(tmp_path / "shared"))
-    assert "not this user's alone" in told.said("host.control")
+    assert "does not belong to this user alone" in told.said("host.control")
     assert told.features["control"]["works"] == "no"
     assert told.features["trace"]["works"] == "yes"
 

@@ -175,7 +175,7 @@ def test_another_time_is_told(recorded: Recorded, tmp_path: Path) -> None:
     late["ts"] += 1e9
     profile = recorded.profile(tmp_path / "p.json", late)
     done = export(recorded.trace, "--merge", profile)
-    assert done.returncode == 0 and "no moment in common" in done.stderr
+    assert done.returncode == 0 and "no time in common" in done.stderr
     assert ours(json.loads(done.stdout)) == []
 
 
@@ -208,11 +208,11 @@ def test_what_cannot_be_merged_is_one_sentence(recorded: Recorded, tmp_path: Pat
     (tmp_path / "text.json").write_text("{}")
     for arguments, said in (
         ([recorded.trace, "--merge", tmp_path / "other.json"], "the trace of the same process"),
-        ([recorded.trace, "--merge", tmp_path / "none.json"], "without operators of a CPU"),
+        ([recorded.trace, "--merge", tmp_path / "none.json"], "without CPU operators"),
         ([recorded.trace, "--merge", tmp_path / "cut.json"], "damaged or ends early"),
-        ([recorded.trace, "--merge", tmp_path / "text.json"], "without operators of a CPU"),
+        ([recorded.trace, "--merge", tmp_path / "text.json"], "without CPU operators"),
         ([recorded.trace, "--merge", tmp_path / "nowhere.json"], "nowhere.json"),
-        ([good, "--merge", good], "is no trace of vramstow"),
+        ([good, "--merge", good], "is not a trace of vramstow"),
         ([recorded.trace, "--merge", good, "--to", "csv"], "--merge writes chrome"),
         (
             [recorded.trace, "--merge", good, "--to", "parquet", "-o", tmp_path / "x"],
@@ -220,8 +220,8 @@ def test_what_cannot_be_merged_is_one_sentence(recorded: Recorded, tmp_path: Pat
         ),
         ([recorded.trace, "--merge", good, "--redact"], "--redact"),
         ([recorded.trace, "--merge", good, "-o", good], "name another file"),
-        ([recorded.trace, recorded.trace, "--merge", good], "only parquet takes several"),
-        ([recorded.trace], "--to says what to write"),
+        ([recorded.trace, recorded.trace, "--merge", good], "only parquet accepts several"),
+        ([recorded.trace], "--to needs a format"),
     ):
         done = export(*arguments)
         assert done.returncode == 2, arguments

@@ -197,7 +197,7 @@ def test_whether_a_request_fits_on_an_unknown_card_is_not_known(tmp_path: Path) 
     assert "fit" not in text.split("Device memory over time")[0]
     full = analyze("--help").stdout
     text = analyze("--full", path).stdout if "--full" in full else text
-    assert "what it lacked is not known" in text
+    assert "the missing memory is not known" in text
 
 
 @pytest.mark.parametrize("size", [2**62, -(2**62)])

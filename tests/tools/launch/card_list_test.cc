@@ -54,7 +54,7 @@ TEST(CardListTest, TheSmallestCardThatAgreesIsTaken) {
   EXPECT_EQ(
       "h100",
       Matched({.held_bytes = 10 * kGiB, .free_bytes = 8 * kGiB, .held_then_bytes = 10 * kGiB}));
-  EXPECT_THAT(Matched({.held_bytes = 200 * kGiB}), HasSubstr("no simulated card agrees"));
+  EXPECT_THAT(Matched({.held_bytes = 200 * kGiB}), HasSubstr("no simulated GPU agrees"));
 }
 
 TEST(CardListTest, MultiprocessorsAreThoseOfTheCardsThatAgree) {

@@ -200,7 +200,8 @@ def test_a_port_in_use_is_one_line_and_the_job_goes_on(tmp_path: Path) -> None:
             assert one.end() == (0, "")
             lines = [line for line in one.said().splitlines() if "no summary" not in line]
     assert lines == [
-        f"vramstow: this process tells no metrics (127.0.0.1, port {port}: Address already in use)."
+        f"vramstow: this process serves no metrics (127.0.0.1, port {port}: "
+        "Address already in use)."
     ]
 
 
@@ -269,7 +270,7 @@ def test_without_pool_and_pytorch_there_are_no_numbers_and_a_line_says_so(tmp_pa
         one.do("take 1000")
         assert list(samples(get(port)[2])) == ["vramstow_process_info"]
         assert one.end() == (0, "")
-        assert one.said().count("the metrics had no numbers, because no PyTorch was observed") == 1
+        assert one.said().count("there were no metrics, because no PyTorch was observed") == 1
     simulator = BUILD / "lib/vramstow/simulator"
     result = run_program(
         sys.executable,

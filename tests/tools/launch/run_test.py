@@ -41,7 +41,7 @@ def test_a_setting_of_the_pool_switches_the_pool_on(vramstow: Installation, flag
     assert environment_of_command(vramstow, flag)["VRAMSTOW_POOL"] == "on"
     refused = vramstow.run("run", "--pool=off", flag, "--", "true")
     assert refused.returncode == 2
-    assert refused.stderr.endswith(" is a setting of the pool, which is off: say --pool=on, too.\n")
+    assert refused.stderr.endswith(" is a setting of the pool, which is off: add --pool=on.\n")
 
 
 def test_a_variable_that_limits_the_pool_says_that_the_pool_is_off(vramstow: Installation) -> None:
@@ -216,7 +216,7 @@ def test_a_process_that_outlives_the_command_is_named(vramstow: Installation) ->
     script = f"sleep 300 >/dev/null 2>&1 & echo $!; {WRITE_TRACE}"
     result = vramstow.run("run", "--", "bash", "-c", script)
     os.kill(int(result.stdout.split()[0]), signal.SIGKILL)
-    assert ": the summary is of what was recorded until now." in result.stderr.splitlines()[0]
+    assert ": the summary covers what was recorded until now." in result.stderr.splitlines()[0]
     assert "8.00 MiB allocated" in result.stderr
     # A background process that ends soon after the command is not a daemon.
     result = vramstow.run("run", "--", "sh", "-c", "sleep 0.2 >/dev/null 2>&1 & exit 0")
@@ -278,7 +278,7 @@ def test_a_misspelt_variable_gets_its_likely_meaning(vramstow: Installation) -> 
     result = vramstow.run("run", "--no-trace", "--", "true", env=env)
     assert result.returncode == 0
     assert result.stderr.splitlines()[0] == (
-        "vramstow run: VRAMSTOW_POLL is no variable of vramstow, and is ignored; did you mean "
+        "vramstow run: VRAMSTOW_POLL is not a variable of vramstow, and is ignored; did you mean "
         "VRAMSTOW_POOL?"
     )
     assert "VRAMSTOW_BUILD" not in result.stderr, "what is like none may be of somebody else"
@@ -368,7 +368,7 @@ def test_the_summary_has_what_one_wants_to_know(vramstow: Installation) -> None:
 
 def test_a_rehearsal_is_marked_as_one(vramstow: Installation) -> None:
     result = vramstow.run("run", "--simulate=h200", "--", WRITE_TRACE)
-    assert result.stderr.startswith("vramstow: REHEARSAL on a simulated device (h200)")
+    assert result.stderr.startswith("vramstow: SIMULATED RUN (h200)")
 
 
 def test_many_processes_are_summed_up(vramstow: Installation) -> None:
@@ -430,7 +430,7 @@ def test_only_the_traces_of_this_run_count(vramstow: Installation) -> None:
 def test_a_trace_that_cannot_be_read_is_mentioned(vramstow: Installation) -> None:
     script = f"echo hello > {vramstow.traces}/broken.stow"
     result = vramstow.run("run", "--", "sh", "-c", script)
-    assert "left no trace that can be read" in result.stderr
+    assert "left no readable trace" in result.stderr
     result = vramstow.run("run", "--", "sh", "-c", f"{script}; {WRITE_TRACE}")
     assert "that could not be read" in result.stderr
 
@@ -547,14 +547,14 @@ def test_runs_that_do_not_belong_together_are_not_added_up(vramstow: Installatio
         assert not any(trace.name in told for trace in newest)
         assert bool(left_out) == bool(before)
         assert taken(vramstow, *newest, *before)[0] == len(newest | before), "named is named"
-    assert left_out[-1] == "The newest of 4 runs is taken; name the files of another to have that."
+    assert left_out[-1] == "The newest of 4 runs is read; name the files of another run to read it."
     assert " and 1 more." in told
     # An HTML page that was written last is not a run, and commands that print no list of the files
     # left out name them on stderr.
     (folder / "report.html").write_text("<!DOCTYPE html>")
     checked = vramstow.run("check", folder, "--assert", "allocations == 4")
     assert checked.returncode == 0, checked.stdout
-    assert "because it is of another run" in checked.stderr
+    assert "because it belongs to another run" in checked.stderr
     assert "report.html" in checked.stderr
 
 
@@ -574,7 +574,7 @@ def test_what_only_looks_like_a_recording_is_not_the_newest_run(vramstow: Instal
     assert newest.name not in told
     for name in ("settings.json", "notes.txt", "parameters.pkl"):
         assert name in told
-    assert "The newest of 2 runs is taken" in told
+    assert "The newest of 2 runs is read" in told
     # A recording of another program is the newest run if it was written last.
     step = {"ph": "i", "name": "[memory]", "ts": 1, "pid": 1, "args": {"Device Type": 1}}
     step["args"] |= {"Device Id": 0, "Addr": 4096, "Bytes": 512, "Total Allocated": 512}

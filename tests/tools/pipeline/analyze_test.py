@@ -199,5 +199,7 @@ def test_a_cut_trace_says_how_much_is_missing(tmp_path: Path) -> None:
     part = tmp_path / "part.stow"
     part.write_bytes(whole[: len(whole) - 4096])
     told = " ".join(analyze(part).stdout.split())
-    assert re.search(r"The file is cut: the last 4.00 KiB of [\d.]+ [KM]iB are not there\.", told)
+    assert re.search(
+        r"The file is incomplete: the last 4.00 KiB of [\d.]+ [KM]iB are not there\.", told
+    )
     assert "is cut" not in analyze(trace).stdout

@@ -103,7 +103,7 @@ TEST(TextReport, TellsTheNumbersOfTheJson) {
   EXPECT_THAT(text, HasSubstr("process 4711"));
   EXPECT_THAT(text, HasSubstr("NVIDIA H200"));
   EXPECT_THAT(text, HasSubstr("pinned host memory: 7.00 MiB"));
-  EXPECT_THAT(text, Not(HasSubstr("REHEARSAL")));
+  EXPECT_THAT(text, Not(HasSubstr("SIMULATED RUN")));
   for (const Json& library : json["by_library"]) {
     if (library["allocations"] == 0 && library["highest_bytes"] == 0) continue;
     EXPECT_THAT(text, HasSubstr(library["library"].get<std::string>()));
@@ -212,7 +212,7 @@ Facts Ending(uint64_t used) {
   facts.devices.front().peak_reserved_bytes = used;
   AdviceFacts batch;
   batch.id = AdviceId::kLargerBatch;
-  batch.title = "80 GiB of the card were never used";
+  batch.title = "80 GiB of the GPU's memory were never used";
   batch.evidence = "By this, a batch up to 183 times as large fits.";
   facts.advice = {batch};
   return facts;
@@ -233,7 +233,7 @@ TEST(ScreenReport, OfAFailureHasTheCauseFirstAndOnOneScreen) {
   size_t at = 0;
   for (const char* label :
        {"python train.py", "Because  ", "\nAt  ", "\nHeld by  ", "\nDo  ", "\nThen  ",
-        "\nOr       The full report has another way", "── Device memory over time",
+        "\nOr       The full report shows another way", "── Device memory over time",
         "── Largest by library", "Cause    vramstow help kept_outputs\n",
         "Full     vramstow analyze --full job.stow\n"}) {
     const size_t found = text.find(label, at);
@@ -298,9 +298,9 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
             Not(HasSubstr("Step")), Not(HasSubstr("Room"))));
   facts.model_clock = {5, 0.412, 0.180, 3 * kMiB, 2 * kMiB, kMiB, 1, 2};
   EXPECT_THAT(Screen({facts}, {120, true, false}),
-              AllOf(HasSubstr("Step     An iteration takes 412 ms by the model of the card; for "
-                              "180 ms of it work is held up while memory moves."),
-                    HasSubstr("3.00 MiB are used in place over the link")));
+              AllOf(HasSubstr("Step     An iteration takes 412 ms by the model of the GPU; for "
+                              "180 ms of it work waits while memory moves."),
+                    HasSubstr("3.00 MiB are used directly on the host")));
   // If memory was fragmented but the GPU was large enough, no figure may suggest otherwise.
   facts.offload.needed_bytes = 79 * kGiB;
   EXPECT_THAT(Screen({facts}),
@@ -318,7 +318,7 @@ TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
                               "80.0 GiB. It ran because 7.00 GiB were moved to the host.\n"),
                     HasSubstr("  moved        20.0 GiB made at train.py:9 main (empty), "),
                     HasSubstr("  iteration    An iteration takes 412 ms by the model of the "
-                              "card.\n")));
+                              "GPU.\n")));
 }
 
 TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldDo) {
@@ -335,8 +335,8 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
                     HasSubstr("Instead  Put torch.utils.checkpoint around 2 of the 48 repeated "
                               "layers (net.py:8), so that the backward pass computes them again. "
                               "The job then needs about 79.0 GiB, which fits without offload (in "
-                              "vramstow's pool). It makes an iteration about 9.00 ms longer, in "
-                              "place of the 180 ms that offload costs.\n"),
+                              "vramstow's pool). It makes an iteration about 9.00 ms longer, "
+                              "instead of the 180 ms that offload costs.\n"),
                     HasSubstr("Or       Keep 8.00 GiB of the optimizer's state in host memory, and "
                               "copy it to the GPU"),
                     HasSubstr("330 ms longer, which is more than the 180 ms that offload costs."),
@@ -358,7 +358,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
               AllOf(HasSubstr("Instead  Put torch.utils.checkpoint around each of the 48 repeated "
                               "layers, so that the backward pass computes them again. The job then "
                               "needs about 88.0 GiB, which is still more than the GPU has. "
-                              "Rehearse the job with clock=model to see what that costs in time."),
+                              "Run the job with clock=model to see how much time this costs."),
                     HasSubstr("at 24 GiB/s"), Not(HasSubstr("Costs"))));
 }
 
@@ -391,7 +391,7 @@ TEST(ScreenReport, OfARecordingThatEndedEarlySaysUpToWhereMemoryIsKnown) {
   EXPECT_THAT(Screen({Ending(30 * kGiB), facts}), Not(HasSubstr("Healthy")));
   facts.report.write_error = 0;
   facts.report.missing_events = 3;
-  EXPECT_THAT(Screen({facts}), HasSubstr("in what was recorded; the rest is not known"));
+  EXPECT_THAT(Screen({facts}), HasSubstr("in the recorded part; the rest is not known"));
   facts.report.missing_events = 0;
   EXPECT_THAT(Screen({facts}), HasSubstr("Healthy"));
   facts.facts["program.uncaught"] = "OutOfMemoryError";
@@ -405,7 +405,7 @@ TEST(RunSummary, OfATraceThatEndedEarlyHasTheEndOfTheCommand) {
   facts.facts["program.uncaught"] = "OutOfMemoryError";
   const TracePlace place = {.directory = "/tmp", .command_end = "the command ended with status 1"};
   EXPECT_THAT(RunSummary(MergeTraces({facts}), place),
-              HasSubstr("not known    memory did not run out up to 302 ms; what came later is not "
+              HasSubstr("not known    memory did not run out up to 302 ms; later events are not "
                         "known; OutOfMemoryError ended the program; the command ended with status "
                         "1\n"));
   EXPECT_THAT(RunSummary(MergeTraces({Ending(kGiB)}), place), Not(HasSubstr("not known")));
@@ -418,7 +418,7 @@ TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   facts.devices[0].device = 0;
   facts.devices[1].device = 1;
   facts.devices[1].total_bytes = 80 * kGiB;
-  EXPECT_THAT(Screen({facts}), HasSubstr("Unused   The process has a context on card 1, which "
+  EXPECT_THAT(Screen({facts}), HasSubstr("Unused   The process has a context on GPU 1, which "
                                          "takes some hundred MiB"));
   facts.devices[0].free_bytes_at_start = 80 * kGiB - (512 << 20);
   EXPECT_THAT(Screen({facts}), HasSubstr("takes up to 512 MiB there\n         (so much was gone "
@@ -507,8 +507,8 @@ TEST(TextReport, IsPlainAsciiWhereItHasToBe) {
 
 TEST(TextReport, MarksARehearsal) {
   const FactSet set = Sample({{"simulated", "NVIDIA H200, seed 0"}});
-  EXPECT_THAT(TextReport(set, {}), HasSubstr("REHEARSAL on a simulated device: NVIDIA H200"));
-  EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}), HasSubstr("REHEARSAL"));
+  EXPECT_THAT(TextReport(set, {}), HasSubstr("SIMULATED RUN: NVIDIA H200"));
+  EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}), HasSubstr("SIMULATED RUN"));
 }
 
 TEST(TextReport, SaysWhatIsMissing) {
@@ -565,7 +565,7 @@ TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
                                "NVIDIA H100 (simulated), 79.2 GiB each, seed 1, rank 0 of 256 on "
                                "32 nodes, the other ranks are not there"}});
   EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}),
-              HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot tell how "
+              HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot show how "
                         "data or routing of experts differ between ranks\n"));
   const auto rank = [](const std::string& number) {
     return Sample({{"simulated", "NVIDIA H100 (simulated), rank " + number +

@@ -118,7 +118,7 @@ def test_a_folder_and_a_place_that_is_not_there_are_refused(source: Path, tmp_pa
 
 def test_an_empty_baseline_is_none(source: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    for name, why in (("empty", "is no baseline"), ("missing", "No such file")):
+    for name, why in (("empty", "is not a baseline"), ("missing", "No such file")):
         result = run(["check", source, "--baseline", tmp_path / name])
         assert result.returncode == 2
         assert why in result.stderr

@@ -98,8 +98,8 @@ std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes)
       std::ranges::max_element(by_pass, {}, [](const auto& one) { return one.second; });
   if (by_pass.size() < kLeastPasses || most->second * kFarLarger > bytes) return "";
   return " No batch before made more than " + AdviceText(most->second) +
-         " here: cut or shrink the largest input. If samples are padded to it, group them by "
-         "length, or give it a batch of its own.";
+         " here: shorten or shrink the largest input. If samples are padded to it, group them by "
+         "length, or process it in a batch of its own.";
 }
 
 }  // namespace vramstow

@@ -41,37 +41,38 @@ bool IsCacheOfTransformers(std::string_view holder) {
 
 std::string AdviceForOwner(std::string_view holder) {
   if (Mentions(holder, "arguments kept by functools.lru_cache")) {
-    return "The cache keeps the arguments of each call, too, and a method's self: give it numbers "
-           "or names in place of objects that hold tensors, or bound it (lru_cache(maxsize=4)).";
+    return "The cache also references the arguments of each call, and a method's self: pass "
+           "numbers or names in place of objects that hold tensors, or limit it "
+           "(lru_cache(maxsize=4)).";
   }
   if (Mentions(holder, "kept by functools.lru_cache")) {
-    return "The cache keeps a result for each set of arguments: bound it to a few "
-           "(lru_cache(maxsize=4)), or let it keep results on the host.";
+    return "The cache holds a result for each set of arguments: limit it to a few "
+           "(lru_cache(maxsize=4)), or let it store results on the host.";
   }
   if (Mentions(holder, "kept by itertools.cycle")) {
-    return "itertools.cycle keeps all that it has given out: walk through the loader anew each "
-           "time (while True: yield from loader), or cycle over batches on the host.";
+    return "itertools.cycle keeps all elements that it has returned: iterate over the loader again "
+           "each time (while True: yield from loader), or cycle over batches on the host.";
   }
   if (Mentions(holder, "hook of ")) {
-    return "Remove the hook when its work is done (handle.remove()); register it once, not for "
-           "each call.";
+    return "Remove the hook when it is not needed any more (handle.remove()); register it once, "
+           "not for each call.";
   }
   // Lightning's documentation tells users to collect results under such names.
   if (Mentions(holder, "step_outputs[")) {
     return "Empty the list at the end of each epoch (self.validation_step_outputs.clear()), or "
-           "give each result to a metric that keeps sums (torchmetrics).";
+           "pass each result to a metric that stores sums (torchmetrics).";
   }
   if (Mentions(holder, "weakref.finalize")) {
-    return "Give weakref.finalize a function that does not hold the object (a static one): a bound "
-           "method of it, or a closure over it, keeps it for ever.";
+    return "Pass a function to weakref.finalize that does not reference the object (a static one): "
+           "a bound method of it, or a closure over it, keeps the object forever.";
   }
   if (Mentions(holder, "._result")) {
-    return "A future keeps its result: drop each one when it is read, or let the job give a small "
-           "result, or one on the host.";
+    return "A future keeps its result: drop each future when its result is read, or let the job "
+           "return a small result, or one on the host.";
   }
   if (Mentions(holder, "→ default of ")) {
-    return "The default of an argument is made once and lives as long as the function: let it be "
-           "None, and make the list or the dictionary in the function.";
+    return "The default of an argument is created once and lives as long as the function: let it "
+           "be None, and create the list or the dictionary in the function.";
   }
   if (Mentions(holder, "→ its frame") && Mentions(holder, "._children[")) {
     return "A coroutine that waits keeps its variables: let only a few of them run at a time "
@@ -79,29 +80,28 @@ std::string AdviceForOwner(std::string_view holder) {
   }
   if (Mentions(holder, "→ its frame")) {
     return "A generator that was not read to its end keeps its variables: close it "
-           "(generator.close()) when nobody reads it any more.";
+           "(generator.close()) when it is not needed any more.";
   }
   if (Mentions(holder, "[a tensor]")) {
-    return "The keys are tensors, and a tensor is equal to nothing but itself: what is looked up "
-           "is never found, and each time more is kept. Make numbers of them (tolist(), item()).";
+    return "The keys are tensors, and a tensor is equal only to itself: a lookup never finds an "
+           "entry, and each time one more is stored. Convert them to numbers (tolist(), item()).";
   }
   if (IsCacheOfTransformers(holder)) {
-    return "Each call of generate() or forward() adds to the cache that it is given: give each "
-           "text a new one, a common beginning as a copy (copy.deepcopy()), or crop() it back "
-           "afterwards.";
+    return "Each call of generate() or forward() adds to the cache that is passed to it: use a new "
+           "one for each text, copy a common beginning (copy.deepcopy()), or crop() it afterwards.";
   }
   // "summaries[0..11].past[0..7]" is no cache. It is a list of results, and each of them holds a
   // cache.
   const std::string_view list = holder.substr(0, holder.find('['));
   if (!IsCache(list) && IsCache(holder) && Mentions(holder, "].")) {
-    return "Keep of each result what is read later, and drop its cache (result.past = None).";
+    return "Store of each result only what is read later, and drop its cache (result.past = None).";
   }
   if (IsCache(holder)) {
-    return "Bound the cache: drop the entries that were used least recently, or keep them on the "
-           "host.";
+    return "Limit the cache: remove the entries that were used least recently, or store them on "
+           "the host.";
   }
   if (Mentions(holder, ".queue[…]")) {
-    return "Bound the queue (queue.Queue(maxsize=4)): then put() waits until get() has made room.";
+    return "Limit the queue (queue.Queue(maxsize=4)): then put() waits until get() has made room.";
   }
   return "";
 }
@@ -123,13 +123,13 @@ void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& 
   const CensusSummary told = SummarizeCensus(moment.holders(), lives);
   if (told.viewed * 2 > told.known) {
     cause->evidence +=
-        " The program holds views: a view keeps the whole tensor that it is cut from.";
+        " The program references views: a view keeps the whole tensor to which it belongs.";
     cause->action =
-        "Keep a .clone() of the part that is needed, or move that part to the host (.cpu()).";
+        "Store a .clone() of the part that is needed, or move that part to the host (.cpu()).";
     cause->cost = "A copy of the part.";
   } else {
     cause->action =
-        "Keep only the part that is needed (a mean, an index, a .clone() of a slice), or move it "
+        "Store only the part that is needed (a mean, an index, a .clone() of a slice), or move it "
         "to the host (.cpu()).";
     cause->cost = "A transfer for each result.";
   }
@@ -138,8 +138,9 @@ void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& 
   if (about.empty() && !holders.empty() &&
       IsKeptByMetric(moment.detail(), holders.front().holder)) {
     about =
-        "A metric of torchmetrics that has no number of thresholds or classes keeps all that it is "
-        "given: call reset() more often, give it thresholds=, or make it with compute_on_cpu=True.";
+        "A metric of torchmetrics that was created without a number of thresholds or classes "
+        "stores all its inputs: call reset() more often, pass thresholds=, or create it with "
+        "compute_on_cpu=True.";
   }
   if (!about.empty()) cause->action = about + " Otherwise k" + cause->action.substr(1);
 }

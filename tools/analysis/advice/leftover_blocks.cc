@@ -153,12 +153,12 @@ Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile) {
 }
 
 void TellOfOneBackward(Cause* cause) {
-  cause->title = "The graphs of several turns wait for one backward pass";
+  cause->title = "The autograd graphs of several iterations of a loop wait for one backward pass";
   cause->cost = "None: gradients add up.";
   cause->action =
-      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all. "
-      "Where a turn needs the one before, call it every few turns, and detach() the state that "
-      "goes on.";
+      "Call backward() on each iteration's loss, divided by their number, instead of on the sum of "
+      "all. If an iteration needs the one before, call backward() every few iterations, and "
+      "detach() the state that is passed on.";
 }
 
 }  // namespace vramstow

@@ -118,27 +118,26 @@ void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
     advice->bytes = share.bytes + share.context;
     advice->is_estimate = share.context == 0;
   }
-  advice->title = "Another process holds a part of the card";
+  advice->title = "Another process uses a part of the GPU's memory";
   advice->holder = process;
   advice->place = share.place + " of " + process;
-  advice->evidence += " The trace of " + process + " tells that it held " +
+  advice->evidence += " The trace of " + process + " reports that it held " +
                       AdviceText(share.bytes) + " then, most of it from " + share.place + ".";
   if (share.context > 0 && !is_listed) {
     advice->evidence += " Its context takes " + AdviceText(share.context) + " besides.";
   }
-  advice->action = "End " + process +
-                   ", or wait for it, let it hold less, or choose another card with "
-                   "CUDA_VISIBLE_DEVICES.";
+  advice->action =
+      "End " + process +
+      ", or wait for it, let it use less, or choose another GPU with CUDA_VISIBLE_DEVICES.";
   if (AreOfOneRun(own, *share.facts)) {
-    advice->title = "Several processes of this run share the card";
+    advice->title = "Several processes of this run share the GPU";
     advice->action =
-        "Give each process a card of its own (torch.cuda.set_device(local_rank)), start fewer of "
-        "them, or let each hold less.";
+        "Use a separate GPU for each process (torch.cuda.set_device(local_rank)), start fewer of "
+        "them, or let each use less.";
     if (share.cached * 2 > share.bytes) {
-      advice->evidence +=
-          " " + AdviceText(share.cached) + " of it is cached, and nothing is there.";
+      advice->evidence += " " + AdviceText(share.cached) + " of it is cached, and nothing is live.";
       advice->action =
-          "End the process when its work is done (of a pool of workers: shutdown(), or a with "
+          "End the process when its work is done (for a pool of workers: shutdown(), or a with "
           "block), or let it call torch.cuda.empty_cache() then. Otherwise start fewer of them.";
     }
   }

@@ -38,11 +38,11 @@ std::string AboutOneWeight(const FailureMoment& moment) {
                             std::to_string(rows) + ", " + std::to_string(columns) + "]: ";
   if (columns > rows * kFarLonger) {
     return begin +
-           "give that layer fewer inputs (pool, or take larger steps, before flatten()). "
+           "reduce the inputs of that layer (pool, or use a larger stride, before flatten()). "
            "Otherwise: ";
   }
   if (rows > columns * kFarLonger) {
-    return begin + "give that table fewer rows or columns, or keep it on the host. Otherwise: ";
+    return begin + "use fewer rows or columns in that table, or keep it on the host. Otherwise: ";
   }
   return "";
 }

@@ -6,22 +6,22 @@ namespace vramstow {
 
 std::string OtherAllocator(const Evidence& evidence) {
   if (evidence.IsOurPool()) {
-    return "The pool serves the job already, and moves whole free pages: free what fences the "
-           "largest holes in (see the holes), or allocate what lives long first.";
+    return "The pool already serves the job, and combines whole free pages: free the blocks "
+           "between the largest free ranges (see the free ranges), or allocate long-lived blocks "
+           "first.";
   }
   return evidence.HasExpandableSegments()
-             ? "The allocator has expandable segments already: let vramstow's pool serve the job, "
-               "or free what fences the largest holes in (see the holes)."
+             ? "The allocator already uses expandable segments: let vramstow's pool serve the job, "
+               "or free the blocks between the largest free ranges (see the free ranges)."
              : "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or let vramstow's pool "
                "serve the job.";
 }
 
 std::string CostOfOtherAllocator(const Evidence& evidence) {
-  if (evidence.IsOurPool()) return "None, but that the code changes.";
-  return evidence.HasExpandableSegments()
-             ? "None that is known."
-             : "None at run time; blocks of expandable segments cannot be shared by CUDA IPC in "
-               "some versions.";
+  if (evidence.IsOurPool()) return "None, except that the code changes.";
+  return evidence.HasExpandableSegments() ? "No cost is known."
+                                          : "None at run time; in some versions blocks of "
+                                            "expandable segments cannot be shared by CUDA IPC.";
 }
 
 Change UseOtherAllocator(const Evidence& evidence, const AdviceFacts& /*advice*/) {

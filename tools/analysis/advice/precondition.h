@@ -38,15 +38,15 @@ bool IsAskedByProgram(const FailureMoment& moment);
 bool IsAskedOfPyTorch(const FailureMoment& moment);
 
 inline constexpr Precondition kNeedsCensus = {
-    .words = "a census has found who held memory when the request failed",
+    .words = "a census has found which objects referenced memory when the request failed",
     .in_failure = HasCensus,
 };
 inline constexpr Precondition kNeedsTensors = {
-    .words = "tensors of PyTorch's were live",
+    .words = "tensors of PyTorch were live",
     .in_failure = HasTensors,
 };
 inline constexpr Precondition kNeedsCallStacks = {
-    .words = "the trace has the call stacks of what was live or of the request",
+    .words = "the trace has call stacks for the live memory or for the request",
     .in_failure = HasCallStacks,
 };
 inline constexpr Precondition kNeedsParameters = {
@@ -55,9 +55,9 @@ inline constexpr Precondition kNeedsParameters = {
 };
 inline constexpr Precondition kNeedsGraph = {
     .words =
-        "something requires a gradient, autograd has saved something, or a backward pass has run "
-        "(without a census of this failure: another one has seen a graph, or there is none and the "
-        "model that asked was not called without gradients)",
+        "a tensor requires a gradient, autograd has saved a tensor, or a backward pass has run (if "
+        "there was no census for this failure: an earlier census has seen an autograd graph, or "
+        "there was none and the model that made the request was not called without gradients)",
     .in_failure = MayRecordGraphs,
 };
 inline constexpr Precondition kNeedsBackwardPass = {
@@ -69,7 +69,7 @@ inline constexpr Precondition kNeedsEarlierIteration = {
     .in_failure = HasEarlierIteration,
 };
 inline constexpr Precondition kNeedsOptimizerWork = {
-    .words = "an optimizer has made state, or the request comes from its step",
+    .words = "an optimizer has allocated state, or the request comes from its step",
     .in_failure = HasOptimizerWork,
 };
 inline constexpr Precondition kNeedsRequestOfOptimizer = {
@@ -81,7 +81,7 @@ inline constexpr Precondition kNeedsRequestOfProgram = {
     .in_failure = IsAskedByProgram,
 };
 inline constexpr Precondition kNeedsRequestOfPyTorch = {
-    .words = "PyTorch made the request, and no library beside it",
+    .words = "PyTorch made the request, not another library",
     .in_failure = IsAskedOfPyTorch,
 };
 
@@ -92,11 +92,11 @@ bool HasIterations(const Evidence& evidence);
 bool HasTrained(const Evidence& evidence);
 
 inline constexpr Precondition kNeedsFailure = {
-    .words = "a request failed for want of memory",
+    .words = "a request failed because there was no memory",
     .in_job = HasFailed,
 };
 inline constexpr Precondition kNeedsCache = {
-    .words = "the trace tells what the allocator kept beside what was allocated",
+    .words = "the trace shows how much the allocator reserved in addition to the allocated memory",
     .in_job = HasKnownCache,
 };
 inline constexpr Precondition kNeedsIterations = {

@@ -69,7 +69,7 @@ void FindOffloadCost(Facts* facts) {
 std::string AdviceTime(double seconds) { return Time(static_cast<uint64_t>(seconds * 1e9 + 0.5)); }
 
 std::string OfModelInWords(const StepCost& cost) {
-  return ", by the model of the card; an iteration takes " + AdviceTime(cost.step()) + ".";
+  return ", by the model of the GPU; an iteration takes " + AdviceTime(cost.step()) + ".";
 }
 
 std::string RecomputationInWords(const Detail& detail, const Facts& facts,
@@ -81,7 +81,7 @@ std::string RecomputationInWords(const Detail& detail, const Facts& facts,
   const size_t count = layers.list.size();
   if (count < 2) return otherwise;
   std::string text = "About " + AdviceTime(cost.OfRecomputing(layers, 1)) +
-                     " for each layer that is computed again, " +
+                     " for each layer that is recomputed, " +
                      AdviceTime(cost.OfRecomputing(layers, count)) + " for all " +
                      std::to_string(count) + OfModelInWords(cost);
   if (const auto& moves = facts.offload.step_cost_seconds; moves.has_value()) {

@@ -52,7 +52,7 @@ void FindOffloadCost(Facts* facts);
 
 // "14.2 ms".
 std::string AdviceTime(double seconds);
-// Returns ", by the model of the card; an iteration takes 55.8 ms."
+// Returns ", by the model of the GPU; an iteration takes 55.8 ms."
 std::string OfModelInWords(const StepCost& cost);
 // Returns a sentence on the cost of computing these activations again in the backward pass.
 // `otherwise` is the sentence if the clock is unknown.

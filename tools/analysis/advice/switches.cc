@@ -17,19 +17,17 @@ struct Switch {
 };
 
 constexpr std::array kSwitches = {
-    Switch{
-        "jacrev",
-        "Give jacrev() a chunk_size, so that it computes some rows at a time, or compute one row "
-        "after the other (torch.func.vjp()) and keep only what is needed of each."},
+    Switch{"jacrev",
+           "Pass a chunk_size to jacrev(), so that it computes some rows at a time, or compute one "
+           "row after the other (torch.func.vjp()) and store only what is needed of each."},
     Switch{"jacfwd",
-           "Give torch.func.vmap() a chunk_size and compute some columns at a time "
-           "(torch.func.jvp()), and keep only what is needed of each."},
-    Switch{"vmap_impl", "Give vmap() a chunk_size, so that it computes a part at a time."},
-    Switch{
-        "made by GatherBackward",
-        "DataParallel gathers all results on its first card. Compute the loss in forward() of the "
-        "module that it wraps, so that only numbers are gathered, or use "
-        "DistributedDataParallel."}};
+           "Pass a chunk_size to torch.func.vmap() and compute some columns at a time "
+           "(torch.func.jvp()), and store only what is needed of each."},
+    Switch{"vmap_impl", "Pass a chunk_size to vmap(), so that it computes a part at a time."},
+    Switch{"made by GatherBackward",
+           "DataParallel gathers all results on its first GPU. Compute the loss in forward() of "
+           "the module that it wraps, so that only numbers are gathered, or use "
+           "DistributedDataParallel."}};
 
 bool IsAboutLargeResults(AdviceId id) {
   return id == AdviceId::kBroadcast || id == AdviceId::kLargeRequest ||

@@ -42,20 +42,20 @@ constexpr std::array<const char*, kCategories> kNames = {
     "inputs",     "workspaces", "caches",          "kept",        "unknown"};
 
 constexpr std::array<const char*, kCategories> kEvidence = {
-    "allocated while a model was made or moved, and kept",
-    "allocated in the backward pass, and still there when it was over",
-    "allocated in an optimizer, and kept",
-    "allocated in the forward pass or before the window, and needed in the backward pass",
+    "allocated while a model was created or moved, and still live afterwards",
+    "allocated in the backward pass, and still live when it was over",
+    "allocated in an optimizer, and still live afterwards",
+    "allocated in the forward pass or before the recording, and needed in the backward pass",
     "freed in the phase in which it was allocated",
     "allocated where data are loaded",
     "allocated by a math library or by a function that makes workspaces",
-    "made by a function that makes a cache of keys and values, or grows or stays like one",
-    "held by the program's own variables, as a census found",
-    "neither call stack nor lifetime tells"};
+    "allocated by a function that creates a cache of keys and values, or grows or stays like one",
+    "referenced by the program's own variables, as a census found",
+    "neither call stack nor lifetime shows the purpose"};
 
-constexpr char kTold[] = "told by the program";
+constexpr char kTold[] = "the program reported the purpose";
 constexpr char kHeld[] = "held by modules";
-constexpr char kOwned[] = "held for optimizers";
+constexpr char kOwned[] = "referenced by optimizers";
 constexpr std::string_view kMark = "vramstow.category ";
 constexpr std::string_view kWeights = "vramstow.weights ";
 constexpr std::string_view kMasters = "vramstow.masters ";

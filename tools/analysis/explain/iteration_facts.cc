@@ -229,8 +229,8 @@ void FillByPattern(const Detail& detail, IterationsFacts* facts) {
   const std::vector<Boundary> boundaries = BoundariesByPattern(detail);
   if (boundaries.size() <= kLeastIterations) {
     facts->why_not =
-        "no marks, no steps of an optimizer and no backward passes say where one begins, and "
-        "nothing outside of a model recurs at least three times at a steady distance.";
+        "no marks, no steps of an optimizer and no backward passes show where an iteration begins, "
+        "and outside of a model nothing repeats at least three times at a regular distance.";
     return;
   }
   facts->found_by = "pattern";
@@ -264,7 +264,7 @@ IterationsFacts FindIterations(const Detail& detail, const Iterations& passes) {
   IterationsFacts facts;
   facts.found_by = "none";
   if (detail.events < detail.first_event + 2) {
-    facts.why_not = "there are no events to look for iterations in.";
+    facts.why_not = "there are no events in which to look for iterations.";
     return facts;
   }
   if (AreIterations(detail, passes)) {

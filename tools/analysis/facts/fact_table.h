@@ -82,18 +82,19 @@ struct Described<ReadReport> {
            "bytes of the file that could not be used"),
       Fact("missing_events", &S::missing_events, Merge::kSum, "gaps in the sequence"),
       Fact("dropped_events", &S::dropped_events, Merge::kSum,
-           "events that the recorder says it dropped: buffers or disk were full"),
+           "events that the recorder dropped because buffers or the disk were full"),
       Fact("overwritten_events", &S::overwritten_events, Merge::kSum,
-           "events before the first one that is here: the trace kept only the newest "
+           "earlier events that were overwritten, because the trace has a limited size "
            "(`--trace-size`)"),
       Fact("folded_events", &S::folded_events, Merge::kSum,
-           "events of which the trace has only sums (`--trace-size`)"),
-      Fact("folded_until_ns", &S::folded_until_ns, Merge::kMax, "the time up to which that is so"),
+           "events that the trace contains only as sums (`--trace-size`)"),
+      Fact("folded_until_ns", &S::folded_until_ns, Merge::kMax,
+           "the time up to which the trace contains only sums"),
       Fact("write_error", &S::write_error, Merge::kMax,
-           "the errno of the write that failed and ended the recording, 28 for a full disk; 0: "
-           "none"),
+           "the errno of the write that failed and ended the recording, 28 for a full disk; 0 if "
+           "none failed"),
       Fact("closed", &S::closed, Merge::kAll,
-           "the process closed the trace; false: it was killed, or is running still"),
+           "the process closed the trace; false if it was killed, or is still running"),
   };
 };
 
@@ -105,19 +106,19 @@ struct Described<TallyFacts> {
       Fact("path", &S::path, Merge::kFirst, "path of the library").OnlyIn("library").Key(),
       Fact("calls", &S::calls, Merge::kSum, "events of any kind"),
       Fact("allocations", &S::allocations, Merge::kSum, "allocations that succeeded"),
-      Fact("frees", &S::frees, Merge::kSum, "frees that succeeded, by who freed"),
+      Fact("frees", &S::frees, Merge::kSum, "successful frees, by the library that freed"),
       Fact("failed", &S::failed, Merge::kSum, "calls that the driver refused"),
       Fact("total_bytes", &S::total_bytes, Merge::kSum, "allocated in all"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kParts,
-                 "device memory that it allocated, live at the peak"),
+                 "device memory that it allocated and that was live at the peak"),
       Fact("highest_bytes", &S::highest_bytes, Merge::kSum,
-           "the same: its own highest, whenever that was"),
+           "highest level of the device memory that it allocated, at any time"),
       TwoNumbers("bytes_at_end", "blocks_at_end", &S::at_end, Merge::kParts,
-                 "the same: live at the end"),
+                 "device memory that it allocated and that was live at the end"),
       Fact("other_highest_bytes", &S::other_highest_bytes, Merge::kSum,
-           "host and managed memory that it allocated, at its own highest"),
+           "highest level of host and managed memory that it allocated"),
       TwoNumbers("other_bytes_at_end", "other_blocks_at_end", &S::other_at_end, Merge::kParts,
-                 "the same: live at the end"),
+                 "host and managed memory that it allocated and that was live at the end"),
   };
 };
 
@@ -126,33 +127,34 @@ struct Described<Counts> {
   using S = Counts;
   static constexpr auto kFacts = std::tuple{
       Fact("allocations", &S::allocations, Merge::kSum,
-           "calls that gave memory of any kind and succeeded")
+           "successful calls that allocate memory of any kind")
           .Short("allocations")
           .Compared(8),
-      Fact("frees", &S::frees, Merge::kSum, "calls that gave it back").Short("frees"),
+      Fact("frees", &S::frees, Merge::kSum, "calls that free memory of any kind").Short("frees"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kSum,
-           "requests that failed for want of memory, and whose error the program saw; "
-           "`handled_failures` are not among them")
+           "requests that failed because there was no memory, and whose error the program saw; "
+           "`handled_failures` are not included")
           .Short("out_of_memory")
           .Compared(9),
       Fact("failed_allocations", &S::failed_allocations, Merge::kSum,
-           "allocations that failed, for whatever reason"),
+           "allocations that failed for any reason"),
       Fact("handled_failures", &S::handled_failures, Merge::kSum,
-           "among `failed_allocations`: for want of memory, and the program saw no error. PyTorch "
-           "caught the error and did without that memory, as where it looks for an algorithm of "
-           "cuDNN; or the library that asked got the same memory when it asked again")
+           "`failed_allocations` because of missing memory whose error the program did not see: "
+           "PyTorch caught the error and continued without that memory, for example when it "
+           "searches for an algorithm of cuDNN; or the library got the same memory when it "
+           "requested it again")
           .Short("handled_failures"),
       Fact("refused_frees", &S::refused_frees, Merge::kSum, "frees that the driver refused"),
       Fact("frees_of_unseen", &S::frees_of_unseen, Merge::kSum,
-           "among `frees`: of blocks whose allocation is not in the trace; in a trace of vramstow "
-           "they change no level"),
+           "`frees` of blocks whose allocation is not in the trace; in a trace of vramstow they do "
+           "not change any level"),
       Fact("frees_missed", &S::frees_missed, Merge::kSum,
-           "blocks, handles and mappings whose place was given out again without a free in the "
+           "blocks, handles and mappings whose address was returned again without a free in the "
            "trace"),
       Fact("freed_with_context", &S::freed_with_context, Merge::kSum,
-           "blocks that went with their context, without a free"),
+           "blocks that were freed with their context, without a recorded free"),
       Fact("unmatched_refusals", &S::unmatched_refusals, Merge::kSum,
-           "refusals of something that is not in the trace"),
+           "refused calls for memory that is not in the trace"),
       Fact("other_layers", &S::other_layers, Merge::kSum,
            "events of layers that this version does not know"),
       Fact("events_by_kind", &S::by_kind, Merge::kSum, "number of events of each kind"),
@@ -164,7 +166,7 @@ struct Described<OffloadSite> {
   using S = OffloadSite;
   static constexpr auto kFacts = std::tuple{
       Inner(&S::number, Merge::kFirst),
-      Fact("site", &S::site, Merge::kFirst, "call site whose blocks went"),
+      Fact("site", &S::site, Merge::kFirst, "call site whose blocks were moved"),
       Fact("operation", &S::operation, Merge::kFirst, "what ran there"),
       Fact("bytes", &S::bytes, Merge::kFirst, "bytes of all moves together"),
   };
@@ -176,23 +178,27 @@ struct Described<HandChange> {
   static constexpr auto kFacts = std::tuple{
       Fact("change", &S::change, Merge::kFirst,
            "`checkpoint_layers` (recompute them in the backward pass), `micro_batches`, "
-           "`state_on_host` (the optimizer's, but for its step), `state_in_8_bits` (of 32), "
-           "`lower_precision` (autocast)"),
-      Fact("place", &S::place, Merge::kFirst, "a line of the layers; null for the others")
+           "`state_on_host` (the optimizer's state, except during its step), `state_in_8_bits` "
+           "(instead of 32), `lower_precision` (autocast)"),
+      Fact("place", &S::place, Merge::kFirst, "a source line of the layers; null for other changes")
           .KnownIf([](const Facts&, const S& self) { return !self.place.empty(); }),
-      Fact("needed_bytes", &S::needed_bytes, Merge::kFirst, "what the job then needs of the card"),
+      Fact("needed_bytes", &S::needed_bytes, Merge::kFirst,
+           "how much of the GPU's memory the job then needs"),
       Fact("fits", &S::fits, Merge::kFirst,
-           "whether that fits with vramstow's pool, with a 64th of the card left free"),
-      Fact("changes_numbers", &S::changes_numbers, Merge::kFirst, "results are rounded otherwise"),
+           "whether this fits with vramstow's pool, with a 64th of the GPU's memory left free"),
+      Fact("changes_numbers", &S::changes_numbers, Merge::kFirst,
+           "results are rounded differently"),
       Fact("count", &S::count, Merge::kFirst,
-           "the fewest layers, or the number of micro-batches; null for the others")
+           "the smallest number of layers, or the number of micro-batches; null for other changes")
           .KnownIf([](const Facts&, const S& self) { return self.count != 0; }),
-      Fact("layers", &S::layers, Merge::kFirst, "how many layers there are; null without")
+      Fact("layers", &S::layers, Merge::kFirst,
+           "the total number of layers; null for other changes")
           .KnownIf([](const Facts&, const S& self) { return self.layers != 0; }),
-      Fact("moved_bytes", &S::moved_bytes, Merge::kFirst, "to the host and back in each iteration"),
+      Fact("moved_bytes", &S::moved_bytes, Merge::kFirst,
+           "bytes copied to the host and back in each iteration"),
       Fact("seconds", &S::seconds, Merge::kFirst,
-           "by how much it makes an iteration longer, by the model of the card; null where that "
-           "is not known: without `clock=model`, and for `lower_precision`"),
+           "by how much it makes an iteration longer, by the model of the GPU; null if unknown: "
+           "without `clock=model`, and for `lower_precision`"),
   };
 };
 
@@ -205,30 +211,33 @@ struct Described<OffloadFacts> {
       Fact("gate_ns", &S::gate_ns, Merge::kSum,
            "time for which submissions waited, all moves together"),
       Fact("longest_gate_ns", &S::longest_gate_ns, Merge::kMax, "the same at once"),
-      Fact("most_bytes", &S::most_bytes, Merge::kSum, "away at the same time, at the most"),
+      Fact("most_bytes", &S::most_bytes, Merge::kSum,
+           "largest amount on the host at the same time"),
       Derived(
           "link_ns",
           [](const Facts&, const S& self) { return LinkNs(self.out_bytes + self.returned_bytes); },
           "time that the transfers take at 24 GiB/s (pinned copies over PCIe 4 ×16)"),
       Fact("by_reason", &S::by_reason, Merge::kSum,
-           "bytes that left, by reason: `pressure`, `asked`, `paused`, `discarded`"),
+           "bytes that were moved to the host, by reason: `pressure`, `asked` (on request), "
+           "`paused`, `discarded`"),
       Fact("carries_job", &S::carries_job, Merge::kAny,
-           "the job ran only because memory was moved: requests lacked room, and none failed for "
-           "the program"),
+           "the job ran only because memory was moved: there was not enough memory for some "
+           "requests, and none of them failed for the program"),
       Fact("needed_bytes", &S::needed_bytes, Merge::kMax,
-           "where `carries_job`: what the job needs of the card, with what was gone of it before; "
-           "null where that is not known")
+           "if `carries_job`: how much of the GPU's memory the job needs, including what was in "
+           "use before it; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return self.needed_bytes != 0; }),
-      Fact("card_bytes", &S::card_bytes, Merge::kMax, "the same: the memory of that card")
+      Fact("card_bytes", &S::card_bytes, Merge::kMax, "if `carries_job`: the memory of that GPU")
           .KnownIf([](const Facts&, const S& self) { return self.card_bytes != 0; }),
       Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
-           "what moves make an iteration longer, by the model of the card; null without "
-           "`clock=model`, and of several traces"),
+           "by how much moves make an iteration longer, by the model of the GPU; null without "
+           "`clock=model`, and for several traces"),
       Fact("by_hand", &S::by_hand, Merge::kOwn,
-           "where `carries_job`: changes of the program by hand with which the job would need "
-           "less, the best first"),
+           "if `carries_job`: changes of the program with which the job would need less memory, "
+           "the best first"),
       Inner(&S::left_out, Merge::kSum),
-      Fact("sites", &S::sites, Merge::kOwn, "whose memory went, most first"),
+      Fact("sites", &S::sites, Merge::kOwn,
+           "call sites whose memory was moved, the most bytes first"),
   };
 };
 
@@ -236,10 +245,11 @@ template <>
 struct Described<CycleFacts> {
   using S = CycleFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("cycle", &S::cycle, Merge::kOwn, "the ring of references: `Holder.cycle → itself`"),
+      Fact("cycle", &S::cycle, Merge::kOwn, "the cycle of references: `Holder.cycle → itself`"),
       Fact("about", &S::about, Merge::kOwn, "its largest tensor"),
-      Fact("bytes", &S::bytes, Merge::kOwn, "the most that one collection found in such rings"),
-      Fact("collections", &S::collections, Merge::kOwn, "how many found some"),
+      Fact("bytes", &S::bytes, Merge::kOwn,
+           "the most bytes that one collection found in such cycles"),
+      Fact("collections", &S::collections, Merge::kOwn, "how many collections found such cycles"),
   };
 };
 
@@ -250,11 +260,12 @@ struct Described<GarbageFacts> {
       Fact("collections", &S::collections, Merge::kSum,
            "how often garbage that held device memory was collected"),
       Fact("saved_requests", &S::saved_requests, Merge::kSum,
-           "requests that were served after that, and would have failed"),
-      Fact("freed_bytes", &S::freed_bytes, Merge::kSum, "freed, all collections together"),
+           "requests that succeeded after a collection, and would have failed without it"),
+      Fact("freed_bytes", &S::freed_bytes, Merge::kSum, "bytes freed, all collections together"),
       Fact("most_bytes", &S::most_bytes, Merge::kMax, "the same at once"),
-      Fact("duration_ns", &S::duration_ns, Merge::kSum, "time that they took"),
-      Fact("cycles", &S::cycles, Merge::kOwn, "what kept the garbage, most first"),
+      Fact("duration_ns", &S::duration_ns, Merge::kSum, "the time of all collections"),
+      Fact("cycles", &S::cycles, Merge::kOwn,
+           "what the garbage consisted of, the most bytes first"),
   };
 };
 
@@ -271,13 +282,15 @@ template <>
 struct Described<LaunchesFacts> {
   using S = LaunchesFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("launches", &S::launches, Merge::kSum, "launches in all; a graph counts as one"),
-      Fact("sampled", &S::sampled, Merge::kAny, "from samples, each of which stands for several"),
-      Fact("by_kernel", &S::by_kernel, Merge::kJoin, "the 200 kernels launched most")
+      Fact("launches", &S::launches, Merge::kSum, "launches in total; a graph counts as one"),
+      Fact("sampled", &S::sampled, Merge::kAny,
+           "the number is estimated from samples, each of which stands for several launches"),
+      Fact("by_kernel", &S::by_kernel, Merge::kJoin,
+           "the 200 kernels that were launched most often")
           .RowsAs("kernel"),
       Fact("by_range", &S::by_range, Merge::kJoin,
-           "the 200 ranges in which most was launched: that was begun last and had not ended; "
-           "ranges of one name together")
+           "the 200 ranges with the most launches; a launch counts for the innermost range, and "
+           "ranges with the same name are combined")
           .RowsAs("range"),
   };
 };
@@ -290,7 +303,7 @@ struct Described<Peak> {
           .Short("peak_allocated")
           .Compared(1),
       Fact("reserved_bytes", &S::reserved_bytes, Merge::kSum,
-           "highest of reserved; null where nothing is known of it")
+           "highest of reserved; null if unknown")
           .KnownIf(KnowsReserved)
           .Short("peak_reserved")
           .Compared(2),
@@ -302,27 +315,29 @@ struct Described<Peak> {
           .KnownIf(KnowsReserved),
       Fact("requested_then_bytes", &S::requested_then_bytes, Merge::kSum,
            "requested when allocated was highest"),
-      Fact("time_ns", &S::time_ns, Merge::kOwn, "when allocated first was highest")
+      Fact("time_ns", &S::time_ns, Merge::kOwn,
+           "time at which allocated first had its highest value")
           .KnownIf(OfOneTrace),
       Fact("sequence", &S::sequence, Merge::kOwn,
-           "number of the event that brought allocated there")
+           "number of the event at which allocated reached this value")
           .KnownIf(OfOneTrace),
       Fact("host_pinned_bytes", &S::host_bytes, Merge::kSum,
-           "host memory pinned by the driver: highest, whenever that was")
+           "highest level of host memory that the driver pinned, at any time")
           .Label("pinned host memory"),
       Fact("host_registered_bytes", &S::registered_bytes, Merge::kSum,
-           "host memory of the application that it registered: highest")
+           "highest level of the application's host memory that it registered")
           .Label("registered host memory"),
-      Fact("managed_bytes", &S::managed_bytes, Merge::kSum, "managed memory: highest")
+      Fact("managed_bytes", &S::managed_bytes, Merge::kSum, "highest level of managed memory")
           .Label("managed memory"),
-      Fact("imported_bytes", &S::imported_bytes, Merge::kSum,
-           "memory of other processes: highest; of handles the size is not known")
+      Fact(
+          "imported_bytes", &S::imported_bytes, Merge::kSum,
+          "highest level of memory imported from other processes; the size of handles is not known")
           .Label("imported from other processes"),
       Fact("mapped_bytes", &S::mapped_bytes, Merge::kSum,
-           "device memory mapped into reserved address ranges: highest")
+           "highest level of device memory mapped into reserved address ranges")
           .Label("mapped into address ranges"),
       Fact("address_range_bytes", &S::address_range_bytes, Merge::kSum,
-           "reserved addresses, which cost no memory: highest"),
+           "highest level of reserved addresses, which need no memory"),
   };
 };
 
@@ -330,20 +345,21 @@ template <>
 struct Described<BlockFacts> {
   using S = BlockFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("address", &S::address, Merge::kFirst, "address; of physical memory its handle").Hex(),
+      Fact("address", &S::address, Merge::kFirst, "address; for physical memory its handle").Hex(),
       Fact("bytes", &S::size, Merge::kFirst, "size").Key(),
-      Fact("requested_bytes", &S::requested, Merge::kFirst, "what was asked for"),
-      Fact("time_ns", &S::time_ns, Merge::kLeast, "when it was allocated; of several the first"),
+      Fact("requested_bytes", &S::requested, Merge::kFirst, "requested bytes"),
+      Fact("time_ns", &S::time_ns, Merge::kLeast,
+           "time of the allocation; for several blocks, of the first one"),
       Fact("kind", &S::memory, Merge::kFirst, "kind of memory").Key(),
-      Fact("call", &S::call, Merge::kFirst, "entry point that gave it").Key(),
-      Fact("library", &S::library, Merge::kFirst, "library that asked for it").Key(),
-      Fact("site", &S::site, Merge::kFirst, "who allocated it; null where no call stack tells it")
+      Fact("call", &S::call, Merge::kFirst, "driver function that allocated it").Key(),
+      Fact("library", &S::library, Merge::kFirst, "library that requested it").Key(),
+      Fact("site", &S::site, Merge::kFirst,
+           "call site of the allocation; null if there is no call stack")
           .KnownIf([](const Facts&, const S& self) { return !self.site.empty(); })
           .Key(),
-      Fact("device", &S::device, Merge::kSame, "device; null of memory of the host")
-          .KnownIf(IsOnDevice),
+      Fact("device", &S::device, Merge::kSame, "device; null for host memory").KnownIf(IsOnDevice),
       Inner(&S::site_number, Merge::kFirst),
-      Fact("blocks", &S::count, Merge::kSum, "how many there are").OnlyIn("group"),
+      Fact("blocks", &S::count, Merge::kSum, "number of blocks").OnlyIn("group"),
       Derived(
           "total_bytes", [](const Facts&, const S& self) { return self.size * self.count; },
           "bytes of all of them")
@@ -371,7 +387,7 @@ struct Described<TimelinePoint> {
       Fact("allocated_bytes", &S::allocated_highest, Merge::kOwn,
            "highest of allocated within the interval"),
       Fact("reserved_bytes", &S::reserved_highest, Merge::kOwn,
-           "highest of reserved; null where nothing is known of it")
+           "highest of reserved; null if unknown")
           .KnownIf(KnowsReserved),
       Fact("allocated_at_end_bytes", &S::allocated_last, Merge::kOwn,
            "allocated at the end of the interval"),
@@ -382,17 +398,17 @@ struct Described<TimelinePoint> {
       Inner(&S::ranges, Merge::kOwn),
       Derived(
           "free_range_bytes", [](const Facts&, const S& self) { return self.ranges.free_bytes; },
-          "where ranges were reserved: bytes in free ranges at the end; of intervals that were "
-          "joined the worse")
+          "if ranges were reserved: bytes in free ranges at the end; if intervals were combined, "
+          "the larger value")
           .WrittenIf(HasRanges),
       Derived(
           "largest_free_range_bytes",
           [](const Facts&, const S& self) { return self.ranges.largest_bytes; },
-          "the same: the largest free range")
+          "if ranges were reserved: the largest free range")
           .WrittenIf(HasRanges),
       Derived(
           "unusable_bytes", [](const Facts&, const S& self) { return self.ranges.unusable_bytes; },
-          "the same: bytes in ranges too small for the largest request so far")
+          "if ranges were reserved: bytes in ranges too small for the largest request so far")
           .WrittenIf(HasRanges),
   };
 };
@@ -402,7 +418,7 @@ struct Described<TimelineFacts> {
   using S = TimelineFacts;
   static constexpr auto kFacts = std::tuple{
       Fact("interval_ns", &S::interval_ns, Merge::kOwn,
-           "length of an interval; the first begins with the trace, there are 512 at most"),
+           "length of an interval; the first begins with the trace, there are at most 512"),
       AsColumns(&S::points),
   };
 };
@@ -411,21 +427,21 @@ template <>
 struct Described<DeviceFacts> {
   using S = DeviceFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("device", &S::device, Merge::kOwn, "number of the device; null where it is not known")
+      Fact("device", &S::device, Merge::kOwn, "number of the device; null if unknown")
           .KnownIf(IsOnDevice),
       Fact("name", &S::name, Merge::kOwn, "its name"),
       Fact("total_bytes", &S::total_bytes, Merge::kOwn, "its memory"),
       Fact("free_bytes_at_start", &S::free_bytes_at_start, Merge::kOwn,
-           "what was free when the process began"),
+           "free memory when the process began"),
       Fact("peak_bytes", &S::peak_bytes, Merge::kOwn, "highest of allocated, of this process"),
       Fact("peak_reserved_bytes", &S::peak_reserved_bytes, Merge::kOwn,
            "highest of reserved, of this process"),
       Fact("reserved_bytes_at_end", &S::end_reserved_bytes, Merge::kOwn, "reserved at the end"),
       Fact("bytes_at_end", &S::end_bytes, Merge::kOwn, "allocated at the end"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
-           "requests that failed for want of memory, and whose error the program saw"),
+           "requests that failed because there was no memory, and whose error the program saw"),
       Fact("lowest_free_bytes", &S::lowest_free_bytes, Merge::kOwn,
-           "least that was free, of the answers that the application got; null without one"),
+           "lowest free memory that was reported to the application; null if it did not ask"),
       Fact("lowest_free_time_ns", &S::lowest_free_time_ns, Merge::kOwn, "when that was")
           .KnownIf([](const Facts&, const S& self) { return self.lowest_free_bytes.has_value(); }),
   };
@@ -435,16 +451,17 @@ template <>
 struct Described<LiveFacts> {
   using S = LiveFacts;
   static constexpr auto kFacts = std::tuple{
-      TwoNumbers("device_bytes", "device_blocks", &S::device, Merge::kParts,
-                 "device memory that was live when the trace ended; the driver takes it back with "
-                 "the process")
+      TwoNumbers(
+          "device_bytes", "device_blocks", &S::device, Merge::kParts,
+          "device memory that was live when the trace ended; the driver frees it with the process")
           .Compared("live_at_end", 7),
       TwoNumbers("other_bytes", "other_blocks", &S::other, Merge::kParts,
-                 "host and managed memory, the same"),
+                 "host and managed memory that was live when the trace ended"),
       Fact("groups", &S::groups, Merge::kJoin,
-           "blocks alike in library, call, kind and size; the largest first, 50 at most")
+           "blocks with the same library, call, kind and size; the largest first, at most 50")
           .RowsAs("group"),
-      Fact("groups_left_out", &S::groups_left_out, Merge::kSum, "groups beyond these"),
+      Fact("groups_left_out", &S::groups_left_out, Merge::kSum,
+           "number of groups that are not listed"),
   };
 };
 

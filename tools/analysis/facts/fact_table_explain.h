@@ -20,17 +20,17 @@ struct Described<FreeMemory> {
   using S = FreeMemory;
   static constexpr auto kFacts = std::tuple{
       Fact("free_bytes", &S::free_bytes, Merge::kOwn, "bytes in free ranges"),
-      Fact("largest_free_range_bytes", &S::largest_bytes, Merge::kOwn, "the largest of them"),
+      Fact("largest_free_range_bytes", &S::largest_bytes, Merge::kOwn, "the largest free range"),
       Fact("unusable_bytes", &S::unusable_bytes, Merge::kOwn,
-           "in ranges smaller than the largest request so far; of a pool that moves whole chunks "
-           "only pieces of chunks"),
+           "in ranges smaller than the largest request so far; for a pool that moves whole chunks, "
+           "only parts of chunks"),
       Fact("movable_bytes", &S::movable_bytes, Merge::kOwn,
-           "in whole free chunks of a pool that moves them, else null")
+           "in whole free chunks of a pool that can move them, else null")
           .KnownIf([](const Facts& trace, const S&) { return trace.fragmentation.moves; }),
       Derived(
           "largest_over_free",
           [](const Facts&, const S& self) { return RatioOf(self.largest_bytes, self.free_bytes); },
-          "the largest range, divided by all that is free"),
+          "the largest range divided by all free bytes"),
       Derived(
           "time_ns", [](const Facts& trace, const S&) { return trace.fragmentation.worst_time_ns; },
           "when that was")
@@ -47,7 +47,7 @@ struct Neighbour {
 template <>
 struct Described<Neighbour> {
   static constexpr auto kFacts = std::tuple{
-      Fact("site", &Neighbour::site, Merge::kOwn, "who allocated the block beside it"),
+      Fact("site", &Neighbour::site, Merge::kOwn, "call site of the block next to it"),
       Fact("bytes", &Neighbour::bytes, Merge::kOwn, "its size"),
   };
 };
@@ -62,7 +62,7 @@ struct Described<HoleFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("address", &S::address, Merge::kOwn, "address").Hex(),
       Fact("bytes", &S::size, Merge::kOwn, "size"),
-      Fact("segment", &S::segment, Merge::kOwn, "address of the range that it lies in").Hex(),
+      Fact("segment", &S::segment, Merge::kOwn, "address of the range in which it lies").Hex(),
       Fact("segment_bytes", &S::segment_size, Merge::kOwn, "size of that range"),
       Inner(&S::before, Merge::kOwn),
       Inner(&S::before_bytes, Merge::kOwn),
@@ -75,7 +75,7 @@ struct Described<HoleFacts> {
       Derived(
           "after",
           [](const Facts&, const S& self) { return NeighbourOf(self.after, self.after_bytes); },
-          "the block behind it; null at the edge of the segment"),
+          "the block after it; null at the edge of the segment"),
   };
 };
 
@@ -83,7 +83,7 @@ template <>
 struct Described<FragmentationFacts::Stream> {
   using S = FragmentationFacts::Stream;
   static constexpr auto kFacts = std::tuple{
-      Fact("stream", &S::stream, Merge::kOwn, "the stream; null where it is not known")
+      Fact("stream", &S::stream, Merge::kOwn, "the stream; null if unknown")
           .Hex()
           .KnownIf([](const Facts&, const S& self) { return self.stream != kUnknownStream; }),
       Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "reserved for it"),
@@ -102,22 +102,22 @@ struct Described<FragmentationFacts> {
                        ? RatioOf(trace.peak.reserved_bytes, trace.peak.allocated_bytes)
                        : std::nullopt;
           },
-          "reserved divided by allocated, of the peaks")
+          "peak reserved divided by peak allocated")
           .Short("fragmentation"),
       Derived(
           "unusable_bytes_at_peak",
           [](const Facts&, const S& self) {
             return self.any_ranges ? std::optional(self.at_peak.unusable_bytes) : std::nullopt;
           },
-          "null where no ranges were seen")
+          "null if no ranges were seen")
           .Short("unusable")
           .Compared(4),
       Fact("largest_request_bytes", &S::largest_request_bytes, Merge::kOwn,
-           "the largest single request, granted or not"),
+           "the largest single request, successful or not"),
       Fact("ranges_seen", &S::any_ranges, Merge::kOwn,
-           "ranges were reserved, so free ones can be seen"),
+           "ranges were reserved, so free ranges are visible"),
       Fact("in_pool", &S::in_pool, Merge::kOwn,
-           "free ranges are memory of a pool; false: they are addresses only"),
+           "free ranges are memory of a pool; false if they are only addresses"),
       Inner(&S::moves, Merge::kOwn),
       Inner(&S::worst_time_ns, Merge::kOwn),
       Inner(&S::holes_known, Merge::kOwn),
@@ -127,16 +127,18 @@ struct Described<FragmentationFacts> {
             const Peak& peak = trace.peak;
             return peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
           },
-          "allocated less requested"),
+          "allocated minus requested"),
       Fact("pending_free_peak_bytes", &S::pending_peak_bytes, Merge::kOwn,
-           "freed and not to be used again yet: the highest; null where the file does not tell"),
+           "highest level of memory that was freed but cannot be reused yet; null if the file does "
+           "not contain it"),
       Fact("at_peak", &S::at_peak, Merge::kOwn, "free memory at the peak").WrittenIf(HasRanges),
       Fact("worst", &S::worst, Merge::kOwn, "at the worst moment of the timeline")
           .WrittenIf(HasRanges)
           .RowsAs("worst"),
       Fact("at_end", &S::at_end, Merge::kOwn, "at the end").WrittenIf(HasRanges),
       Fact("streams", &S::streams, Merge::kOwn,
-           "at the peak, whose segments can serve no other stream; empty where chunks move")
+           "at the peak: free memory by the stream whose segments it belongs to, which cannot "
+           "serve other streams; empty if chunks can move")
           .WrittenIf(HasHoles),
       Fact("hole_count", &S::hole_count, Merge::kOwn, "free ranges at the peak")
           .WrittenIf(HasHoles),
@@ -159,18 +161,19 @@ struct Described<DemandFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("card_bytes", &S::card_bytes, Merge::kOwn, "what the card has"),
       Fact("outside_bytes", &S::outside_bytes, Merge::kOwn,
-           "the part of it that is not this trace's: the context, modules, other processes"),
-      Fact("live_bytes", &S::live_bytes, Merge::kOwn, "live at that moment, as far as blocks tell"),
+           "the part that does not belong to this trace: the context, modules, other processes"),
+      Fact("live_bytes", &S::live_bytes, Merge::kOwn,
+           "bytes live at that moment, as far as blocks are known"),
       Fact("not_pytorch_bytes", &S::not_pytorch_bytes, Merge::kOwn,
-           "the part of them that is no tensors, where there are tensors"),
+           "the part of them that does not belong to tensors, if there are tensors"),
       Fact("room_bytes", &S::room_bytes, Merge::kOwn,
-           "what this process could have of the card: live, cached, and free; 0: not known"),
+           "how much memory this process could have on the GPU: live, cached, and free; 0 if "
+           "unknown"),
       Fact("lacking_bytes", &S::lacking_bytes, Merge::kOwn,
-           "bytes that were lacking; the whole request where enough was free, and "
-           "could not serve it"),
-      Fact("by_category", &S::by_category, Merge::kOwn, "what was live, by what it is for"),
-      Fact("by_module", &S::by_module, Merge::kOwn, "the same by module, where it is known"),
-      Fact("by_site", &S::by_site, Merge::kOwn, "the same by call site; the largest of each"),
+           "missing bytes; the whole request if enough was free but could not serve it"),
+      Fact("by_category", &S::by_category, Merge::kOwn, "live memory by purpose"),
+      Fact("by_module", &S::by_module, Merge::kOwn, "live memory by module, if known"),
+      Fact("by_site", &S::by_site, Merge::kOwn, "live memory by call site; the largest of each"),
   };
 };
 
@@ -178,12 +181,11 @@ template <>
 struct Described<HolderFacts> {
   using S = HolderFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("holder", &S::holder, Merge::kOwn, "the shortest chain of objects that holds it"),
-      Fact(
-          "role", &S::role, Merge::kOwn,
-          "of the largest block: `parameter`, `buffer`, `gradient`, `optimizer_state`, `saved` for "
-          "a backward pass, or `other`"),
-      Fact("about", &S::about, Merge::kOwn, "what the largest block is"),
+      Fact("holder", &S::holder, Merge::kOwn, "the shortest chain of objects that references it"),
+      Fact("role", &S::role, Merge::kOwn,
+           "role of the largest block: `parameter`, `buffer`, `gradient`, `optimizer_state`, "
+           "`saved` for a backward pass, or `other`"),
+      Fact("about", &S::about, Merge::kOwn, "description of the largest block"),
       Spread(&S::amount),
   };
 };
@@ -192,11 +194,11 @@ template <>
 struct Described<ReplayFacts> {
   using S = ReplayFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("model", &S::model, Merge::kOwn, "the allocator, by its name in `vramstow replay`"),
+      Fact("model", &S::model, Merge::kOwn, "name of the allocator in `vramstow replay`"),
       Fact("peak_reserved_bytes", &S::peak_reserved_bytes, Merge::kOwn,
-           "the most that it held; where the request is not served: that it would need"),
+           "the most bytes that it reserved; if the request fails, the bytes that it would need"),
       Fact("peak_allocated_bytes", &S::peak_allocated_bytes, Merge::kOwn,
-           "the most in live blocks, after its rounding"),
+           "the most bytes in live blocks, after its rounding"),
       Fact("would_serve", &S::would_serve, Merge::kOwn, "it serves the request that failed"),
   };
 };
@@ -206,13 +208,14 @@ struct Described<WouldFitFacts> {
   using S = WouldFitFacts;
   static constexpr auto kFacts = std::tuple{
       Fact("cause", &S::cause, Merge::kOwn, "the id of an advice"),
-      Fact("place", &S::place, Merge::kOwn, "the line that it is about"),
-      Fact("holder", &S::holder, Merge::kOwn, "what holds most of it; null where nobody was found")
+      Fact("place", &S::place, Merge::kOwn, "the source line to which it applies"),
+      Fact("holder", &S::holder, Merge::kOwn,
+           "the object that references most of it; null if none was found")
           .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
-      Fact("bytes", &S::bytes, Merge::kOwn, "what would be free without it"),
-      Fact("fits", &S::fits, Merge::kOwn, "that alone is enough for the request"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "bytes that would be free without this cause"),
+      Fact("fits", &S::fits, Merge::kOwn, "whether that alone is enough for the request"),
       Fact("is_estimate", &S::is_estimate, Merge::kOwn,
-           "these bytes are estimated; false: the trace has them"),
+           "these bytes are estimated; false if they were counted from the trace"),
   };
 };
 
@@ -224,67 +227,69 @@ struct Described<OutOfMemoryFacts> {
   }
   static constexpr auto kFacts = std::tuple{
       Fact("time_ns", &S::time_ns, Merge::kOwn, "when"),
-      Fact("event", &S::event, Merge::kOwn, "which event of the trace, from 1"),
+      Fact("event", &S::event, Merge::kOwn, "number of the event in the trace, from 1"),
       Fact("sequence", &S::sequence, Merge::kOwn, "its sequence"),
       Derived(
           "rank", [](const Facts& trace, const S&) { return trace.rank; }, "rank of the process"),
-      Fact("device", &S::device, Merge::kOwn, "device; null where it is not known")
-          .KnownIf(IsOnDevice),
+      Fact("device", &S::device, Merge::kOwn, "device; null if unknown").KnownIf(IsOnDevice),
       Fact("thread", &S::thread, Merge::kOwn, "thread that asked"),
       Fact("kind", &S::memory, Merge::kOwn, "kind of memory"),
       Fact("call", &S::call, Merge::kOwn, "entry point"),
-      Fact("library", &S::library, Merge::kOwn, "library that asked"),
-      Fact("site", &S::site, Merge::kOwn, "who asked; null where no call stack tells it")
+      Fact("library", &S::library, Merge::kOwn, "library that made the request"),
+      Fact("site", &S::site, Merge::kOwn,
+           "call site of the request; null if there is no call stack")
           .KnownIf([](const Facts&, const S& self) { return !self.site.empty(); }),
-      Fact("operation", &S::operation, Merge::kOwn, "what ran there; null as `site`")
+      Fact("operation", &S::operation, Merge::kOwn, "operation that was running; null like `site`")
           .KnownIf([](const Facts&, const S& self) { return !self.operation.empty(); }),
-      Fact("requested_bytes", &S::requested_bytes, Merge::kOwn, "what was asked for"),
+      Fact("requested_bytes", &S::requested_bytes, Merge::kOwn, "requested bytes"),
       Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn,
            "allocated by this process on that device at that moment"),
       Fact("free_bytes", &S::free_bytes, Merge::kOwn,
-           "free on the device when that was last known, less what this process reserved since; "
-           "without what its pool had cached")
+           "last known free memory of the device, minus what this process reserved since then; "
+           "without the cache of its pool")
           .KnownIf(KnowsFree),
       Fact("free_known_from", &S::free_from, Merge::kOwn, "`memory_info`, `start` or `unknown`"),
       Fact("free_known_at_ns", &S::free_known_at_ns, Merge::kOwn, "when it was known")
           .KnownIf(KnowsFree),
       Fact("largest_free_range_bytes", &S::largest_free_range_bytes, Merge::kOwn,
-           "largest free range of the pool, or of reserved addresses; null without"),
+           "largest free range of the pool, or of reserved addresses; null if there is none"),
       Inner(&S::has_pool, Merge::kOwn),
       Group(
           "pool", GroupMode::kLeftOutUnless,
-          [](const Facts&, const S& self) { return self.has_pool; }, "where there is a pool",
+          [](const Facts&, const S& self) { return self.has_pool; },
+          "state of the pool, if there is one",
           Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "what it held"),
-          Fact("free_bytes", &S::pool_free_bytes, Merge::kOwn, "the part of it that was free"),
-          Fact("free_ranges", &S::pool_free_ranges, Merge::kOwn, "in how many pieces"),
+          Fact("free_bytes", &S::pool_free_bytes, Merge::kOwn,
+               "the part of the pool that was free"),
+          Fact("free_ranges", &S::pool_free_ranges, Merge::kOwn, "number of free pieces"),
           Fact("movable_bytes", &S::pool_movable_bytes, Merge::kOwn,
-               "in whole chunks that it moves; null where it moves none"),
+               "bytes in whole chunks that the pool can move; null if it cannot move chunks"),
           Fact("pending_free_bytes", &S::pending_bytes, Merge::kOwn,
-               "freed and not to be used again yet"),
+               "freed, but cannot be reused yet"),
           Fact("largest_hole", &S::largest_hole, Merge::kOwn, "the largest piece")),
       Inner(&S::site_number, Merge::kOwn),
       Inner(&S::has_story, Merge::kOwn),
       Fact("cause", &S::cause, Merge::kOwn,
-           "why: the id of the advice that comes first; null where nothing tells")
+           "the cause: the id of the advice that comes first; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return self.cause != AdviceId::kNone; }),
       Fact("demand", &S::demand, Merge::kOwn,
-           "what was live, against what the card has; null where no blocks tell")
+           "live memory, compared with the memory of the GPU; null if no blocks are known")
           .KnownIf([](const Facts&, const S& self) { return self.has_story; }),
       Fact("would_fit", &S::would_fit, Merge::kOwn,
-           "what would be free without each of its causes, the likeliest first"),
-      Fact("holders", &S::holders, Merge::kOwn,
-           "who held the tensors that were live, as a census found it, those of the most bytes"),
-      Fact("bytes_without_holder", &S::bytes_without_holder, Merge::kOwn,
-           "tensors that no object was found to hold; null where there was no census"),
+           "how much memory would be free without each of its causes, the likeliest first"),
       Fact(
-          "census_left_out", &S::census_left_out, Merge::kOwn,
-          "why nobody looked for the holders of this one; empty where somebody did, or where there "
-          "are no censuses at all"),
+          "holders", &S::holders, Merge::kOwn,
+          "objects that referenced the live tensors, as a census found, those with the most bytes"),
+      Fact("bytes_without_holder", &S::bytes_without_holder, Merge::kOwn,
+           "bytes of tensors that no object was found to reference; null if there was no census"),
+      Fact("census_left_out", &S::census_left_out, Merge::kOwn,
+           "why there was no census for this failure; empty if there was one, or if there are no "
+           "censuses at all"),
       Fact("replays", &S::replays, Merge::kOwn,
-           "of the last one: what the same requests need, up to this one, replayed with the "
-           "allocator that ran and with vramstow's pool"),
+           "for the last failure: how much memory the same requests need, up to this one, when "
+           "they are replayed with the program's allocator and with vramstow's pool"),
       Fact("advice_not_replayed", &S::advice_not_replayed, Merge::kOwn,
-           "advice that was not replayed, because it would have taken too long"),
+           "number of advices that were not replayed because it would have taken too long"),
   };
 };
 
@@ -292,9 +297,9 @@ template <>
 struct Described<SiteFacts> {
   using S = SiteFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("", &S::site, Merge::kOwn, "who allocated: a line of the program, or a library"),
+      Fact("", &S::site, Merge::kOwn, "call site: a source line of the program, or a library"),
       Fact("operation", &S::operation, Merge::kOwn,
-           "what ran there; for a call of the driver its name"),
+           "the operation; for a call of the driver its name"),
       Fact("allocations", &S::allocations, Merge::kOwn, "allocations of device memory"),
       Fact("total_bytes", &S::total_bytes, Merge::kOwn, "allocated in all"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kOwn, "live at the peak"),
@@ -311,7 +316,7 @@ struct Described<CategoryFacts> {
            "`workspaces`, `caches`, `kept`, `unknown`"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kOwn, "live at the peak"),
       Fact("evidence", &S::evidence, Merge::kOwn,
-           "how that is known; what the program said itself comes before what is guessed"),
+           "the evidence; reports of the program come before guesses"),
   };
 };
 
@@ -338,11 +343,10 @@ struct Described<SnapshotStateFacts> {
       Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "reserved"),
       Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn, "allocated"),
       Fact("requested_bytes", &S::requested_bytes, Merge::kOwn, "requested"),
-      Fact("pending_free_bytes", &S::pending_bytes, Merge::kOwn,
-           "freed and not to be used again yet"),
+      Fact("pending_free_bytes", &S::pending_bytes, Merge::kOwn, "freed, but cannot be reused yet"),
       Fact("allocated_blocks", &S::allocated_blocks, Merge::kOwn, "blocks that are allocated"),
       Fact("pending_free_blocks", &S::pending_blocks, Merge::kOwn,
-           "blocks that are freed and not to be used again yet"),
+           "blocks that are freed but cannot be reused yet"),
       Fact("inactive_blocks", &S::inactive_blocks, Merge::kOwn, "blocks that are free"),
       Fact("pools", &S::pools, Merge::kOwn, "PyTorch's pools"),
   };
@@ -363,7 +367,7 @@ struct Described<IterationFacts> {
       Fact("allocations", &S::allocations, Merge::kOwn, "allocations of device memory"),
       Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn, "allocated in all"),
       Fact("kept_bytes", &S::kept_bytes, Merge::kOwn,
-           "bytes of its allocations that were live when it ended"),
+           "bytes of its allocations that were still live when it ended"),
       Fact("launches", &S::launches, Merge::kOwn, "launches, as far as they were counted"),
   };
 };
@@ -372,12 +376,12 @@ template <>
 struct Described<GrowthFacts> {
   using S = GrowthFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("site", &S::site, Merge::kOwn, "call site whose blocks pile up"),
+      Fact("site", &S::site, Merge::kOwn, "call site whose blocks accumulate"),
       Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
       Fact("bytes_per_iteration", &S::bytes_per_iteration, Merge::kOwn,
-           "what it leaves behind in an iteration"),
+           "bytes that it leaves behind in an iteration"),
       Fact("iterations", &S::iterations, Merge::kOwn,
-           "in how many iterations it left something behind"),
+           "number of iterations in which it left memory behind"),
       Fact("blocks", &S::blocks, Merge::kOwn, "blocks left behind"),
       Fact("bytes", &S::bytes, Merge::kOwn, "bytes left behind"),
   };
@@ -390,7 +394,7 @@ struct Described<SiteHourFacts> {
       Fact("site", &S::site, Merge::kOwn, "call site that grows"),
       Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
       Fact("category", &S::category, Merge::kOwn,
-           "the purpose of most of what it holds; null where nothing tells")
+           "the purpose of most of its memory; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return !self.category.empty(); }),
       Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn, "its part"),
   };
@@ -401,7 +405,8 @@ struct Described<CategoryHourFacts> {
   using S = CategoryHourFacts;
   static constexpr auto kFacts = std::tuple{
       Fact("name", &S::name, Merge::kOwn, "the purpose"),
-      Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn, "the sites of this purpose together"),
+      Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn,
+           "the call sites of this purpose together"),
   };
 };
 
@@ -411,16 +416,16 @@ struct Described<HourFacts> {
   static constexpr auto kFacts = std::tuple{
       Inner(&S::known, Merge::kOwn),
       Fact("is_endless", &S::is_endless, Merge::kOwn,
-           "it grows in the last quarter of the run as it did in the quarter before"),
+           "it grows in the last quarter of the run as fast as in the quarter before"),
       Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn,
-           "device memory that is live: from the lowest level in the second quarter of the run to "
-           "the lowest in the last, by the hour"),
+           "growth of live device memory per hour: from the lowest level in the second quarter of "
+           "the run to the lowest level in the last"),
       Fact("from_bytes", &S::from_bytes, Merge::kOwn, "the lowest level in the second quarter"),
-      Fact("to_bytes", &S::to_bytes, Merge::kOwn, "the lowest in the last"),
+      Fact("to_bytes", &S::to_bytes, Merge::kOwn, "the lowest level in the last quarter"),
       Fact("over_ns", &S::over_ns, Merge::kOwn, "the time between these quarters"),
       Fact("by_site", &S::by_site, Merge::kOwn,
-           "call sites that grow by a hundredth of that at least, the fastest first"),
-      Fact("by_category", &S::by_category, Merge::kOwn, "the same by purpose"),
+           "call sites with at least a hundredth of this growth, the fastest first"),
+      Fact("by_category", &S::by_category, Merge::kOwn, "growth by purpose"),
   };
 };
 
@@ -434,13 +439,13 @@ struct Described<LifetimeFacts> {
       Fact("across_iterations", &S::across, Merge::kOwn, "freed in a later iteration"),
       Fact("persistent", &S::persistent, Merge::kOwn, "live at the end"),
       Fact("before_the_first", &S::before, Merge::kOwn,
-           "allocated before the first iteration: the start-up"),
-      Fact("startup_peak_bytes", &S::startup_peak_bytes, Merge::kOwn, "highest in the start-up"),
+           "allocated before the first iteration, during start-up"),
+      Fact("startup_peak_bytes", &S::startup_peak_bytes, Merge::kOwn,
+           "highest level during start-up"),
       Fact("startup", &S::startup, Merge::kOwn,
-           "who made what was there when the first iteration began")
+           "call sites of the memory that was live when the first iteration began")
           .RowsAs("site"),
-      Fact("growing", &S::growing, Merge::kOwn,
-           "sites that leave something behind again and again"),
+      Fact("growing", &S::growing, Merge::kOwn, "call sites that repeatedly leave memory behind"),
   };
 };
 
@@ -448,7 +453,7 @@ template <>
 struct Described<ChurnSite> {
   using S = ChurnSite;
   static constexpr auto kFacts = std::tuple{
-      Fact("site", &S::site, Merge::kOwn, "call site that asked"),
+      Fact("site", &S::site, Merge::kOwn, "call site of the requests"),
       Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
       Fact("pairs", &S::pairs, Merge::kOwn, "such allocations"),
       Fact("bytes", &S::bytes, Merge::kOwn, "their bytes"),
@@ -461,7 +466,7 @@ struct Described<ChurnFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("pairs", &S::pairs, Merge::kOwn, "allocations of a size that had just been freed"),
       Fact("bytes", &S::pair_bytes, Merge::kOwn, "their bytes"),
-      Fact("sites", &S::sites, Merge::kOwn, "the sites with most"),
+      Fact("sites", &S::sites, Merge::kOwn, "the call sites with most of them"),
   };
 };
 
@@ -472,17 +477,16 @@ struct Described<FlushFacts> {
       Fact("time_ns", &S::time_ns, Merge::kOwn, "when it began"),
       Fact("duration_ns", &S::duration_ns, Merge::kOwn, "how long it took"),
       Fact("by", &S::by, Merge::kOwn,
-           "`empty_cache`, `allocator`, or `vramstow`: its pool, by `--decay`, "
-           "`--keep-free` or "
-           "when `vramstow ctl` asked"),
+           "who returned the memory: `empty_cache`, `allocator`, or `vramstow` (its pool, because "
+           "of `--decay`, `--keep-free` or a request of `vramstow ctl`)"),
       Fact("line", &S::line, Merge::kOwn,
-           "the line of the program that called `empty_cache()`; null where a library did, or "
-           "where no line is known")
+           "the source line that called `empty_cache()`; null if a library called it, or if the "
+           "line is unknown")
           .KnownIf([](const Facts&, const S& self) { return !self.line.empty(); }),
-      Fact("segments", &S::segments, Merge::kOwn, "segments given back"),
+      Fact("segments", &S::segments, Merge::kOwn, "bytes of returned segments"),
       Fact("bytes", &S::bytes, Merge::kOwn, "bytes given back"),
       Fact("taken_again_bytes", &S::taken_again_bytes, Merge::kOwn,
-           "the part of these that was taken from the device again, up to the next flush"),
+           "the part of them that was requested from the device again, up to the next flush"),
   };
 };
 
@@ -493,21 +497,22 @@ struct Described<CacheFacts> {
   static constexpr auto kFacts = std::tuple{
       Inner(&S::known, Merge::kOwn),
       Inner(&S::tells_steps, Merge::kOwn),
-      Fact("segments_taken", &S::segments_taken, Merge::kOwn, "segments taken from the device"),
-      Fact("segments_given_back", &S::segments_given_back, Merge::kOwn, "segments given back"),
+      Fact("segments_taken", &S::segments_taken, Merge::kOwn, "segments requested from the device"),
+      Fact("segments_given_back", &S::segments_given_back, Merge::kOwn, "segments returned"),
       Fact("taken_bytes", &S::taken_bytes, Merge::kOwn, "bytes taken"),
       Fact("given_back_bytes", &S::given_back_bytes, Merge::kOwn, "bytes given back"),
       Fact("flush_count", &S::flush_count, Merge::kOwn, "flushes"),
       Fact("empty_cache_calls", &S::empty_cache_calls, Merge::kOwn,
-           "flushes that the program asked for, of those listed"),
+           "number of flushes by the program, among those listed"),
       Fact("misses", &S::misses, Merge::kOwn,
            "allocations that cached memory of vramstow's pool could not serve at once; null "
            "without that pool")
           .KnownIf(KnowsSteps),
-      Fact("stitches", &S::stitches, Merge::kOwn, "the same: for which chunks were moved")
+      Fact("stitches", &S::stitches, Merge::kOwn,
+           "allocations for which chunks were moved in vramstow's pool; null without that pool")
           .KnownIf(KnowsSteps),
       Fact("fence_waits", &S::fence_waits, Merge::kOwn,
-           "the same: waits for work that might still touch what was freed")
+           "waits for work that might still use freed memory; null without that pool")
           .KnownIf(KnowsSteps),
       Fact("fence_wait_ns", &S::fence_wait_ns, Merge::kOwn, "the time of these waits")
           .KnownIf(KnowsSteps),
@@ -521,7 +526,7 @@ struct Described<ChangeFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("site", &S::site, Merge::kOwn, "call site"),
       Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
-      Fact("bytes", &S::bytes, Merge::kOwn, "what it gained; negative: lost"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "how much it gained; negative if it lost"),
       Fact("allocations", &S::allocations, Merge::kOwn, "new blocks of it"),
   };
 };
@@ -531,7 +536,8 @@ struct Described<BeforePeakFacts> {
   using S = BeforePeakFacts;
   static constexpr auto kFacts = std::tuple{
       Inner(&S::known, Merge::kOwn),
-      Fact("from_ns", &S::from_ns, Merge::kOwn, "from when: a second before the peak"),
+      Fact("from_ns", &S::from_ns, Merge::kOwn,
+           "beginning of the period: a second before the peak"),
       Fact("from_bytes", &S::from_bytes, Merge::kOwn, "live then"),
       Fact("changes", &S::changes, Merge::kOwn, "the 20 largest changes"),
   };
@@ -544,28 +550,31 @@ struct Described<AdviceFacts> {
       Fact("id", &S::id, Merge::kOwn, "name of the advice"),
       Fact("title", &S::title, Merge::kOwn, "in a few words"),
       Fact("bytes", &S::bytes, Merge::kOwn,
-           "less at the peak, at the most; of a cause of an out-of-memory: what would be free"),
+           "upper bound of how much it lowers the peak; for a cause of an out-of-memory error, how "
+           "much would be free"),
       Fact("is_estimate", &S::is_estimate, Merge::kOwn,
-           "these bytes are estimated; false: the trace has them"),
-      Fact("place", &S::place, Merge::kOwn, "the line that it is about; null: none, or many")
+           "these bytes are estimated; false if they were counted from the trace"),
+      Fact("place", &S::place, Merge::kOwn,
+           "the source line to which it applies; null if there is none, or if there are many")
           .KnownIf([](const Facts&, const S& self) { return !self.place.empty(); }),
       Fact("holder", &S::holder, Merge::kOwn,
-           "what holds most of it, as a census found it; null: not known")
+           "the object that references most of it, as a census found; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
       Fact("kept_at", &S::kept_at, Merge::kOwn,
-           "the line that puts it there, where that is another one than `place`; null: not known")
+           "the source line that stores the reference, if it differs from `place`; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return !self.kept_at.empty(); }),
       Fact("fits", &S::fits, Merge::kOwn,
-           "that alone would have served the last request that failed: as replayed, or as the "
-           "bytes of a cause tell; null: not known"),
+           "whether it alone would have made the last request succeed, according to a replay or to "
+           "the bytes of a cause; null if unknown"),
       Inner(&S::change, Merge::kOwn),
       Fact("replays", &S::replays, Merge::kOwn,
-           "what the requests need when they are changed as this advice says, up to the one that "
-           "failed, replayed with the allocator that ran and with vramstow's pool"),
+           "how much memory the requests need when they are changed as this advice says, up to the "
+           "one that failed, replayed with the program's allocator and with vramstow's pool"),
       Fact("replayed_bytes", &S::replayed_bytes, Merge::kOwn,
-           "the part of `bytes` that a replay confirms; null: it was not replayed"),
+           "the part of `bytes` that a replay confirms; null if it was not replayed"),
       Fact("together_with", &S::together_with, Merge::kOwn,
-           "the id of another advice: both together serve the request, none alone; null: none")
+           "the id of another advice: both together make the request succeed, none alone; null if "
+           "there is none")
           .KnownIf(
               [](const Facts&, const S& self) { return self.together_with != AdviceId::kNone; }),
       Inner(&S::proof, Merge::kOwn),

@@ -17,22 +17,26 @@ struct Described<IterationsFacts> {
   using S = IterationsFacts;
   static constexpr auto kFacts = std::tuple{
       Fact("by", &S::found_by, Merge::kOwn,
-           "`marks`, `optimizer_steps`, `backward_passes`, `forward_passes` (of a model), `loop` "
-           "(lines that go back), `pattern` (sizes that recur), `none`"),
+           "how iterations were found: `marks`, `optimizer_steps`, `backward_passes`, "
+           "`forward_passes` (of a model), `loop` (repeated source lines), `pattern` (repeated "
+           "sizes), `none`"),
       Fact("is_sure", &S::is_sure, Merge::kOwn,
-           "false: they follow from lines or sizes that recur, which may be parts of one"),
-      Fact("mark", &S::mark, Merge::kOwn, "text of the mark; null without")
+           "false if they are derived from repeated lines or sizes, which may be parts of one "
+           "iteration"),
+      Fact("mark", &S::mark, Merge::kOwn, "text of the mark; null without a mark")
           .KnownIf([](const Facts&, const S& self) { return !self.mark.empty(); }),
-      Fact("why_not", &S::why_not, Merge::kOwn, "why none were found, in a sentence")
+      Fact("why_not", &S::why_not, Merge::kOwn, "why no iterations were found, in a sentence")
           .KnownIf([](const Facts&, const S& self) { return !self.why_not.empty(); }),
       Fact("count", &S::count, Merge::kOwn, "how many there are").Short("iterations"),
       Fact("backward_passes_per_iteration", &S::backward_per_iteration, Merge::kOwn,
-           "more than one where gradients are accumulated; the median; null where it is not known")
+           "median number of backward passes per iteration, more than one if gradients are "
+           "accumulated; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return self.backward_per_iteration != 0; }),
       Fact("exact", &S::exact, Merge::kOwn,
-           "false of a long trace: boundaries are known to some events"),
+           "false for a long trace: the boundaries of iterations are only known to within some "
+           "events"),
       Fact("growth_bytes", &S::growth_bytes, Merge::kOwn,
-           "from one to the next, of what is live between them; the median")
+           "median change of the memory that is live between iterations, from one to the next")
           .Short("growth"),
       Inner(&S::list, Merge::kOwn),  // iterations
   };
@@ -44,29 +48,30 @@ struct Described<ModelClockFacts> {
   static bool IsKnown(const Facts& /*trace*/, const S& self) { return self.known(); }
   static constexpr auto kFacts = std::tuple{
       Fact("iterations", &S::iterations, Merge::kMax,
-           "how many iterations these figures are medians of: the complete ones from the third "
-           "on; 0 without the clock, and with fewer than three complete iterations"),
+           "number of iterations over which these medians are taken: the complete ones from the "
+           "third on; 0 without the clock, and with fewer than three complete iterations"),
       Fact("step_seconds", &S::step_seconds, Merge::kMax,
-           "what an iteration takes; null as all that follows where `iterations` is 0")
+           "duration of an iteration; this and all following numbers are null if `iterations` is 0")
           .KnownIf(IsKnown)
           .Short("step_seconds")
           .Compared(10),
       Fact("wait_seconds", &S::wait_seconds, Merge::kMax,
-           "for how long work was held up in it while memory moved (`--offload`)")
+           "how long work waited in an iteration while memory was moved (`--offload`)")
           .KnownIf(IsKnown),
       Fact("link_read_bytes", &S::link_read_bytes, Merge::kMax,
-           "what work read or wrote over the link in it, in place in host memory")
+           "bytes that work read or wrote directly in host memory in an iteration")
           .KnownIf(IsKnown),
       Fact("out_bytes", &S::out_bytes, Merge::kMax,
-           "what copies brought to the host in it, those of `--offload` among them")
+           "bytes copied to the host in an iteration, including those of `--offload`")
           .KnownIf(IsKnown),
-      Fact("in_bytes", &S::in_bytes, Merge::kMax, "the same to the device").KnownIf(IsKnown),
+      Fact("in_bytes", &S::in_bytes, Merge::kMax, "bytes copied to the device in an iteration")
+          .KnownIf(IsKnown),
       Fact("work_seconds", &S::work_seconds, Merge::kMax,
-           "what the card computes in it, if all memory lay on the card; null also in traces of "
-           "earlier versions")
+           "how long the GPU would compute in an iteration if all memory were on the GPU; null "
+           "also in traces of earlier versions")
           .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
       Fact("link_seconds", &S::link_seconds, Merge::kMax,
-           "what that takes longer, because some of it is used in place in host memory")
+           "by how much this takes longer because some memory is used directly on the host")
           .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
       Inner(&S::operators, Merge::kMax),
       Inner(&S::begin_event, Merge::kOwn),
@@ -81,13 +86,15 @@ struct Described<PhaseFacts> {
       Fact("name", &S::name, Merge::kOwn,
            "`start_up`, `training`, `evaluation`, `generation`, `forward` (forward passes of a "
            "program that was not seen to train), `saving` (torch.save)"),
-      Fact("times", &S::times, Merge::kOwn, "how often; of training, the iterations"),
-      Fact("begin_ns", &S::begin_ns, Merge::kOwn, "when the first began"),
-      Fact("took_ns", &S::took_ns, Merge::kOwn, "how long they took together"),
+      Fact("times", &S::times, Merge::kOwn,
+           "how often the phase occurred; for training, the number of iterations"),
+      Fact("begin_ns", &S::begin_ns, Merge::kOwn, "time at which the first one began"),
+      Fact("took_ns", &S::took_ns, Merge::kOwn, "total duration"),
       Fact("peak_bytes", &S::peak_bytes, Merge::kOwn, "highest of allocated"),
-      Fact("has_peak", &S::has_peak, Merge::kOwn, "the peak of the trace was in it"),
+      Fact("has_peak", &S::has_peak, Merge::kOwn,
+           "whether the peak of the trace was in this phase"),
       Fact("decode_steps", &S::decode_steps, Merge::kOwn,
-           "of generation: how often its caches grew; null where that is not known")
+           "for generation: how often its caches grew; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return self.decode_steps != 0; }),
   };
 };
@@ -97,13 +104,14 @@ struct Described<HostFacts> {
   using S = HostFacts;
   static bool WasSeen(const Facts& /*trace*/, const S& self) { return self.looks != 0; }
   static constexpr auto kFacts = std::tuple{
-      Fact("looks", &S::looks, Merge::kOwn, "how often it was looked at, once a second"),
+      Fact("looks", &S::looks, Merge::kOwn, "number of samples, one per second"),
       Fact("highest_resident_bytes", &S::highest_resident_bytes, Merge::kOwn,
-           "highest resident memory of the process; null as all that follows without a look")
+           "highest resident memory of the process; this and all following numbers are null if "
+           "there was no sample")
           .KnownIf(WasSeen),
       Fact("highest_resident_time_ns", &S::highest_resident_time_ns, Merge::kOwn, "when that was")
           .KnownIf(WasSeen),
-      Fact("least_free_bytes", &S::least_free_bytes, Merge::kOwn, "least that was free")
+      Fact("least_free_bytes", &S::least_free_bytes, Merge::kOwn, "lowest free memory")
           .KnownIf(WasSeen),
       Fact("least_free_time_ns", &S::least_free_time_ns, Merge::kOwn, "when that was")
           .KnownIf(WasSeen),
@@ -118,9 +126,9 @@ struct Described<HostFacts> {
           "`machine` or `control_group`"),
       Derived(
           "pinned_bytes", [](const Facts& trace, const S&) { return trace.peak.host_bytes; },
-          "pinned by the driver, at the most"),
+          "highest level of host memory that the driver pinned"),
       Fact("pinned_rounding_bytes", &S::pinned_rounding_bytes, Merge::kOwn,
-           "the part of it that nobody asked for"),
+           "the part of it that was not requested"),
   };
 };
 
@@ -136,17 +144,18 @@ struct Described<Facts> {
       Fact("kind", &S::kind, Merge::kSame,
            "`stow`, `pytorch_snapshot`, `rmm_log`, `profiler_trace`, `memory_timeline`, "
            "`minimalloc`; `several` where they differ"),
-      Fact("file", &S::file, Merge::kOwn, "name of the file; null of several").KnownIf(OfOneTrace),
+      Fact("file", &S::file, Merge::kOwn, "name of the file; null for several files")
+          .KnownIf(OfOneTrace),
       Fact("traces", &S::traces, Merge::kOwn, "how many traces"),
       Derived(
           "events", [](const Facts&, const S& self) { return self.report.events; },
-          "events that were read"),
+          "number of events that were read"),
       Fact("duration_ns", &S::end_ns, Merge::kMax, "time of the last event"),
       Derived(
           "complete", [](const Facts&, const S& self) { return IsComplete(self.report); },
           "nothing is missing, and the process closed the trace"),
       Fact("report", &S::report, Merge::kParts, "what the reader found"),
-      Fact("missing", &S::missing, Merge::kOwn, "what the file does not have, in sentences"));
+      Fact("missing", &S::missing, Merge::kOwn, "what is missing from the file, in sentences"));
   static constexpr auto kProcess = Group(
       "process", GroupMode::kAlways, Always(), "the process that was traced",
       Derived(
@@ -161,7 +170,7 @@ struct Described<Facts> {
       Derived(
           "parent", [](const Facts&, const S& s) { return NumberOrText(s, "process.parent"); },
           "process id of the parent"),
-      Fact("rank", &S::rank, Merge::kOwn, "rank in the job; null without"),
+      Fact("rank", &S::rank, Merge::kOwn, "rank in the job; null if there is none"),
       Derived(
           "local_rank",
           [](const Facts&, const S& s) { return NumberOrText(s, "process.local_rank"); },
@@ -172,37 +181,38 @@ struct Described<Facts> {
       Derived(
           "start_time_unix_ns",
           [](const Facts&, const S& s) { return NumberOrText(s, "process.start_time"); },
-          "when it began, Unix time"),
+          "start time, as Unix time"),
       Fact("simulated", &S::simulated, Merge::kAll, "a rehearsal"));
   static constexpr auto kFacts = std::tuple{
       kInput,
       kProcess,
       Fact("facts", &S::facts, Merge::kCommon,
-           "all that the trace says of itself, as texts; of several what they have in common"),
+           "metadata of the trace, as texts; for several traces the values that they share"),
       Inner(&S::reserved_known, Merge::kAll),
       Fact("counts", &S::counts, Merge::kParts, "numbers of calls"),
       Fact("offload", &S::offload, Merge::kParts, "live memory that `--offload` moved"),
       Fact("garbage", &S::garbage, Merge::kParts,
-           "garbage that was collected before a request failed (`--collect`); only where there was "
+           "garbage that was collected before a request failed (`--collect`); only if there was "
            "some")
           .WrittenIf([](const Facts& trace) { return trace.garbage.collections != 0; }),
       Fact("launches", &S::launches, Merge::kParts,
-           "launches of kernels (`--launches`); null where none were counted")
+           "launches of kernels (`--launches`); null if none were counted")
           .KnownIf([](const Facts&, const S& self) { return self.launches.launches != 0; }),
       Group("peak", GroupMode::kAlways, Always(),
-            "the highest of each; of several traces the sum of each one's own", Spread(&S::peak),
+            "the highest value of each level; for several traces the sum of their values",
+            Spread(&S::peak),
             Fact("largest_block_bytes", &S::largest_block_bytes, Merge::kMax,
-                 "largest block of device memory, whenever it lived"),
+                 "largest block of device memory at any time"),
             Fact("blocks", &S::largest_at_peak, Merge::kOwn,
                  "the 16 largest blocks that were live at the peak")),
       Fact("by_library", &S::by_library, Merge::kJoin,
-           "by library that asked; who held most at the peak first")
+           "by requesting library; the library with most memory at the peak first")
           .RowsAs("library"),
-      Fact("by_kind", &S::by_kind, Merge::kJoin, "the same by kind of memory").RowsAs("kind"),
-      Fact("by_call", &S::by_call, Merge::kJoin, "the same by entry point").RowsAs("call"),
+      Fact("by_kind", &S::by_kind, Merge::kJoin, "by kind of memory").RowsAs("kind"),
+      Fact("by_call", &S::by_call, Merge::kJoin, "by driver function").RowsAs("call"),
       Fact("histogram", &S::histogram, Merge::kJoin, "allocations of device memory by size"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
-           "allocations that failed for want of memory, the first 100 of each trace"),
+           "allocations that failed because there was no memory, the first 100 of each trace"),
       Fact("leaks", &S::live, Merge::kParts, "memory that was live when the trace ended"),
       Fact("devices", &S::devices, Merge::kOwn, "the devices (one trace only)")
           .WrittenIf(IsOneTrace),
@@ -215,12 +225,13 @@ struct Described<Facts> {
       Fact("by_site", &S::by_site, Merge::kOwn, "the 200 call sites that held most at the peak")
           .WrittenIf(IsOneTrace)
           .RowsAs("site"),
-      Fact("by_operation", &S::by_operation, Merge::kOwn, "the same by operation")
+      Fact("by_operation", &S::by_operation, Merge::kOwn,
+           "by operation, the 200 with most memory at the peak")
           .WrittenIf(IsOneTrace)
           .RowsAs("site"),
       Fact("by_module", &S::by_module, Merge::kOwn,
-           "the same by module of the model (`Decoder.blocks.0.up`), of memory for which the "
-           "trace says which was at work")
+           "by module of the model (`Decoder.blocks.0.up`), for memory whose module is in the "
+           "trace; the 200 with most memory at the peak")
           .WrittenIf(IsOneTrace)
           .RowsAs("module"),
       Fact("by_category", &S::by_category, Merge::kOwn, "the purposes of the memory at the peak")
@@ -238,18 +249,16 @@ struct Described<Facts> {
       Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
           .WrittenIf(IsOneTrace),
       Fact("model_clock", &S::model_clock, Merge::kParts,
-           "an iteration by the clock of the simulated card (`clock=model`), as the median; the "
-           "highest "
-           "of several traces"),
+           "an iteration by the clock of the simulated GPU (`clock=model`), as medians; for "
+           "several traces the highest"),
       Fact("phases", &S::phases, Merge::kOwn,
-           "the phases of the program, in the order in which they began; empty where they are not "
-           "known")
+           "the phases of the program, in the order in which they began; empty if unknown")
           .WrittenIf(IsOneTrace),
       Fact("lifetimes", &S::lifetimes, Merge::kOwn,
            "how long memory lives; null without iterations")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.lifetimes.known; }),
-      Fact("host", &S::host, Merge::kOwn, "memory of the host; null where nothing was seen")
+      Fact("host", &S::host, Merge::kOwn, "host memory; null if it was not measured")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) {
             return self.host.looks != 0 || self.peak.host_bytes != 0;
@@ -257,19 +266,20 @@ struct Described<Facts> {
       Fact("churn", &S::churn, Merge::kOwn, "memory that is allocated and freed again and again")
           .WrittenIf(IsOneTrace),
       Fact("cache", &S::cache, Merge::kOwn,
-           "memory that a pool took and gave back; null without a pool")
+           "memory that a pool requested and returned; null without a pool")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.cache.known; }),
       Fact("before_peak", &S::before_peak, Merge::kOwn,
-           "changes in the last second before the peak; null where nothing is known")
+           "changes in the last second before the peak; null if unknown")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.before_peak.known; }),
       Fact("growth", &S::by_hour, Merge::kOwn,
-           "how memory grows over a long run, also where the trace has only sums of its older "
-           "events; null of less than five minutes, and where events were lost in between")
+           "how memory grows over a long run, also if the trace has only sums of its older events; "
+           "null for less than five minutes, and if events were lost in between")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.by_hour.known; }),
-      Fact("advice", &S::advice, Merge::kOwn, "advice, the most bytes first").WrittenIf(IsOneTrace),
+      Fact("advice", &S::advice, Merge::kOwn, "advice, the one with the most bytes first")
+          .WrittenIf(IsOneTrace),
   };
 };
 
@@ -288,7 +298,7 @@ struct Described<SteadyFacts> {
           .Short("steady_peak")
           .Compared(5),
       Fact("between_bytes", &S::between_bytes, Merge::kOwn,
-           "median of what is live between two iterations")
+           "median of the live memory between two iterations")
           .Short("steady_between")
           .Compared(6),
   };
@@ -301,9 +311,9 @@ struct Described<RankFigure> {
       Inner(&S::name, Merge::kOwn),
       Fact("median", &S::median, Merge::kOwn, "median over the ranks"),
       Fact("least", &S::least, Merge::kOwn, "the least"),
-      Fact("least_rank", &S::least_rank, Merge::kOwn, "the first rank that has it"),
+      Fact("least_rank", &S::least_rank, Merge::kOwn, "the first rank with this value"),
       Fact("most", &S::most, Merge::kOwn, "the most"),
-      Fact("most_rank", &S::most_rank, Merge::kOwn, "the first rank that has it"),
+      Fact("most_rank", &S::most_rank, Merge::kOwn, "the first rank with this value"),
   };
 };
 
@@ -313,9 +323,9 @@ struct Described<RankSite> {
   static constexpr auto kFacts = std::tuple{
       Fact("site", &S::site, Merge::kOwn, "call site"),
       Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
-      Fact("bytes_at_peak", &S::bytes_at_peak, Merge::kOwn, "what it held at this rank's peak"),
+      Fact("bytes_at_peak", &S::bytes_at_peak, Merge::kOwn, "bytes at this rank's peak"),
       Fact("median_bytes_at_peak", &S::median_bytes_at_peak, Merge::kOwn,
-           "median over all ranks; 0 for one that has no such site"),
+           "median over all ranks; 0 for a rank without this call site"),
   };
 };
 
@@ -324,7 +334,7 @@ struct Described<RankComparison> {
   using S = RankComparison;
   static constexpr auto kFacts = std::tuple{
       Fact("ranks", &S::ranks, Merge::kOwn,
-           "how many; several processes of one rank are added together"),
+           "number of ranks; several processes of one rank are combined"),
       Fact("balanced", &S::balanced, Merge::kOwn,
            "the highest peak of reserved is at most 5% above the median"),
       Group("straggler", GroupMode::kAlways, Always(), "the rank with the highest peak of reserved",

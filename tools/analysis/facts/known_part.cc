@@ -22,11 +22,11 @@ std::string KnownPartInWords(const Facts& facts) {
     case KnownPart::kUntilOpen:
       return absl::StrCat("up to ", Time(facts.end_ns), ", where the recording ends");
     case KnownPart::kBeginning:
-      return absl::StrCat("up to ", Time(facts.end_ns), "; what came later is not known");
+      return absl::StrCat("up to ", Time(facts.end_ns), "; later events are not known");
     case KnownPart::kNewest:
-      return "in its newest part; what came before is not known";
+      return "in its newest part; earlier events are not known";
     case KnownPart::kWithGaps:
-      return "in what was recorded; the rest is not known";
+      return "in the recorded part; the rest is not known";
   }
   return "";
 }

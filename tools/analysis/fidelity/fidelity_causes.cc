@@ -48,7 +48,7 @@ std::optional<double> RatioOf(const std::vector<uint64_t>& card,
 bool IsWorkspaceSize(uint64_t bytes) { return bytes == kWorkspace || bytes == kLargeWorkspace; }
 
 SequenceCause UnknownCause(uint64_t events) {
-  return {"unknown", "no setting that is known here explains it", {}, events};
+  return {"unknown", "no setting that vramstow knows explains it", {}, events};
 }
 
 // Finds the cause of one part.
@@ -85,19 +85,21 @@ class PartCause {
           large ? std::vector<std::string>{"cc=9.0"} : std::vector<std::string>(), 0};
     }
     if (only(rehearsed_) && card_.empty()) {
-      return SequenceCause{"release",
-                           "the rehearsal takes cuBLAS's workspace anew where the card keeps one: "
-                           "PyTorch 2.15 takes it for each call, earlier releases once; rehearse "
-                           "with the card's own release",
-                           {},
-                           0};
+      return SequenceCause{
+          "release",
+          "the simulated run allocates cuBLAS's workspace repeatedly, while the real GPU's process "
+          "keeps one: PyTorch 2.15 allocates it for each call, earlier releases once; simulate "
+          "with the release that ran on the real GPU",
+          {},
+          0};
     }
     if (only(card_) && rehearsed_.empty()) {
-      return SequenceCause{"workspace",
-                           "the card takes a workspace of cuBLAS that the rehearsal does not: "
-                           "another release, CUBLAS_WORKSPACE_CONFIG, or work before the recording",
-                           {},
-                           0};
+      return SequenceCause{
+          "workspace",
+          "on the real GPU there is a workspace of cuBLAS that the simulated run does not have: "
+          "another release, CUBLAS_WORKSPACE_CONFIG, or work before the recording",
+          {},
+          0};
     }
     return std::nullopt;
   }
@@ -109,15 +111,15 @@ class PartCause {
       if (std::abs(*ratio - times) < 0.02 * times) {
         return SequenceCause{"precision",
                              absl::StrCat("the card's are ", times,
-                                          " times as large: the rehearsal runs in a lower "
-                                          "precision (autocast, dtype), or with a smaller batch"),
+                                          " times as large: the simulated run uses a lower "
+                                          "precision (autocast, dtype), or a smaller batch"),
                              {},
                              0};
       }
       if (std::abs(*ratio * times - 1) < 0.02) {
         return SequenceCause{"precision",
-                             absl::StrCat("the rehearsal's are ", times,
-                                          " times as large: the card ran in a lower precision "
+                             absl::StrCat("the sizes in the simulated run are ", times,
+                                          " times as large: the real GPU ran in a lower precision "
                                           "(autocast, dtype), or with a smaller batch"),
                              {},
                              0};
@@ -130,12 +132,13 @@ class PartCause {
   // multiprocessors. It may be of any size, and may exist on both sides or on one.
   std::optional<SequenceCause> Staging() const {
     if (!stages_ || (card_.empty() && rehearsed_.empty())) return std::nullopt;
-    SequenceCause cause{"multiprocessors",
-                        absl::StrCat("reductions stage for each multiprocessor; the simulated "
-                                     "card has ",
-                                     multiprocessors_.simulated),
-                        {},
-                        0};
+    SequenceCause cause{
+        "multiprocessors",
+        absl::StrCat(
+            "reductions use staging memory for each multiprocessor; the simulated GPU has ",
+            multiprocessors_.simulated),
+        {},
+        0};
     const uint64_t number = NumberOfSizes();
     const auto add = [&cause](uint64_t one) {
       const std::string spec = absl::StrCat("sms=", one);
@@ -161,8 +164,8 @@ class PartCause {
     if (number == 0 || std::ranges::max(card_) > kMaxStaging) return std::nullopt;
     return SequenceCause{
         "multiprocessors",
-        absl::StrCat("sizes follow the number of multiprocessors: ", number,
-                     " would give them, the simulated card has ", multiprocessors_.simulated),
+        absl::StrCat("sizes depend on the number of multiprocessors: ", number,
+                     " would give these sizes, the simulated GPU has ", multiprocessors_.simulated),
         {absl::StrCat("sms=", number)},
         0};
   }
@@ -198,8 +201,8 @@ class PartCause {
     if (sizes.empty() || (!card_.empty() && !rehearsed_.empty())) return std::nullopt;
     if (std::ranges::max(sizes) > kMaxLibraryWorkspace) return std::nullopt;
     return SequenceCause{"library_workspace",
-                         "a small block on one side only: workspaces of cuDNN and staging of "
-                         "reductions are a model in the rehearsal",
+                         "a small block exists on one side only: the simulator only estimates "
+                         "workspaces of cuDNN and staging memory of reductions",
                          {},
                          0};
   }
@@ -231,19 +234,19 @@ std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
 }
 
 SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events) {
-  return {
-      "release",
-      absl::StrCat("the card ran another release of PyTorch: ", moved.function, " of ", moved.file,
-                   " calls on in line ", moved.card_line, " there and in line ",
-                   moved.rehearsed_line, " in the rehearsal; rehearse with the card's own release"),
-      {},
-      events};
+  return {"release",
+          absl::StrCat("another release of PyTorch ran on the real GPU: ", moved.function, " of ",
+                       moved.file, " calls the next function in line ", moved.card_line,
+                       " there and in line ", moved.rehearsed_line,
+                       " in the simulated run; simulate with the release that ran on the real GPU"),
+          {},
+          events};
 }
 
 SequenceCause SegmentsCause() {
   return {"allocator",
-          "the same requests lie in other segments: something was cached before the recording, "
-          "or PYTORCH_ALLOC_CONF says so on one side",
+          "the same requests are in other segments: memory was cached before the recording, or "
+          "PYTORCH_ALLOC_CONF is different on one side",
           {},
           0};
 }

@@ -61,7 +61,7 @@ class View {
     const parts = [kinds[facts.input.kind] || facts.input.kind, `${counted(facts.input.events, 'event')} in ${timeText(facts.input.duration_ns)}`];
     if (facts.process.host) parts.push(`on ${facts.process.host}`);
     for (const device of facts.devices) if (device.name) parts.push(device.name);
-    if (facts.process.simulated) parts.push('REHEARSAL on a simulated device');
+    if (facts.process.simulated) parts.push('SIMULATED RUN');
     byId('subtitle').textContent = parts.join(' · ');
     byId('made').textContent = `Made by vramstow from ${facts.input.file ? facts.input.file.split('/').pop() : 'several files'}; schema ${this.set.schema.name} ${this.set.schema.version}.`;
     fillWhy(facts);

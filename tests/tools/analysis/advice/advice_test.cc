@@ -229,7 +229,7 @@ TEST(Advice, OfALargerBatchNoMoreIsSaidThanIsKnown) {
   job.facts.devices.front().total_bytes = 30'000 * kMega;
   advice = job.Find(AdviceId::kLargerBatch);
   ASSERT_NE(advice, nullptr);
-  EXPECT_THAT(advice->title, HasSubstr("of the card were never used"));
+  EXPECT_THAT(advice->title, HasSubstr("of the GPU's memory were never used"));
   EXPECT_THAT(advice->evidence, Not(HasSubstr("times as large")));
   EXPECT_THAT(advice->action, Not(HasSubstr("vramstow fit")));
 }
@@ -411,7 +411,7 @@ TEST(Advice, OfStreamsThatAreLeftBehindAsksForOneThatIsUsedAgain) {
     const AdviceFacts* advice = job.Find(AdviceId::kIdleStreams);
     ASSERT_NE(advice, nullptr);
     EXPECT_EQ(advice->bytes, 600 * kMega);
-    EXPECT_THAT(advice->action, HasSubstr("Make a stream once"));
+    EXPECT_THAT(advice->action, HasSubstr("Create a stream once"));
   }
 }
 

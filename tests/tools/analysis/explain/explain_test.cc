@@ -509,7 +509,7 @@ TEST(Advice, SendsNobodyToThePoolThatServesTheJobAlready) {
   analysis.facts.facts["option.pool"] = "on";
   ExplainAll(&analysis);
   EXPECT_THAT(analysis.facts.advice.front().action,
-              testing::StartsWith("The pool serves the job already"));
+              testing::StartsWith("The pool already serves the job"));
 }
 
 }  // namespace

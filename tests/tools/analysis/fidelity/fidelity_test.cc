@@ -221,9 +221,9 @@ TEST(FidelityTest, SegmentsAreComparedToo) {
 TEST(FidelityTest, HalvesAndDoublesAreAPrecision) {
   const SequenceCause lower = OnlyCause(Between({kMiB / 2 + 64}, {kMiB + 128}));
   EXPECT_EQ("precision", lower.setting);
-  EXPECT_THAT(lower.sentence, HasSubstr("the card ran in a lower precision"));
+  EXPECT_THAT(lower.sentence, HasSubstr("the real GPU ran in a lower precision"));
   const SequenceCause higher = OnlyCause(Between({2 * kMiB + 256}, {kMiB + 128}));
-  EXPECT_THAT(higher.sentence, HasSubstr("the rehearsal runs in a lower precision"));
+  EXPECT_THAT(higher.sentence, HasSubstr("the simulated run uses a lower precision"));
 }
 
 TEST(FidelityTest, WorkspacesTellTheCardOrTheRelease) {

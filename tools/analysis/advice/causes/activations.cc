@@ -25,15 +25,15 @@ void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& 
                    Cause* cause) {
   const auto largest = std::ranges::max_element(without, {}, &Life::size);
   const std::string about = moment.holders().Of(**largest)->about;
-  cause->title = "Intermediate results are too large, whatever the batch";
+  cause->title = "Intermediate results are too large, even with a smaller batch";
   cause->place = PlaceOf(moment.detail(), (*largest)->site);
   cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
                      about.substr(0, about.find(']')) + "].";
   cause->cost = RecomputationInWords(moment.detail(), moment.facts(), cause->held,
                                      "Recomputation makes an iteration about a third longer.");
   cause->action =
-      "Let this line work on a part at a time, each part under torch.utils.checkpoint; a smaller "
-      "batch does not help.";
+      "Process a part of the input at a time at this line, each part under torch.utils.checkpoint; "
+      "a smaller batch does not help.";
 }
 
 // Adds advice for a frozen model in eval() through which gradients flow, for example to a trained
@@ -49,9 +49,9 @@ void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
   }
   if (evaluating * 2 <= all) return;
   cause->action +=
-      " The model is in eval(): there transformers and diffusers leave their gradient "
-      "checkpointing "
-      "out, though it was enabled. If it was, call train() (frozen weights stay frozen).";
+      " The model is in eval(): in this mode transformers and diffusers ignore gradient "
+      "checkpointing, even if it is enabled. If it is enabled, call train() (frozen weights stay "
+      "frozen).";
 }
 
 // Says that one sample is far larger than the others, and that all of them are padded to its
@@ -63,10 +63,10 @@ void TellOfUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause
   cause->title = "This batch is far larger than those before it";
   cause->place = PlaceOf(moment.detail(), (*largest)->site);
   cause->evidence += " No batch before made more than " + AdviceText(usual) + " on these lines.";
-  cause->cost = "None, if samples of about the same size come together.";
+  cause->cost = "None, if samples of similar size are grouped.";
   cause->action =
-      "If samples are padded to the longest one, group them by length, cut the longest, or give it "
-      "a batch of its own. Otherwise: " +
+      "If samples are padded to the longest one, group them by length, shorten the longest, or "
+      "process it in a batch of its own. Otherwise: " +
       cause->action;
 }
 
@@ -98,10 +98,10 @@ Found FindActivations(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = InParts(moment.detail(), activations, parts);
   if (grows) cause.change.requested = (moment.requested() + parts - 1) / parts;
-  cause.title = "The activations of one batch are too many";
+  cause.title = "The activations of one batch are too large";
   cause.place = PlaceInProgram(moment, activations);
   cause.evidence = AdviceText(BytesOf(activations)) +
-                   " were made in this iteration and wait for its backward pass: " +
+                   " were allocated in this iteration and are needed in its backward pass: " +
                    LargestPlaces(moment.detail(), activations) + ".";
   cause.cost = RecomputationInWords(
       moment.detail(), moment.facts(), activations,
@@ -123,10 +123,9 @@ constinit const Rule kActivations = {
     .rank = Rank::kTrade,
     .meaning = "the activations of one batch",
     .help =
-        "This iteration keeps too much for its backward pass. Divide the batch and step after "
-        "several "
-        "parts, or recompute with torch.utils.checkpoint. Where a census knows the shapes and most "
-        "of it does not grow with the batch, the advice says so.",
+        "This iteration retains too much memory for its backward pass. Divide the batch and step "
+        "after several parts, or recompute with torch.utils.checkpoint. If a census knows the "
+        "shapes and most of the memory does not grow with the batch, the advice says so.",
     .needs = {kNeedsGraph},
     .cause = FindActivations,
 };

@@ -89,9 +89,9 @@ bool AreOfTransformers(const Detail& detail, const SiteDetail& site) {
 std::string ActionFor(const FailureMoment& moment, const SiteDetail& score) {
   if (AreOfTransformers(moment.detail(), score)) {
     return "Load the model with attn_implementation=\"sdpa\" (or \"flash_attention_2\"), which "
-           "never makes all scores at once, and without output_attentions=True.";
+           "never stores all scores at once, and without output_attentions=True.";
   }
-  return "Use torch.nn.functional.scaled_dot_product_attention, which never makes all scores at "
+  return "Use torch.nn.functional.scaled_dot_product_attention, which never stores all scores at "
          "once.";
 }
 
@@ -116,13 +116,12 @@ Found FindAttentionScores(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes) || (held.empty() && !asks)) return std::nullopt;
   cause.change = Without(moment.detail(), held);
   if (is_one) cause.change.requested = 0;
-  cause.title = "Attention keeps its scores, which are length times length";
+  cause.title = "Attention stores its scores, whose size is length times length";
   cause.place = asks ? PlaceOfRequest(moment) : CommonPlace(moment.detail(), held);
   cause.evidence = AdviceText(cause.bytes) +
-                   " are products and their softmax, as large as length times length for each "
-                   "head" +
+                   " are products and their softmax, of size length times length for each head" +
                    (held.empty() ? "." : ": " + LargestPlaces(moment.detail(), held) + ".");
-  cause.cost = "None; it is faster, too.";
+  cause.cost = "None; it is also faster.";
   cause.action =
       ActionFor(moment, held.empty() ? moment.request_site() : moment.site_of(*held.front()));
   return cause;
@@ -134,9 +133,9 @@ constinit const Rule kAttentionScores = {
     .rank = Rank::kTrade,
     .meaning = "scores of attention, length times length",
     .help =
-        "A function computes a product and its softmax itself, and keeps both, as large as length "
-        "times length for each head. Use torch.nn.functional.scaled_dot_product_attention, which "
-        "never makes all scores at once.",
+        "A function computes a matrix product and its softmax, and stores both, each of size "
+        "length times length for each head. Use torch.nn.functional.scaled_dot_product_attention, "
+        "which never stores all scores at once.",
     .needs = {kNeedsCallStacks},
     .cause = FindAttentionScores,
 };

@@ -69,14 +69,15 @@ Found FindAutocastCopies(const FailureMoment& moment) {
   cause.change = Without(moment.detail(), cause.held);
   cause.change.spared_later = all - std::min(all, copies);
   cause.grows = true;
-  cause.title = "autocast keeps a copy of each weight in 16 bits until its block ends";
+  cause.title = "autocast retains a 16-bit copy of each weight until its block ends";
   cause.evidence = AdviceText(copies) +
-                   " are copies of weights that autocast made and keeps: " + places +
+                   " are copies of weights that autocast made and retains: " + places +
                    ". All weights of these sizes would take " + AdviceText(all) + ".";
   cause.cost = "Without the copies each weight is converted at each use.";
   cause.action =
-      "Convert the model itself (model.bfloat16()) if it is not trained; else enter "
-      "torch.autocast(..., cache_enabled=False), or enter it anew for each model or batch.";
+      "Convert the model itself (model.bfloat16()) if it is not trained. Otherwise use "
+      "torch.autocast(..., cache_enabled=False), or a separate autocast block for each model or "
+      "batch.";
   return cause;
 }
 
@@ -87,18 +88,18 @@ bool HasConversion(const FailureMoment& moment) {
 }
 
 constexpr Precondition kNeedsConversion = {
-    .words = "an operator that converts numbers made something that was live",
+    .words = "an operator that converts numbers allocated some of the live memory",
     .in_failure = HasConversion};
 
 }  // namespace
 
 constinit const Rule kAutocastCopies = {
     .rank = Rank::kMistake,
-    .meaning = "autocast keeps copies of the weights until its block ends",
+    .meaning = "autocast retains copies of the weights until its block ends",
     .help =
-        "torch.autocast converts each weight once and keeps the copy until its block ends. Blocks "
-        "half as large as a weight, made by a conversion, that no object of Python's holds, are "
-        "such copies. Convert the model itself, or give cache_enabled=False.",
+        "torch.autocast converts each weight once and retains the copy until its block ends. Such "
+        "copies are blocks of half the size of a weight that a conversion allocated and that no "
+        "Python object references. Convert the model itself, or pass cache_enabled=False.",
     .needs = {kNeedsConversion},
     .cause = FindAutocastCopies,
     .at_peak = true,

@@ -139,19 +139,18 @@ void TellOfRepetition(const std::string& name, Cause* cause) {
   cause->evidence += ": " + name + " copies its input once for each repetition.";
   cause->cost = "None.";
   cause->action =
-      "Use expand() instead of repeat(): it shows the same numbers without a copy, and operations "
-      "broadcast. For keys and values that heads share, call scaled_dot_product_attention(..., "
-      "enable_gqa=True), or group the queries.";
+      "Use expand() instead of repeat(): it provides the same numbers without a copy, and "
+      "operations broadcast. For keys and values that heads share, call "
+      "scaled_dot_product_attention(..., enable_gqa=True), or group the queries.";
 }
 
 void TellOfMatrix(Cause* cause) {
-  cause->title = "A dense matrix has a number for each pair";
+  cause->title = "A dense matrix contains a number for each pair";
   cause->evidence += ": its two sides are as long as the data.";
-  cause->cost = "None, if most of its numbers are 0; else a loop over pieces.";
+  cause->cost = "None, if most of its numbers are 0; otherwise a loop over pieces.";
   cause->action =
-      "Keep only the pairs that are there: add along the edges (index_add(), scatter_add()), or "
-      "use "
-      "a sparse matrix (torch.sparse_coo_tensor()). Otherwise make some rows at a time.";
+      "Store only the pairs that exist: add along the edges (index_add(), scatter_add()), or use a "
+      "sparse matrix (torch.sparse_coo_tensor()). Otherwise compute some rows at a time.";
 }
 
 bool IsInModule(const SiteDetail& site) { return !site.module.empty() || !site.classes.empty(); }
@@ -179,18 +178,18 @@ bool ComparesBoxes(const FailureMoment& moment, const Made& made) {
 }
 
 void TellOfBoxes(Cause* cause) {
-  cause->title = "All boxes of a picture are compared with all others";
-  cause->cost = "A loop over pieces, for few pictures.";
+  cause->title = "All boxes of an image are compared with all others";
+  cause->cost = "A loop over pieces, for a few images.";
   cause->action =
-      "Look for the picture with the most boxes. Sample or drop some of its boxes, cut it into "
-      "tiles, compare a part of the boxes at a time (split()), or match them on the host (.cpu()).";
+      "Find the image with the most boxes. Sample or drop some of its boxes, cut it into tiles, "
+      "compare some of the boxes at a time (split()), or match them on the host (.cpu()).";
 }
 
 void TellOfBatch(Cause* cause) {
-  cause->title = "A line makes a large batch of a small input, and a model computes all of it";
+  cause->title = "A line makes a large batch from a small input, and a model computes all of it";
   cause->cost = "A loop over pieces.";
   cause->action =
-      "Give the model a part of this batch at a time, and add the results up (for attributions of "
+      "Give the model a part of this batch at a time, and add up the results (for attributions of "
       "Captum: internal_batch_size).";
 }
 
@@ -208,10 +207,10 @@ bool IsOfLoss(const FailureMoment& moment, const std::vector<const Life*>& famil
 }
 
 void TellOfLoss(Cause* cause) {
-  cause->title = "A loss needs the scores of all classes for each place";
-  cause->cost = "A loop over pieces; with some classes only, another loss.";
+  cause->title = "A loss needs the scores of all classes for each position";
+  cause->cost = "A loop over pieces; if only some classes are used, another loss.";
   cause->action =
-      "Compute the scores and the loss of some places at a time, each part under "
+      "Compute the scores and the loss of some positions at a time, each part under "
       "torch.utils.checkpoint, or compare with the right class and a few others only (sampled "
       "softmax).";
 }
@@ -225,7 +224,7 @@ Found FindBroadcast(const FailureMoment& moment) {
   const std::vector<const Life*> family = FamilyOf(moment, *made);
   const uint64_t bytes = WithRequest(moment, *made, family);
   Cause cause;
-  cause.title = "One operation makes all pairs of its inputs";
+  cause.title = "One operation computes all pairs of its inputs";
   const uint64_t left = std::max<uint64_t>(1, std::min(bytes / kPieces, before.largest));
   cause.bytes = bytes - left;
   cause.change = InPieces(moment, *made, family, bytes / left);
@@ -237,7 +236,7 @@ Found FindBroadcast(const FailureMoment& moment) {
   const bool is_request = made->birth == moment.event();
   cause.evidence = name + (is_request ? " asked for " : " made ") + AdviceText(made->size);
   if (before.largest * kStretched <= made->size) {
-    cause.evidence += ", and no tensor that was there has more than " + AdviceText(before.largest);
+    cause.evidence += ", and no existing tensor has more than " + AdviceText(before.largest);
   }
   if (IsRepetition(name)) {
     TellOfRepetition(name, &cause);
@@ -248,9 +247,10 @@ Found FindBroadcast(const FailureMoment& moment) {
     return cause;
   }
   cause.evidence +=
-      ": each number of one input meets each of the other, as (n, 1) and (n) become (n, n).";
+      ": each number of one input is combined with each number of the other, as (n, 1) and (n) "
+      "become (n, n).";
   if (family.size() > 1 || (!is_request && bytes > made->size)) {
-    cause.evidence += " Together with the results that are made of it, these are " +
+    cause.evidence += " Together with the results that are computed from it, these are " +
                       AdviceText(bytes) + ": " +
                       LargestPlaces(moment.detail(), family.empty() ? moment.live() : family) + ".";
   }
@@ -266,10 +266,10 @@ Found FindBroadcast(const FailureMoment& moment) {
     TellOfLoss(&cause);
     return cause;
   }
-  cause.cost = "None, if it was not meant; else a loop over pieces.";
+  cause.cost = "None, if it was not intended; otherwise a loop over pieces.";
   cause.action =
-      "Compare the shapes at this line. If all pairs are wanted, make them piece by piece (split() "
-      "one of the inputs, and reduce each piece at once), or make fewer of them.";
+      "Compare the shapes at this line. If you need all pairs, compute them piece by piece "
+      "(split() one of the inputs, and reduce each piece at once), or compute fewer of them.";
   if (name == "sub" || name == "pow") cause.action += " For distances call torch.cdist().";
   cause.action += IfPadded(moment, made->site, made->size);
   return cause;
@@ -279,12 +279,14 @@ Found FindBroadcast(const FailureMoment& moment) {
 
 constinit const Rule kBroadcast = {
     .rank = Rank::kMistake,
-    .meaning = "one operation that makes all pairs of its inputs, and what is made of its result",
+    .meaning =
+        "one operation that computes all pairs of its inputs, and the results that are computed "
+        "from it",
     .help =
-        "An operation made something that is at least eight times as large as any tensor that was "
-        "there: each number of one input meets each number of the other, as (n, 1) and (n) become "
-        "(n, n). Often a shape is not what it seems. Where all pairs are wanted, work piece by "
-        "piece and reduce each piece at once.",
+        "The result of an operation is at least eight times as large as any existing tensor: each "
+        "number of one input is combined with each number of the other, as (n, 1) and (n) become "
+        "(n, n). Often a shape is different from what was intended. If you need all pairs, work "
+        "piece by piece and reduce each piece at once.",
     .needs = {kNeedsCallStacks},
     .cause = FindBroadcast,
 };

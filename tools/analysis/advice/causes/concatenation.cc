@@ -33,15 +33,16 @@ bool IsTrainersEvaluation(const FailureMoment& moment) {
 
 std::string ActionFor(const FailureMoment& moment, const std::vector<const Life*>& held) {
   if (AreOfModel(moment, held)) {
-    return "Compute the result of each tensor, instead of making one vector of all: for a norm, "
-           "call torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm().";
+    return "Compute the result for each tensor separately, instead of concatenating all into one "
+           "vector: for a norm, call torch.nn.utils.clip_grad_norm_() or "
+           "torch.nn.utils.get_total_norm().";
   }
   if (IsTrainersEvaluation(moment)) {
     return "Set eval_accumulation_steps, so that the Trainer moves the predictions to the host, "
            "or preprocess_logits_for_metrics, so that it keeps only what the metrics need.";
   }
-  return "Make the whole once, with its final size, and write each piece into it. If only the "
-         "newest pieces are needed, cut the rest off in each turn.";
+  return "Allocate the whole tensor once, with its final size, and write each piece into it. If "
+         "only the newest pieces are needed, remove the rest in each iteration of the loop.";
 }
 
 // True if this line made a larger tensor each time.
@@ -88,9 +89,10 @@ Found FindConcatenation(const FailureMoment& moment) {
     cause.bytes = old->second.back()->size;
     cause.held = {old->second.back()};
     cause.grows = GrewAtThisLine(moment, *cause.held.front());
-    cause.title = "A tensor grows by being copied: the old and the new one live together";
+    cause.title =
+        "A tensor grows by being copied: the old and the new one are live at the same time";
     cause.evidence = "A request for " + AdviceText(moment.requested()) +
-                     " failed while what the same line had made before (" +
+                     " failed while the previous result of the same line (" +
                      AdviceText(cause.bytes) + ") had to stay.";
   } else {
     for (const auto& [number, lives] : by_site) {
@@ -102,14 +104,14 @@ Found FindConcatenation(const FailureMoment& moment) {
       cause.bytes = bytes;
       cause.held = lives;
     }
-    cause.title = "The pieces and the whole live together";
+    cause.title = "The pieces and the whole are live at the same time";
     cause.evidence = "A request for " + AdviceText(moment.requested()) +
-                     " failed while the pieces that go into it (" + AdviceText(cause.bytes) +
+                     " failed while the pieces of the result (" + AdviceText(cause.bytes) +
                      ") had to stay.";
   }
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
-  cause.cost = "None, where the final size is known.";
+  cause.cost = "None, if the final size is known.";
   cause.action = ActionFor(moment, cause.held);
   return cause;
 }
@@ -119,18 +121,18 @@ bool IsForConcatenation(const FailureMoment& moment) {
 }
 
 constexpr Precondition kNeedsConcatenation = {
-    .words = "the request comes from an operator that makes one tensor of several",
+    .words = "the request comes from an operator that makes one tensor from several",
     .in_failure = IsForConcatenation};
 
 }  // namespace
 
 constinit const Rule kConcatenation = {
     .rank = Rank::kMistake,
-    .meaning = "the old and the new copy of something that grows",
+    .meaning = "the old and the new copy of a tensor that grows",
     .help =
-        "torch.cat() or torch.stack() makes the whole anew while the pieces are still there. A "
-        "tensor that grows in a loop is copied in each turn. Make the whole once, with its final "
-        "size, and write each piece into it.",
+        "torch.cat() or torch.stack() allocates the whole again while the pieces are still live. A "
+        "tensor that grows in a loop is copied in each iteration. Allocate the whole once, with "
+        "its final size, and write each piece into it.",
     .needs = {kNeedsConcatenation},
     .cause = FindConcatenation,
 };

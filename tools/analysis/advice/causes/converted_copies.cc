@@ -117,13 +117,13 @@ Found FindConvertedCopies(const FailureMoment& moment) {
     cause.change.requested = 0;
     cause.change.spared_later = cause.bytes - std::min(cause.bytes, made + moment.requested());
   }
-  cause.title = "A copy of all weights in " + copies.type + " is made on the card";
+  cause.title = "A copy of all weights in " + copies.type + " is made on the GPU";
   cause.place = PlaceInProgram(moment, copies.lives);
   cause.evidence = AdviceText(made) + " are copies in " + copies.type +
                    " of weights that the model has in " + shapes.type + ": " +
                    LargestPlaces(moment.detail(), copies.lives) + ".";
   if (goes_on) {
-    cause.evidence += " The program was making the next one; copies of all weights take " +
+    cause.evidence += " The program was making the next one; copies of all weights would take " +
                       AdviceText(whole) + ".";
   }
   cause.cost = "A transfer of the weights.";
@@ -137,10 +137,10 @@ Found FindConvertedCopies(const FailureMoment& moment) {
 
 constinit const Rule kConvertedCopies = {
     .rank = Rank::kMistake,
-    .meaning = "a copy of all weights in another type, to be saved",
+    .meaning = "a copy of all weights in another type, made to be saved",
     .help =
         "One line of the program converted the weights of the model to another type and keeps the "
-        "copies on the card, often to save them. Move each weight to the host before it is "
+        "copies on the GPU, often to save them. Move each weight to the host before it is "
         "converted.",
     .needs = {kNeedsParameters},
     .cause = FindConvertedCopies,

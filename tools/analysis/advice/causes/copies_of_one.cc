@@ -95,11 +95,12 @@ Found FindCopiesOfOne(const FailureMoment& moment) {
   cause.place = asks            ? PlaceOfRequest(moment)
                 : steps.empty() ? LineOf(moment, *made)
                                 : PlaceInProgram(moment, steps);
-  cause.evidence =
-      std::string(name) + " made " + AdviceText(made->size) + " at " + LineOf(moment, *made) +
-      ", " + std::to_string(made->size / before.largest_of_pass) +
-      " times as much as went into it; together with the results that are made of it, these are " +
-      AdviceText(bytes) + ": " + LargestPlaces(moment.detail(), family) + ".";
+  cause.evidence = std::string(name) + " made " + AdviceText(made->size) + " at " +
+                   LineOf(moment, *made) + ", " +
+                   std::to_string(made->size / before.largest_of_pass) +
+                   " times as large as its input; together with the results that are computed from "
+                   "it, these are " +
+                   AdviceText(bytes) + ": " + LargestPlaces(moment.detail(), family) + ".";
   cause.cost = "A loop over pieces.";
   const std::string pieces = std::to_string(kPieces) + " pieces";
   if (!ends_in_loss) {
@@ -108,9 +109,9 @@ Found FindCopiesOfOne(const FailureMoment& moment) {
     if (is_one_hot) {
       cause.place = LineOf(moment, *made);
       cause.action =
-          "If these are one-hot vectors, do without them: take rows by their numbers (gather(), "
-          "index_select()), and add to them by their numbers (index_add_(), scatter_add_()). Else "
-          "work in " +
+          "If these are one-hot vectors, avoid them: select rows by their indices (gather(), "
+          "index_select()), and add to them by their indices (index_add_(), scatter_add_()). "
+          "Otherwise work in " +
           pieces + ".";
     }
     return cause;
@@ -128,7 +129,7 @@ constinit const Rule kCopiesOfOne = {
     .rank = Rank::kTrade,
     .meaning = "several copies of one large result",
     .help =
-        "One result is at least four times as large as what went into it, and the steps of a loss "
+        "One result is at least four times as large as its input, and the steps of a loss "
         "(softmax, a conversion, one-hot vectors) make copies of it. Compute the loss in pieces, "
         "or with one operation that makes no copies.",
     .needs = {kNeedsCallStacks},

@@ -118,14 +118,15 @@ Found FindDataOnCard(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), data);
   cause.grows = IsStillFilled(moment, data);
-  cause.title = "Data were placed on the card before the first step, and stay";
+  cause.title = "Data were placed on the GPU before the first step, and stay there";
   cause.is_estimate = true;
   cause.place = PlaceInProgram(moment, data);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " were made before the first step, have no gradients, and were never freed: " +
-                   LargestPlaces(moment.detail(), data) + ".";
-  cause.cost = "A transfer for each batch, beside the work with pin_memory=True.";
-  cause.action = "Keep them on the host, and move one batch at a time to the card.";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " were allocated before the first step, have no gradients, and were never freed: " +
+      LargestPlaces(moment.detail(), data) + ".";
+  cause.cost = "A transfer for each batch, which overlaps with the work if pin_memory=True.";
+  cause.action = "Keep the data on the host, and move one batch at a time to the GPU.";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(data);
   const std::string about = holders.empty() ? "" : AdviceForOwner(holders.front().holder);
   if (!about.empty()) cause.action = about + " Otherwise k" + cause.action.substr(1);
@@ -136,10 +137,10 @@ Found FindDataOnCard(const FailureMoment& moment) {
 
 constinit const Rule kDataOnCard = {
     .rank = Rank::kMistake,
-    .meaning = "data that were placed on the card before the first step and stay",
+    .meaning = "data that were placed on the GPU before the first step and stay there",
     .help =
-        "Tensors were made before the first step, have no gradients and no optimizer state, and "
-        "were never freed. Keep data on the host, and move one batch at a time to the card.",
+        "Tensors were allocated before the first step, have no gradients and no optimizer state, "
+        "and were never freed. Keep data on the host, and move one batch at a time to the GPU.",
     .needs = {kNeedsTensors},
     .cause = FindDataOnCard,
 };

@@ -32,11 +32,12 @@ std::string FunctionOfContext(const FailureMoment& moment, const std::vector<con
 // Describes a context whose attribute leads back to the context. Only a full collection finds such
 // a cycle.
 void SayThatContextKeeps(const FailureMoment& moment, const std::string& function, Cause* cause) {
-  cause->title = "A function of autograd's keeps tensors as attributes of ctx, which keep ctx";
+  cause->title =
+      "An autograd function stores tensors as attributes of ctx, and the tensors reference ctx";
   cause->action =
-      "In forward() keep tensors with ctx.save_for_backward(), not as attributes of ctx: what is "
-      "an output there leads back to ctx, so that neither backward() nor the end of the step frees "
-      "it. Attributes of ctx are for numbers and shapes.";
+      "In forward() store tensors with ctx.save_for_backward(), not as attributes of ctx: an "
+      "output that is an attribute references ctx in turn, so that neither backward() nor the end "
+      "of the step frees it. Attributes of ctx are for numbers and shapes.";
   const std::string place = PlaceOfHolder(moment.detail(), cause->held, function + ".forward");
   if (!place.empty()) cause->place = place;
 }
@@ -52,16 +53,18 @@ Found FindDeadCycles(const FailureMoment& moment) {
   cause.grows = true;
   cause.change = FreedWithPass(moment, cause.held);
   if (!cause.change.known()) cause.change = Without(moment.detail(), cause.held);
-  cause.title = "Nobody needs these tensors, and objects that hold one another keep them";
+  cause.title =
+      "These tensors are not needed any more, but objects that reference each other keep them";
   cause.place = PlaceInProgram(moment, cause.held);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " wait for Python's collector of garbage, which does not know of the card: " +
-                   LargestPlaces(moment.detail(), cause.held) + ".";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " wait for Python's garbage collector, which does not know that the GPU is full: " +
+      LargestPlaces(moment.detail(), cause.held) + ".";
   cause.cost = "None, but the code changes.";
   cause.action =
-      "Break the cycle: set one of its references to None when the object is done with, or make it "
-      "weak (weakref.ref). Until then call gc.collect() every few steps, or run with --pool=on, "
-      "which collects before it gives up.";
+      "Break the cycle: set one of its references to None when the object is not needed any more, "
+      "or make it weak (weakref.ref). Until then call gc.collect() every few steps, or run with "
+      "--pool=on, which collects garbage before memory runs out.";
   const std::string function = FunctionOfContext(moment, cause.held);
   if (!function.empty()) SayThatContextKeeps(moment, function, &cause);
   return cause;
@@ -71,12 +74,13 @@ Found FindDeadCycles(const FailureMoment& moment) {
 
 constinit const Rule kDeadCycles = {
     .rank = Rank::kMistake,
-    .meaning = "objects that only hold one another, until Python's collector comes to them",
+    .meaning =
+        "objects that only reference each other, until Python's garbage collector frees them",
     .help =
-        "The census found tensors that nothing in the program reaches: their owners hold one "
-        "another. Python's collector frees them some time, but it does not know that the card is "
-        "full. Break the cycle with a weak reference, or call gc.collect() every few steps. With "
-        "--pool=on vramstow collects before a request fails.",
+        "The census found tensors that the program cannot reach: their owners only reference each "
+        "other. Python's garbage collector will free them at some time, but it does not know that "
+        "the GPU is full. Break the cycle with a weak reference, or call gc.collect() every few "
+        "steps. With --pool=on vramstow collects garbage before a request fails.",
     .needs = {kNeedsCensus},
     .cause = FindDeadCycles,
 };

@@ -54,14 +54,14 @@ Found FindDeleteReference(const FailureMoment& moment) {
   Cause cause;
   cause.change =
       FreedBefore(moment.detail(), same, is_earlier ? moment.pass_begin() : moment.event());
-  cause.title = "The last iteration's result is still there while the next one is made";
+  cause.title = "The last iteration's result is still live while the next one is computed";
   cause.bytes = same.front()->size;
   cause.held = same;
   cause.place = PlaceOfRequest(moment);
   cause.evidence =
-      "The same line had made " + AdviceText(cause.bytes) +
-      " in the iteration before, and the variable keeps it until the new value is there.";
-  cause.cost = "None, if nothing reads it any more.";
+      "The same line had allocated " + AdviceText(cause.bytes) +
+      " in the iteration before, and the variable references it until it gets the new value.";
+  cause.cost = "None, if the value is not read any more.";
   cause.action = "Delete the variable (del) before " + cause.place + " runs again.";
   return cause;
 }
@@ -70,12 +70,11 @@ Found FindDeleteReference(const FailureMoment& moment) {
 
 constinit const Rule kDeleteReference = {
     .rank = Rank::kMistake,
-    .meaning = "the result of the last iteration is there while the next one is made",
+    .meaning = "the result of the last iteration is live while the next one is computed",
     .help =
-        "One block that the same line made in the iteration before is live while this line asks "
-        "for "
-        "the next one. A variable keeps the old value until the new one is there. Delete the "
-        "variable before the line runs again.",
+        "A block that the same line allocated in the iteration before is live while this line "
+        "requests the next one. A variable references the old value until it gets the new one. "
+        "Delete the variable before the line runs again.",
     .needs = {kNeedsCallStacks},
     .cause = FindDeleteReference,
 };

@@ -224,31 +224,32 @@ Found FindEarlierModels(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
   cause.grows = row.size() >= kLeastPasses;
-  cause.title = "Models of earlier turns are kept";
+  cause.title = "Models from earlier iterations of a loop are still live";
   cause.place = PlaceInProgram(moment, parameters);
   cause.evidence = std::to_string(row.size()) + (row.size() == 1 ? " model" : " models") +
-                   " that were made and used before the newest one hold " +
+                   " that were created and used before the newest one hold " +
                    AdviceText(cause.bytes) + ", of which " + AdviceText(BytesOf(parameters)) +
                    " are parameters, and the rest gradients and state of optimizers.";
-  cause.cost = "None, if nothing uses them any more.";
+  cause.cost = "None, if they are not used any more.";
   cause.action =
       "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()). Delete "
-      "the rest before the next one is made: an optimizer, or its scheduler, holds the parameters, "
-      "their gradients and their state.";
+      "the rest before the next model is created: an optimizer, or its scheduler, references the "
+      "parameters, their gradients and their state.";
   if (row.front().is_of_call) {
-    cause.title = "Calls that have not ended hold a model each";
+    cause.title = "Calls that have not returned hold a model each";
     cause.action =
-        "Let each call end: a worker that waits for ever for more work keeps its variables (put a "
-        "None for each worker, and return). Or let all calls use one model.";
+        "Let each call return: a worker that waits forever for more work keeps its variables (send "
+        "a None to each worker, and return). Or let all calls use one model.";
   } else if (AreArguments(row.front())) {
     cause.action =
-        "The cache keeps the arguments of each call, too. Do not give a model to a function with a "
-        "cache: give it a name or a number, or empty the cache after each turn (cache_clear()).";
+        "The cache also references the arguments of each call. Do not pass a model to a function "
+        "with a cache: pass a name or a number, or empty the cache after each iteration "
+        "(cache_clear()).";
   } else if (IsCacheOfFunction(row.front())) {
     cause.action =
-        "The cache keeps a model for each set of arguments: bound it (lru_cache(maxsize=" +
-        std::to_string(std::max<size_t>(kept, 1)) + ")), or let it keep models on the host.";
-    cause.cost = "A model that was dropped is loaded again.";
+        "The cache holds a model for each set of arguments: limit it (lru_cache(maxsize=" +
+        std::to_string(std::max<size_t>(kept, 1)) + ")), or let it store models on the host.";
+    cause.cost = "A model that was removed must be loaded again when it is needed.";
   }
   return cause;
 }
@@ -257,11 +258,13 @@ Found FindEarlierModels(const FailureMoment& moment) {
 
 constinit const Rule kEarlierModels = {
     .rank = Rank::kMistake,
-    .meaning = "models of earlier turns, with their gradients and their optimizers' state",
+    .meaning =
+        "models from earlier iterations of a loop, with their gradients and their optimizers' "
+        "state",
     .help =
         "One container or cache holds several models, of the same or of different sizes. Each was "
-        "made after work with the one before it. Keep the scores instead of the models, bound the "
-        "cache, or move a model to the host when its work is done.",
+        "created after the one before it was used. Keep the scores instead of the models, limit "
+        "the cache, or move a model to the host when its work is done.",
     .needs = {kNeedsParameters},
     .cause = FindEarlierModels,
 };

@@ -73,14 +73,15 @@ Found FindFloat64(const FailureMoment& moment) {
   cause.place = PlaceOf(moment.detail(), wide.front()->site);
   cause.evidence = by_kernel || first == nullptr
                        ? "These tensors (" + AdviceText(BytesOf(wide)) +
-                             ") are float64: twice what float32 needs."
+                             ") are float64: they take twice the memory of float32."
                        : std::string(OperatorName(moment.site_of(*first))) + " made " +
                              AdviceText(first->size) +
-                             " of an input half as large: its numbers are twice as wide. One of "
-                             "its inputs is float64, as arrays of NumPy are.";
+                             " from an input half as large: its numbers are twice as wide. One of "
+                             "its inputs is float64, which is the default type of NumPy arrays.";
   cause.cost = "Rounding, as everywhere else in machine learning.";
   cause.action =
-      "Call model.float(), and give dtype=torch.float32 where arrays of NumPy become tensors.";
+      "Call model.float(), and pass dtype=torch.float32 when NumPy arrays are converted to "
+      "tensors.";
   return cause;
 }
 
@@ -90,9 +91,9 @@ constinit const Rule kFloat64 = {
     .rank = Rank::kMistake,
     .meaning = "numbers are twice as wide as float32",
     .help =
-        "The census, the names of kernels, or a result that is exactly twice as large as its "
-        "input tell that numbers have 64 bits, as arrays of NumPy do. Call model.float(), and "
-        "give dtype=torch.float32 where arrays become tensors.",
+        "The census, the names of kernels, or a result that is exactly twice as large as its input "
+        "show that numbers have 64 bits, which is the default of NumPy arrays. Call model.float(), "
+        "and pass dtype=torch.float32 when arrays are converted to tensors.",
     .needs = {kNeedsTensors},
     .cause = FindFloat64,
 };

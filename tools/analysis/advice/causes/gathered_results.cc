@@ -50,9 +50,9 @@ Found FindGatheredResults(const FailureMoment& moment) {
     return std::nullopt;
   }
   cause.change = Without(moment.detail(), cause.held);
-  cause.title = "Many results stay on the card at once";
+  cause.title = "Many results stay on the GPU at once";
   cause.place = PlaceOfPile(moment, cause.held, true);
-  cause.evidence = std::to_string(cause.held.size()) + " results that one variable holds take " +
+  cause.evidence = std::to_string(cause.held.size()) + " results in one variable take " +
                    AdviceText(cause.bytes) + " of " + AdviceText(moment.live_bytes()) +
                    " that were live: " + LargestPlaces(moment.detail(), cause.held) + ".";
   TellOfResults(moment, cause.held, &cause);
@@ -63,10 +63,10 @@ Found FindGatheredResults(const FailureMoment& moment) {
 
 constinit const Rule kGatheredResults = {
     .rank = Rank::kLast,
-    .meaning = "the results that one list holds, where no turns of a loop are seen",
+    .meaning = "the results in one list, if no iterations of a loop were found",
     .help =
-        "At least eight blocks that one line made and one variable holds are half of what was "
-        "live. Keep only the part of each that is needed, or move it to the host.",
+        "At least eight blocks that one line allocated and one variable references are half of the "
+        "live memory. Keep only the part of each that is needed, or move it to the host.",
     .needs = {kNeedsCensus},
     .cause = FindGatheredResults,
 };

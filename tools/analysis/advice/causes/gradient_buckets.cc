@@ -35,11 +35,12 @@ Found FindGradientBuckets(const FailureMoment& moment) {
   if (gradients * kLeastPart < cause.bytes) return std::nullopt;
   cause.held = buckets;
   cause.change = Without(moment.detail(), buckets);
-  cause.title = "DistributedDataParallel keeps all gradients twice";
+  cause.title = "DistributedDataParallel stores all gradients twice";
   cause.place = PlaceInProgram(moment, buckets);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " are its buckets, from which gradients go to the other ranks, beside " +
-                   AdviceText(gradients) + " of gradients that are there already.";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " are its buckets, from which gradients are sent to the other ranks, in addition to " +
+      AdviceText(gradients) + " of existing gradients.";
   cause.cost = "None; gradients cannot be detached in place (detach_()).";
   cause.action =
       "Pass gradient_as_bucket_view=True to DistributedDataParallel, so that gradients are views "
@@ -53,7 +54,7 @@ constinit const Rule kGradientBuckets = {
     .rank = Rank::kTrade,
     .meaning = "gradients, and their copies in the buckets of DistributedDataParallel",
     .help =
-        "DistributedDataParallel copies each gradient into a bucket before it goes to the other "
+        "DistributedDataParallel copies each gradient into a bucket before it is sent to the other "
         "ranks, and both stay. With gradient_as_bucket_view=True the gradients are views of the "
         "buckets.",
     .needs = {kNeedsBackwardPass},

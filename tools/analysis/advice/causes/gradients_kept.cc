@@ -43,16 +43,16 @@ Found FindGradientsKept(const FailureMoment& moment) {
   cause.held = old;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
-  cause.title = "Gradients of an earlier iteration are kept while new ones are made";
+  cause.title = "Gradients of an earlier iteration are live while new ones are computed";
   cause.place = moment.passes().BackwardCall(moment.detail(), old.front()->birth);
   if (cause.place.empty()) cause.place = PlaceOf(moment.detail(), old.front()->site);
   cause.evidence = AdviceText(cause.bytes) +
-                   " of gradients were there from before this iteration, which makes its own: " +
+                   " of gradients were live from before this iteration, which allocates its own: " +
                    LargestPlaces(moment.detail(), old) + ".";
   cause.cost = "None.";
   cause.action =
       "Call optimizer.zero_grad() right after optimizer.step(), for each model before the next one "
-      "trains.";
+      "is trained.";
   return cause;
 }
 
@@ -60,11 +60,11 @@ Found FindGradientsKept(const FailureMoment& moment) {
 
 constinit const Rule kGradientsKept = {
     .rank = Rank::kMistake,
-    .meaning = "gradients of an earlier iteration beside new ones",
+    .meaning = "gradients of an earlier iteration in addition to new ones",
     .help =
-        "A backward pass makes gradients while those of an earlier iteration are still there. Call "
-        "optimizer.zero_grad() right after optimizer.step(), for each model before the next one "
-        "trains.",
+        "A backward pass allocates gradients while those of an earlier iteration are still live. "
+        "Call optimizer.zero_grad() right after optimizer.step(), for each model before the next "
+        "one is trained.",
     .needs = {kNeedsBackwardPass, kNeedsEarlierIteration},
     .cause = FindGradientsKept,
 };

@@ -78,14 +78,16 @@ Found FindGraphOfGradients(const FailureMoment& moment) {
   cause.title = "The backward pass records a graph of its own";
   cause.place = moment.passes().BackwardCall(moment.detail(), moment.event());
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, forward.saved);
-  cause.evidence = AdviceText(gradients) + " of gradients of results were made and stay, and " +
+  cause.evidence = AdviceText(gradients) +
+                   " of gradients of results were allocated and stay, and " +
                    AdviceText(forward.kept) +
-                   " that the forward pass had saved stay, too: create_graph=True keeps both for a "
-                   "second derivative.";
-  cause.cost = "None, if nobody differentiates these gradients.";
+                   " that the forward pass had saved stay, too: create_graph=True retains both for "
+                   "a second derivative.";
+  cause.cost = "None, if these gradients are not differentiated again.";
   cause.action =
-      "Leave create_graph=True out of backward() or torch.autograd.grad(): a norm, a log or a step "
-      "needs none. If a penalty on gradients needs it, compute the penalty on a part of the batch.";
+      "Leave create_graph=True out of backward() or torch.autograd.grad(), because a norm, a log "
+      "or a step does not need it. If a penalty on gradients needs it, compute the penalty on a "
+      "part of the batch.";
   return cause;
 }
 
@@ -95,9 +97,9 @@ constinit const Rule kGraphOfGradients = {
     .rank = Rank::kMistake,
     .meaning = "a backward pass records a graph of its own",
     .help =
-        "A backward pass frees what the forward pass saved as it goes, and gradients of results "
-        "with it. Here both stay: create_graph=True keeps them for a second derivative. Leave it "
-        "out where nobody differentiates the gradients.",
+        "Normally a backward pass frees, while it runs, what the forward pass saved and the "
+        "gradients of results. Here both stay: create_graph=True retains them for a second "
+        "derivative. Leave it out if the gradients are not differentiated again.",
     .needs = {kNeedsBackwardPass},
     .cause = FindGraphOfGradients,
 };

@@ -12,7 +12,7 @@ Found FindGraphPools(const FailureMoment& moment) {
   if (!moment.IsLarge(free)) return std::nullopt;
   Cause cause;
   cause.change.shares_pool = true;
-  cause.title = "Each captured graph has memory of its own";
+  cause.title = "Each captured graph has its own memory";
   cause.bytes = free;
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(moment);
@@ -21,11 +21,11 @@ Found FindGraphPools(const FailureMoment& moment) {
       !failure.pool_movable_bytes.has_value() && failure.free_bytes < failure.requested_bytes;
   const char* pieces = has_piece ? "some in pieces that are large enough" : "in whole chunks";
   cause.evidence = AdviceText(free) + " of the pool were free, " + pieces +
-                   ", and did not serve a request for " + AdviceText(moment.requested()) +
-                   ": what a graph has used while it was captured stays its own.";
+                   ", and could not serve a request for " + AdviceText(moment.requested()) +
+                   ": memory that a graph used while it was captured stays reserved for it.";
   cause.cost = "Graphs that share a pool must not run at the same time.";
   cause.action =
-      "Give all captures one pool (torch.cuda.graph(..., pool=torch.cuda.graph_pool_handle())), "
+      "Use one pool for all captures (torch.cuda.graph(..., pool=torch.cuda.graph_pool_handle())), "
       "and capture the largest shape first.";
   return cause;
 }
@@ -44,10 +44,10 @@ constexpr Precondition kNeedsBoundMemory = {
 
 constinit const Rule kGraphPools = {
     .rank = Rank::kMistake,
-    .meaning = "captured graphs with a pool each",
+    .meaning = "captured graphs that have a pool each",
     .help =
-        "Memory of the pool was free, but belongs to captured CUDA graphs: what a graph used "
-        "while it was captured stays its own. Give all captures one pool "
+        "Memory of the pool was free, but belongs to captured CUDA graphs: memory that a graph "
+        "used while it was captured stays reserved for it. Use one pool for all captures "
         "(torch.cuda.graph_pool_handle()), and capture the largest shape first.",
     .needs = {kNeedsBoundMemory},
     .cause = FindGraphPools,

@@ -172,13 +172,13 @@ std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<co
 
 void TellOfUnrolledLoop(Cause* cause) {
   cause->is_estimate = true;  // the state that is passed from turn to turn stays live
-  cause->title = "The graph of a loop grows with each turn";
+  cause->title = "The autograd graph of a loop grows with each iteration of the loop";
   cause->evidence += " One variable's graph holds all of them.";
   cause->cost = "Recomputation makes an iteration about a third longer.";
   cause->action =
-      "If backward() comes after the loop, put torch.utils.checkpoint around a few turns at a "
-      "time, make fewer turns, or call detach() every few of them. If no backward() comes, run the "
-      "loop under torch.no_grad().";
+      "If backward() comes after the loop, put torch.utils.checkpoint around a few iterations at a "
+      "time, run fewer iterations, or call detach() every few of them. If there is no backward(), "
+      "run the loop under torch.no_grad().";
 }
 
 Found FindHeldGraphs(const FailureMoment& moment) {
@@ -188,7 +188,7 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   if (is_first_step && !AddsUpTurns(moment, pile)) return std::nullopt;
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.title = "Graphs of earlier iterations are kept";
+  cause.title = "Autograd graphs of earlier iterations are still live";
   // The graph holds the input of the model and its results. Only the results count here.
   std::vector<const Life*> made;
   for (const Life* life : pile.lives) {
@@ -202,19 +202,19 @@ Found FindHeldGraphs(const FailureMoment& moment) {
       trains ? " The graphs hold more than the results: autograd saved tensors for a backward pass."
              : " The graphs hold more than the results: autograd saved tensors for a backward pass "
                "that never comes.";
-  cause.action = trains ? "Keep loss.item() instead of the loss, call detach() on the state that "
-                          "goes on into the next iteration, and leave retain_graph out."
-                        : "Run it under torch.no_grad() or torch.inference_mode(); keep "
+  cause.action = trains ? "Store loss.item() instead of the loss, call detach() on the state that "
+                          "is passed to the next iteration, and leave retain_graph out."
+                        : "Run it under torch.no_grad() or torch.inference_mode(); store "
                           "loss.item() instead of a loss.";
   const std::string container = ContainerOf(moment, pile.lives);
   if (trains && !container.empty()) {
     cause.action = "The items of " + container +
-                   " keep the graphs that made them: put numbers (loss.item()) or detached tensors "
-                   "(.detach()) there, or make them under torch.no_grad().";
+                   " references autograd graphs: store numbers (loss.item()) or detached tensors "
+                   "(.detach()) there, or compute them under torch.no_grad().";
   }
   if (!trains && IsInferenceOnly(moment)) {
     AddPassThatRuns(moment, &cause);
-    cause.title = "Graphs are recorded where nobody calls backward()";
+    cause.title = "Autograd graphs are recorded although backward() is not called";
     cause.cost = "None.";
     return cause;
   }
@@ -230,13 +230,13 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   if (HasGraphOfGradients(moment)) {
     cause.evidence += " Gradients have a graph of their own, which create_graph=True records.";
     const std::string about =
-        "Give create_graph=True only where gradients are differentiated again, and call "
+        "Use create_graph=True only if gradients are differentiated again, and call "
         "torch.autograd.grad() there: after backward(create_graph=True) a parameter and its "
-        "gradient hold one another, until p.grad = None.";
+        "gradient reference each other, until p.grad = None.";
     // If Python objects held the tensors, the census (a reference scan) would have found these
     // objects, provided that it found the owners of other tensors.
     const bool is_held = SummarizeCensus(moment.holders(), pile.lives).decides();
-    cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
+    cause.action = is_held ? cause.action + " " + about : about + " Otherwise: " + cause.action;
   }
   return cause;
 }
@@ -246,15 +246,13 @@ Found FindHeldGraphs(const FailureMoment& moment) {
 constinit const Rule kHeldGraphs = {
     .rank = Rank::kMistake,
     .meaning =
-        "each iteration leaves a graph behind: a list or sum of losses, a state carried on, "
-        "outputs of evaluation",
+        "each iteration leaves an autograd graph behind: a list or sum of losses, a state that is "
+        "passed on, outputs of an evaluation",
     .help =
-        "Blocks of at least three earlier iterations are live, and more of them than one result "
-        "for "
-        "each iteration: a reference to a tensor keeps the graph that made it. Keep loss.item() "
-        "instead "
-        "of the loss, call detach() on the state that goes on into the next iteration, and run an "
-        "evaluation under torch.no_grad().",
+        "Blocks of at least three earlier iterations are live, and more than one result for each "
+        "iteration: a reference to a tensor keeps the autograd graph that computed it. Store "
+        "loss.item() instead of the loss, call detach() on the state that is passed to the next "
+        "iteration, and run an evaluation under torch.no_grad().",
     .needs = {kNeedsGraph, kNeedsEarlierIteration},
     .cause = FindHeldGraphs,
 };

@@ -27,16 +27,17 @@ Found FindKeptError(const FailureMoment& moment) {
   cause.bytes = BytesOf(cause.held);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
-  cause.title = "An error that is over is kept, with what its frames hold";
+  cause.title =
+      "An exception that was already handled is still referenced, with the variables of its frames";
   cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence =
-      "The traceback of a kept exception holds the frames that it went through, and "
-      "their variables hold " +
+      "The traceback of a stored exception references the frames that it passed through, and their "
+      "variables hold " +
       AdviceText(cause.bytes) + ": " + LargestPlaces(moment.detail(), cause.held) + ".";
   cause.cost = "None.";
-  cause.action = is_last ? "Forget the error before the next try: sys.last_value = "
+  cause.action = is_last ? "Clear the error before the next try: sys.last_value = "
                            "sys.last_traceback = sys.last_exc = None, then gc.collect()."
-                         : "Keep the text of the error (str(error)), or "
+                         : "Store the text of the error (str(error)), or "
                            "error.with_traceback(None), instead of the error.";
   return cause;
 }
@@ -45,12 +46,15 @@ Found FindKeptError(const FailureMoment& moment) {
 
 constinit const Rule kKeptError = {
     .rank = Rank::kMistake,
-    .meaning = "an exception that is over is kept, and with it what its frames hold",
+    .meaning =
+        "an exception that was already handled and is still referenced, with the variables of its "
+        "frames",
     .help =
-        "The census found tensors that only the traceback of an exception holds: it keeps the "
-        "frames that the exception went through, and frames keep their variables. A notebook keeps "
-        "the last error in sys.last_value; a list of errors or a future keeps them, too. Keep the "
-        "text of an error, or set sys.last_value and sys.last_traceback to None.",
+        "The census found tensors that only the traceback of an exception references: it "
+        "references the frames that the exception passed through, and frames reference their "
+        "variables. A notebook stores the last error in sys.last_value; a list of errors or a "
+        "future also stores errors. Store the text of an error, or set sys.last_value and "
+        "sys.last_traceback to None.",
     .needs = {kNeedsCensus},
     .cause = FindKeptError,
 };

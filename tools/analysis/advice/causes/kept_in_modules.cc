@@ -49,15 +49,15 @@ Found FindKeptInModules(const FailureMoment& moment) {
   cause.held = held;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), held);
-  cause.title = "Modules keep tensors besides their parameters and buffers";
+  cause.title = "Modules store tensors in addition to their parameters and buffers";
   cause.place = PlaceInProgram(moment, held);
   cause.evidence = std::to_string(held.size()) + " blocks, " + AdviceText(cause.bytes) +
                    " in all, are attributes of modules: " + LargestPlaces(moment.detail(), held) +
                    ". They stay as long as the modules.";
-  cause.cost = "Each call makes it again.";
+  cause.cost = "Each call computes it again.";
   cause.action =
-      "Let forward() make it each time, in a variable, instead of keeping it in an attribute; or "
-      "keep it for a few modules only, or in bfloat16.";
+      "Let forward() compute it each time, in a variable, instead of storing it in an attribute; "
+      "or store it for a few modules only, or in bfloat16.";
   return cause;
 }
 
@@ -66,12 +66,12 @@ Found FindKeptInModules(const FailureMoment& moment) {
 constinit const Rule kKeptInModules = {
     .rank = Rank::kMistake,
     .meaning =
-        "attributes of modules that are neither parameters nor buffers: weights unpacked "
-        "once, results",
+        "attributes of modules that are neither parameters nor buffers, for example unpacked "
+        "weights or results",
     .help =
-        "At least three modules hold a tensor that is neither a parameter nor a buffer. It stays "
-        "as long as the module. Let forward() make it each time, in a variable, or keep it for a "
-        "few modules only.",
+        "At least three modules reference a tensor that is neither a parameter nor a buffer. It "
+        "stays as long as the module. Let forward() compute it each time, in a variable, or store "
+        "it for a few modules only.",
     .needs = {kNeedsCensus},
     .cause = FindKeptInModules,
 };

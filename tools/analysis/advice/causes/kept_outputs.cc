@@ -87,9 +87,9 @@ Found FindKeptOutputs(const FailureMoment& moment) {
   Cause cause = OfPile(moment, pile);
   AddOfPassThatRuns(moment, pile, &cause);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.title = "Results of a loop stay on the card";
+  cause.title = "Results of a loop stay on the GPU";
   if (moment.holders().OfAll(pile.lives).empty()) {
-    cause.evidence += " A list, a dict or a hook may hold them.";
+    cause.evidence += " A list, a dict or a hook may reference them.";
   }
   TellOfResults(moment, pile.lives, &cause);
   return cause;
@@ -101,9 +101,10 @@ constinit const Rule kKeptOutputs = {
     .rank = Rank::kMistake,
     .meaning = "each iteration leaves one result behind",
     .help =
-        "Each of at least three earlier iterations left a block behind that belongs to no graph. A "
-        "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep only "
-        "the part that is needed (a mean, an index, a clone of a slice), or move it to the host.",
+        "Each of at least three earlier iterations left a block behind that belongs to no autograd "
+        "graph. A list, a dictionary, a cache, a queue or a hook references them; the census names "
+        "it. Keep only the part that is needed (a mean, an index, a clone of a slice), or move it "
+        "to the host.",
     .needs = {kNeedsEarlierIteration},
     .cause = FindKeptOutputs,
 };

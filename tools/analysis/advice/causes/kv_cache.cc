@@ -75,7 +75,7 @@ Found FindKvCache(const FailureMoment& moment) {
   cause.held = caches;
   cause.change = InParts(moment.detail(), caches, 2);
   cause.is_estimate = true;
-  cause.title = "The keys and values of all sequences are too many";
+  cause.title = "The keys and values of all sequences are too large";
   cause.place = PlaceInProgram(moment, caches);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.live_bytes()) +
                    " are caches of keys and values, in " + std::to_string(caches.size()) +
@@ -85,7 +85,7 @@ Found FindKvCache(const FailureMoment& moment) {
   cause.action = grown ? "Generate for half of the sequences at a time, or for shorter ones "
                          "(max_new_tokens), or use a smaller cache (transformers: "
                          "cache_implementation=\"quantized\" or \"offloaded\")."
-                       : "Give the engine a smaller cache (vLLM: gpu_memory_utilization; SGLang: "
+                       : "Use a smaller cache in the engine (vLLM: gpu_memory_utilization; SGLang: "
                          "mem_fraction_static), fewer sequences at a time, or shorter ones.";
   return cause;
 }
@@ -101,9 +101,9 @@ constinit const Rule kKvCache = {
     .rank = Rank::kTrade,
     .meaning = "the keys and values of the sequences that a model generates",
     .help =
-        "A third or more of what was live are caches of keys and values, by their shape and life. "
-        "They have a part for each token of each sequence. Generate for fewer sequences at a time, "
-        "or for shorter ones, or use a cache that is quantised or lies on the host.",
+        "A third or more of the live memory are caches of keys and values, judging by their shape "
+        "and lifetime. They grow with each token of each sequence. Generate for fewer sequences at "
+        "a time, or for shorter ones, or use a cache that is quantised or on the host.",
     .needs = {kNeedsTensors, kNeedsAttention},
     .cause = FindKvCache,
 };

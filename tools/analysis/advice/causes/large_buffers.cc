@@ -26,15 +26,15 @@ Found FindLargeBuffers(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = InParts(moment.detail(), buffers, 2);
   if (is_one_more) cause.change.requested = moment.requested() / 2;
-  cause.title = "Buffers of modules take most of the card";
+  cause.title = "Buffers of modules take most of the GPU's memory";
   cause.place = PlaceInProgram(moment, buffers);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
-                   " that the job can have are buffers, which stay as long as the modules: " +
+                   " that the job can use are buffers, which stay as long as the modules: " +
                    LargestPlaces(moment.detail(), buffers) + ".";
-  cause.cost = "A copy, where they have to grow later.";
+  cause.cost = "A copy, if they have to grow later.";
   cause.action =
-      "Make them as large as the job needs (the longest sequence and the batch that really come), "
-      "or in bfloat16; make masks and tables once for all layers, or in forward().";
+      "Make them only as large as the job needs (the real longest sequence and batch), or in "
+      "bfloat16; create masks and tables once for all layers, or in forward().";
   return cause;
 }
 
@@ -42,10 +42,10 @@ Found FindLargeBuffers(const FailureMoment& moment) {
 
 constinit const Rule kLargeBuffers = {
     .rank = Rank::kTrade,
-    .meaning = "buffers of modules: caches, masks and tables that are set aside",
+    .meaning = "buffers of modules: preallocated caches, masks and tables",
     .help =
-        "Half of what was live are buffers, which stay as long as their modules. Make them as "
-        "large as the job needs, or in bfloat16; make masks and tables once for all layers.",
+        "Half of the live memory are buffers, which stay as long as their modules. Make them only "
+        "as large as the job needs, or in bfloat16; create masks and tables once for all layers.",
     .needs = {kNeedsCensus},
     .cause = FindLargeBuffers,
 };

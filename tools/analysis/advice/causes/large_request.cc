@@ -44,11 +44,11 @@ bool IsCalledByLoss(const FailureMoment& moment, const SiteDetail& site) {
 std::string ForScores(const FailureMoment& moment, const std::string& name) {
   const bool is_product = name == "mm" || name == "addmm" || name == "linear";
   if (is_product && !moment.request_site().is_own_call && IsInferenceOnly(moment)) {
-    return "; for the next word the head needs the last place only (hidden[:, -1:])";
+    return "; to predict the next word, the head needs only the last position (hidden[:, -1:])";
   }
   if (is_product || name.find("softmax") != std::string::npos ||
       name.find("nll_loss") != std::string::npos || IsCalledByLoss(moment, moment.request_site())) {
-    return "; for a loss over a large vocabulary, compute each piece's loss";
+    return "; for a loss over a large vocabulary, compute the loss of each piece separately";
   }
   return "";
 }
@@ -84,9 +84,8 @@ Cause OfWorkspace(const FailureMoment& moment) {
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(moment);
   cause.evidence =
-      "The request was made for a workspace, which is scratch memory of a library "
-      "for matrix products or convolutions. Its size does not follow from the size "
-      "of one input.";
+      "The request was for a workspace, which is temporary memory of a library for matrix products "
+      "or convolutions. Its size does not depend on the size of one input alone.";
   cause.cost = "Some matrix products are slower.";
   cause.action =
       "Free other memory before this line. For cuBLAS, set CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8, "
@@ -130,10 +129,10 @@ Found FindLargeRequest(const FailureMoment& moment) {
   cause.place = PlaceOfRequest(moment);
   cause.evidence = name + " asked for " + AdviceText(requested) + " at once";
   if (moment.is_room_known()) {
-    cause.evidence += ", of " + AdviceText(moment.room()) + " that the job can have";
+    cause.evidence += ", of " + AdviceText(moment.room()) + " that the job can use";
   }
   if (on_the_way > 0) {
-    cause.evidence += "; the same line had made " + AdviceText(on_the_way) + " on the way";
+    cause.evidence += "; the same line had allocated " + AdviceText(on_the_way) + " on the way";
   }
   cause.evidence +=
       largest == 0 ? "." : "; the largest other tensor has " + AdviceText(largest) + ".";
@@ -141,13 +140,13 @@ Found FindLargeRequest(const FailureMoment& moment) {
   if (IsDecomposition(moment, site)) {
     cause.cost = "None, if the rest of the basis is not needed.";
     cause.action =
-        "Ask for the reduced form: torch.linalg.svd(..., full_matrices=False), "
-        "torch.linalg.qr(..., mode=\"reduced\"); the full one makes a square of the longer side. "
-        "For a few components, call torch.svd_lowrank().";
+        "Request the reduced form: torch.linalg.svd(..., full_matrices=False), "
+        "torch.linalg.qr(..., mode=\"reduced\"); the full form computes a square matrix of the "
+        "longer side. For a few components, call torch.svd_lowrank().";
     return cause;
   }
   cause.action = "Work in " + std::to_string(kPieces) +
-                 " pieces (split() the input), so that only one of them is there at a time" +
+                 " pieces (split() the input), so that only one of them is live at a time" +
                  ForScores(moment, name) + "." +
                  IfPadded(moment, moment.failure().site_number, requested);
   return cause;
@@ -159,8 +158,9 @@ constinit const Rule kLargeRequest = {
     .rank = Rank::kTrade,
     .meaning = "the request itself",
     .help =
-        "The request that failed is at least a quarter of what the job can have, and larger than "
-        "any other tensor by far. Do it in pieces, so that only one of them is there at a time.",
+        "The request that failed is at least a quarter of the memory that the job can use, and "
+        "much larger than any other tensor. Process it in pieces, so that only one of them is live "
+        "at a time.",
     .needs = {kNeedsRequestOfProgram},
     .cause = FindLargeRequest,
 };

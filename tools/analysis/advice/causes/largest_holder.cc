@@ -116,15 +116,14 @@ void TellOfGathering(const FailureMoment& moment, Cause* cause) {
   std::string function = place.substr(place.find(' ') + 1);
   function = function.substr(0, function.find(".<locals>"));
   cause->holder = "a list that is being built in " + function;
-  cause->title = "A line makes many results before any of them is used";
+  cause->title = "A line computes many results before any of them is used";
   cause->evidence +=
-      " No variable has them yet: a comprehension, or a call whose arguments are "
-      "being made, holds them.";
+      " No variable references them yet: they belong to a comprehension, or to a call whose "
+      "arguments are being computed.";
   cause->action =
-      "Reduce each result when it is made (a sum, a mean, a part of it), instead of all together "
-      "at "
-      "the end, or move each to the host (.cpu()).";
-  cause->cost = "None, if a reduction of each is enough.";
+      "Reduce each result when it is computed (a sum, a mean, a part of it), instead of all "
+      "together at the end, or move each to the host (.cpu()).";
+  cause->cost = "None, if a reduction of each is sufficient.";
   cause->change = OneAtATime(moment, *cause->held.front());
   const uint64_t refused = RefusedAt(moment, *cause->held.front());
   // The facts have the first failures only, so the count would be too low if there were more.
@@ -141,28 +140,28 @@ Found FindLargestHolder(const FailureMoment& moment) {
   cause.bytes = BytesOf(cause.held);
   if (cause.bytes == 0) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
-  cause.title = "One line made the largest part of what was live";
+  cause.title = "One line allocated the largest part of the live memory";
   cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence =
       AdviceText(cause.bytes) + " of " + AdviceText(moment.live_bytes()) + " were made by " +
       LargestPlaces(moment.detail(), cause.held) + ", in " + std::to_string(cause.held.size()) +
       (cause.held.size() == 1 ? " block" : " blocks") + ". No other cause explains as much of it.";
-  cause.cost = "It depends on the code that needs it.";
+  cause.cost = "It depends on the code that needs the memory.";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(cause.held);
   const std::string about = holders.empty() ? "" : AdviceForOwner(holders.front().holder);
   cause.action = cause.held.size() >= kManyBlocks
                      ? "Free tensors that you no longer need (del), keep a part of each, or move "
                        "them to the host (.cpu())."
-                     : "Make it for a part of the data at a time, in a smaller type, or delete it "
+                     : "Process a part of the data at a time, use a smaller type, or delete it "
                        "(del) before this request.";
   if (!about.empty()) cause.action = about + " Else: " + cause.action;
   const bool of_backward_pass = AreBuffersOfBackwardPass(moment, cause.held);
   if (of_backward_pass) {
-    cause.title = "Buffers of the backward pass that runs are the largest part of what was live";
+    cause.title = "Buffers of the running backward pass are the largest part of the live memory";
     cause.action =
-        "Make them smaller: a smaller batch, a narrower layer, or a lower precision "
-        "(torch.autocast). Where several threads train at the same time, let one pass end before "
-        "another one begins.";
+        "Make them smaller: use a smaller batch, a narrower layer, or a lower precision "
+        "(torch.autocast). If several threads train at the same time, run their backward passes "
+        "one after the other.";
     cause.cost = "Time, or precision.";
   }
   if (!of_backward_pass && AreBeingGathered(moment, cause.held)) {
@@ -175,12 +174,13 @@ Found FindLargestHolder(const FailureMoment& moment) {
 
 constinit const Rule kLargestHolder = {
     .rank = Rank::kLast,
-    .meaning = "none of the others: the line that made most of what was live, and who holds it",
+    .meaning =
+        "no other cause was found: the source line that allocated most of the live memory, and the "
+        "object that references it",
     .help =
-        "No other cause explains much of what was live. The advice names the line that made the "
-        "largest part "
-        "of what was live, and where there is a census, who holds it. Whether it is needed, only "
-        "the program tells.",
+        "No other cause explains much of the live memory. The advice names the source line that "
+        "allocated the largest part of it and, if there is a census, the object that references "
+        "it. Only you can decide whether the program needs this memory.",
     .needs = {kNeedsTensors},
     .cause = FindLargestHolder,
 };

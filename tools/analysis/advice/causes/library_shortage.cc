@@ -24,13 +24,13 @@ bool IsInBackwardThread(const FailureMoment& moment) {
 void TellOfBackwardThread(const std::string& request, Cause* cause) {
   cause->is_tried = false;
   cause->action =
-      "At the start of the program, while the card is empty, run a small forward and backward pass "
-      "with the same kind of operation: it makes the handle of the thread in which autograd runs "
-      "backward passes. Each thread has a handle of its own, so that "
-      "torch.cuda.current_blas_handle() or a forward pass alone makes another one.";
+      "At the start of the program, while the GPU is empty, run a small forward and backward pass "
+      "with the same kind of operation: it creates the handle of the thread in which autograd runs "
+      "backward passes. Each thread has its own handle, so torch.cuda.current_blas_handle() or a "
+      "forward pass alone creates a different one.";
   cause->cost = "The handle keeps " + request +
-                " from the start on, beside those of other threads: the job needs that much more "
-                "until this line.";
+                " from the start on, in addition to those of other threads: the job needs this "
+                "much more memory until this line.";
 }
 
 // Fills in the action. `can_empty` says that empty_cache() releases enough.
@@ -39,17 +39,16 @@ void TellWhatToDo(const FailureMoment& moment, bool can_empty, Cause* cause) {
   const bool is_math = IsMathLibrary(moment.failure().library);
   if (is_math && IsInBackwardThread(moment)) return TellOfBackwardThread(request, cause);
   const std::string first =
-      is_math ? "et the library make the handle of this thread at the start, while the card is "
+      is_math ? "et the library create the handle of this thread at the start, while the GPU is "
                 "empty: run one small operation of the same kind."
-              : "et the library take its memory before PyTorch fills the card.";
+              : "et the library allocate its memory before PyTorch fills the GPU.";
   cause->is_tried = can_empty;
-  cause->cost = is_math ? "The handle of each thread keeps the " + request + " that it asked for."
-                        : "PyTorch has that memory no more.";
+  cause->cost = is_math ? "The handle of each thread keeps the " + request + " that it requested."
+                        : "PyTorch cannot use that memory any more.";
   if (!can_empty) {
-    cause->action =
-        "L" + first +
-        " torch.cuda.empty_cache() gives back too little here, because tensors lie in the "
-        "same segments.";
+    cause->action = "L" + first +
+                    " torch.cuda.empty_cache() returns too little here, because tensors are in the "
+                    "same segments.";
     return;
   }
   cause->action =
@@ -66,13 +65,14 @@ Found FindLibraryShortage(const FailureMoment& moment) {
   Cause cause;
   cause.bytes = can_empty ? returnable : failure.pool_free_bytes;
   if (cause.bytes == 0 || cause.bytes < moment.lacking()) return std::nullopt;
-  cause.title = "PyTorch's cache keeps free memory that " + failure.library + " cannot use";
+  cause.title = "PyTorch's cache holds free memory that " + failure.library + " cannot use";
   cause.place = PlaceOfRequest(moment);
-  cause.evidence = failure.library + " asked the driver for " + AdviceText(moment.requested()) +
-                   ", and the driver had " + AdviceText(failure.free_bytes) + ": " +
-                   AdviceText(moment.lacking()) + " lack. PyTorch kept " + AdviceText(cause.bytes) +
-                   " free in its cache. A library takes its memory from the driver, and cannot use "
-                   "that cache.";
+  cause.evidence = failure.library + " requested from the driver " +
+                   AdviceText(moment.requested()) + ", and the driver was missing " +
+                   AdviceText(failure.free_bytes) + ": " + AdviceText(moment.lacking()) +
+                   " . PyTorch held " + AdviceText(cause.bytes) +
+                   " free in its cache. A library requests its memory from the driver, and cannot "
+                   "use that cache.";
   TellWhatToDo(moment, can_empty, &cause);
   return cause;
 }
@@ -80,21 +80,21 @@ Found FindLibraryShortage(const FailureMoment& moment) {
 bool IsAskedByLibrary(const FailureMoment& moment) { return moment.is_of_library(); }
 
 constexpr Precondition kNeedsLibrary = {
-    .words = "a library beside PyTorch made the request, and vramstow's pool does not serve it",
+    .words = "a library other than PyTorch made the request, and vramstow's pool does not serve it",
     .in_failure = IsAskedByLibrary};
 
 }  // namespace
 
 constinit const Rule kLibraryShortage = {
     .rank = Rank::kMistake,
-    .meaning = "PyTorch keeps free memory in its cache, and a library beside it finds none",
+    .meaning = "PyTorch holds free memory in its cache, and another library finds none",
     .help =
-        "A library beside PyTorch (cuBLAS, cuDNN, cuSOLVER, or any other that calls cudaMalloc) "
-        "asked the driver for memory and got none, while PyTorch kept enough of it free in its "
-        "cache, which only PyTorch can use. Call torch.cuda.empty_cache() before. A handle of a "
-        "library of NVIDIA's is made for each thread, and autograd runs backward passes in a "
-        "thread of its own: where such a handle does not fit, run a small forward and backward "
-        "pass while the card is empty.",
+        "A library other than PyTorch (cuBLAS, cuDNN, cuSOLVER, or any other that calls "
+        "cudaMalloc) requested memory from the driver and got none, while PyTorch held enough free "
+        "memory in its cache, which only PyTorch can use. Call torch.cuda.empty_cache() before. A "
+        "handle of an NVIDIA library is created for each thread, and autograd runs backward passes "
+        "in its own thread: if such a handle does not fit, run a small forward and backward pass "
+        "while the GPU is empty.",
     .needs = {kNeedsLibrary},
     .cause = FindLibraryShortage,
 };

@@ -69,13 +69,13 @@ Found FindLoadedFile(const FailureMoment& moment) {
   cause.bytes = BytesOf(loaded);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), loaded);
-  cause.title = "A loaded file stays on the card beside the model";
+  cause.title = "A loaded file stays on the GPU in addition to the model";
   cause.place = PlaceInProgram(moment, loaded);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " were read from a file to the card, and neither the model nor an optimizer "
-                   "works with them: " +
-                   LargestPlaces(moment.detail(), loaded) + ".";
-  cause.cost = "None: load_state_dict() copies to the card.";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " were read from a file to the GPU, and neither the model nor an optimizer uses them: " +
+      LargestPlaces(moment.detail(), loaded) + ".";
+  cause.cost = "None: load_state_dict() copies to the GPU.";
   cause.action =
       "Load with map_location=\"cpu\" (device=\"cpu\" for safetensors), or delete the loaded file "
       "(del) after load_state_dict().";
@@ -89,17 +89,18 @@ bool HasReadFile(const FailureMoment& moment) {
 }
 
 constexpr Precondition kNeedsFile = {
-    .words = "a function that reads a file made something that was live",
+    .words = "a function that reads a file allocated some of the live memory",
     .in_failure = HasReadFile};
 
 }  // namespace
 
 constinit const Rule kLoadedFile = {
     .rank = Rank::kMistake,
-    .meaning = "a file of weights that was loaded to the card and stays beside the model",
+    .meaning =
+        "a file of weights that was loaded to the GPU and stays there in addition to the model",
     .help =
-        "torch.load() put the tensors of a file on the card, and they are still there beside the "
-        "model and the optimizer that were made from them. Load with map_location=\"cpu\", or "
+        "torch.load() put the tensors of a file on the GPU, and they are still live in addition to "
+        "the model and the optimizer that were made from them. Load with map_location=\"cpu\", or "
         "delete the loaded file after load_state_dict().",
     .needs = {kNeedsFile},
     .cause = FindLoadedFile,

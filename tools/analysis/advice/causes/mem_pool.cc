@@ -56,18 +56,18 @@ Found FindMemPool(const FailureMoment& moment) {
   cause.place = last.empty() ? PlaceOfRequest(moment) : PlaceInProgram(moment, last);
   const std::string pool =
       captured == Captured::kNo ? "a MemPool" : "a private pool (a MemPool, or a captured graph's)";
-  cause.title = AdviceText(cause.bytes) + " are free in " + pool + ", and serve nothing else";
+  cause.title = AdviceText(cause.bytes) + " are free in " + pool + ", and serve no other requests";
   cause.evidence = AdviceText(cause.bytes) + " of " + AdviceText(failure.reserved_bytes) +
                    " that PyTorch holds are free and belong to " + pool +
-                   ". A private pool keeps its memory as long as it exists, and requests outside "
-                   "of it get none of that.";
+                   ". A private pool keeps its memory as long as it exists, and serves no requests "
+                   "outside of it.";
   cause.cost = "None, if the pool is not needed any more.";
   cause.action =
-      "Delete the pool (del) when its tensors are gone, or allocate inside it "
-      "(torch.cuda.use_mem_pool), or make it with torch.cuda.MemPool(use_on_oom=True): then, when "
-      "memory runs out, other requests get pieces of it that are large enough.";
+      "Delete the pool (del) when its tensors are not needed any more, or allocate inside it "
+      "(torch.cuda.use_mem_pool), or create it with torch.cuda.MemPool(use_on_oom=True): then, "
+      "when memory runs out, other requests can use pieces of it that are large enough.";
   if (captured == Captured::kNotKnown) {
-    cause.action += " If captured graphs own it, give all captures one pool.";
+    cause.action += " If captured graphs own it, use one pool for all captures.";
   }
   return cause;
 }
@@ -76,20 +76,19 @@ bool IsBoundWithoutGraphs(const FailureMoment& moment) {
   return moment.is_bound() && HasCaptured(moment.facts()) != Captured::kYes;
 }
 
-constexpr Precondition kNeedsMemPool = {
-    .words =
-        "no CUDA graph was captured, as far as is known, and free memory of a private pool "
-        "could not serve the request",
-    .in_failure = IsBoundWithoutGraphs};
+constexpr Precondition kNeedsMemPool = {.words =
+                                            "no known CUDA graph was captured, and free memory of "
+                                            "a private pool could not serve the request",
+                                        .in_failure = IsBoundWithoutGraphs};
 
 }  // namespace
 
 constinit const Rule kMemPool = {
     .rank = Rank::kMistake,
-    .meaning = "a MemPool that keeps free memory",
+    .meaning = "a MemPool that holds free memory",
     .help =
-        "torch.cuda.MemPool keeps the memory that was allocated inside it, also when all of it is "
-        "free, and other requests get none of it. Delete the pool, allocate inside it, or make it "
+        "torch.cuda.MemPool keeps the memory that was allocated inside it, even when all of it is "
+        "free, and serves no other requests. Delete the pool, allocate inside it, or create it "
         "with use_on_oom=True.",
     .needs = {kNeedsMemPool},
     .cause = FindMemPool,

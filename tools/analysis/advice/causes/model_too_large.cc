@@ -47,11 +47,11 @@ Found FindModelTooLarge(const FailureMoment& moment) {
   cause.title = "The model's parameters alone do not fit";
   cause.place = PlaceOfRequest(moment);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
-                   " that the job can have are parameters, and the model is not yet whole.";
+                   " that the job can use are parameters, and the model is not yet complete.";
   cause.cost = "Precision, or time for transfers.";
-  cause.action = AboutOneWeight(moment) +
-                 "Load it in bfloat16 (half of float32) or quantised, or keep a part of its layers "
-                 "on the host.";
+  cause.action =
+      AboutOneWeight(moment) +
+      "Load it in bfloat16 (half of float32) or quantised, or keep some of its layers on the host.";
   return cause;
 }
 
@@ -61,9 +61,9 @@ constinit const Rule kModelTooLarge = {
     .rank = Rank::kTrade,
     .meaning = "the model's parameters alone",
     .help =
-        "Memory ran out while the model was made or moved, and three quarters of what was live "
-        "are parameters. Load it in bfloat16 or quantised, or keep a part of its layers on the "
-        "host.",
+        "Memory ran out while the model was created or moved, and three quarters of the live "
+        "memory are parameters. Load it in bfloat16 or quantised, or keep some of its layers on "
+        "the host.",
     .needs = {kNeedsParameters, kNeedsRequestOfProgram},
     .cause = FindModelTooLarge,
 };

@@ -123,7 +123,7 @@ std::string Reason(Sign sign, const FailureMoment& moment, const ParameterWords&
       const std::vector<HolderFacts> holders = moment.holders().OfAll(parameters.of_untrained);
       const std::string name = holders.empty() ? "" : " (" + holders.front().holder + ")";
       return AdviceText(parameters.untrained) + " of parameters" + name +
-             " are in no optimizer, and record a graph like those that are trained";
+             " are in no optimizer, and record an autograd graph like those that are trained";
     }
     case Sign::kName:
     case Sign::kNone:
@@ -134,8 +134,9 @@ std::string Reason(Sign sign, const FailureMoment& moment, const ParameterWords&
 
 const char* TitleOf(Sign sign) {
   if (sign == Sign::kUntrained) return "Layers that no optimizer trains are not frozen";
-  return sign == Sign::kMayEvaluate ? "A model in eval() records a graph"
-                                    : "Graphs are recorded where nobody calls backward()";
+  return sign == Sign::kMayEvaluate
+             ? "A model in eval() records an autograd graph"
+             : "Autograd graphs are recorded although backward() is not called";
 }
 
 // Finds graphs of a model that is only evaluated, while another model is trained. The census has
@@ -149,11 +150,11 @@ Found FindGraphsOfUntrained(const FailureMoment& moment) {
   cause.place = CommonPlace(moment.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
   cause.change = Without(moment.detail(), saved);
-  cause.title = "A model that no optimizer trains records a graph";
+  cause.title = "A model that no optimizer trains records an autograd graph";
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   cause.evidence = AdviceText(cause.bytes) +
                    " were saved for a backward pass: " + LargestPlaces(moment.detail(), saved) +
-                   ". But it would only reach parameters " + "that no optimizer has";
+                   ". But the backward pass would only reach parameters " + "that no optimizer has";
   const std::vector<HolderFacts> holders = moment.holders().OfAll(parameters.of_untrained);
   cause.evidence += holders.empty() ? "." : " (" + holders.front().holder + ").";
   cause.cost = "None.";
@@ -203,14 +204,13 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
 constinit const Rule kNeedlessGraph = {
     .rank = Rank::kMistake,
     .meaning =
-        "a graph without a backward pass: in `eval()`, without an optimizer, of a model "
-        "that nobody trains",
+        "an autograd graph without a backward pass: in `eval()`, without an optimizer, or of a "
+        "model that is not trained",
     .help =
-        "Autograd saved blocks of this iteration, and something tells that no backward pass will "
-        "come: "
-        "the model is in eval(), the program has no optimizer, these parameters are in none, or "
-        "the function is called an evaluation. Run it under torch.no_grad() or "
-        "torch.inference_mode(); model.eval() alone does not stop the recording.",
+        "Autograd saved blocks of this iteration, although there will be no backward pass: the "
+        "model is in eval(), the program has no optimizer, these parameters are in none, or the "
+        "function is called an evaluation. Run it under torch.no_grad() or torch.inference_mode(); "
+        "model.eval() alone does not stop the recording.",
     .needs = {kNeedsGraph},
     .cause = FindNeedlessGraph,
 };

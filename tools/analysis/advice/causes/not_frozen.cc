@@ -41,15 +41,15 @@ Found FindNotFrozen(const FailureMoment& moment) {
   cause.change = Without(moment.detail(), cause.held);
   cause.change.spared_later = cause.bytes - std::min(cause.bytes, gradients);
   cause.is_estimate = cause.bytes > gradients;
-  cause.title = "Parameters that no optimizer has get gradients";
+  cause.title = "Parameters that are in no optimizer get gradients";
   cause.place = PlaceInProgram(moment, parameters.of_untrained);
   cause.evidence = AdviceText(parameters.untrained) +
                    " of parameters are in no optimizer and record gradients; " +
-                   AdviceText(gradients) + " of their gradients are there.";
+                   AdviceText(gradients) + " of their gradients are live.";
   cause.cost = "None, if an optimizer should not train them.";
   cause.action =
-      "Freeze them before the first step: requires_grad_(False) on the layers that are not "
-      "trained. That saves what autograd keeps for them, too.";
+      "Freeze them before the first step: call requires_grad_(False) on the layers that are not "
+      "trained. This also saves the memory that autograd saves for them.";
   return cause;
 }
 
@@ -57,9 +57,9 @@ Found FindNotFrozen(const FailureMoment& moment) {
 
 constinit const Rule kNotFrozen = {
     .rank = Rank::kMistake,
-    .meaning = "gradients of parameters that no optimizer has",
+    .meaning = "gradients of parameters that are in no optimizer",
     .help =
-        "Parameters that are in no optimizer are not frozen, and get gradients that nobody uses. "
+        "Parameters that are in no optimizer are not frozen, and get gradients that are not used. "
         "Call requires_grad_(False) on them.",
     .needs = {kNeedsParameters, kNeedsBackwardPass},
     .cause = FindNotFrozen,

@@ -91,14 +91,14 @@ Found FindOneLayer(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = InParts(moment.detail(), cut, parts);
   cause.change.requested = (moment.requested() + parts - 1) / parts;
-  cause.title = "The activations of one layer are too many";
+  cause.title = "The activations of one layer are too large";
   cause.place = CommonPlace(moment.detail(), layer.results);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, layer.results);
   cause.evidence =
       AdviceText(bytes) +
-      (layer.is_recomputed ? " were computed again for the layer whose backward pass runs: "
+      (layer.is_recomputed ? " were recomputed for the layer whose backward pass is running: "
        : moment.request_site().in_backward
-           ? " are activations of the layer whose backward pass runs: "
+           ? " are activations of the layer whose backward pass is running: "
            : " are activations of one layer, whose backward pass needs all of them at once: ") +
       LargestPlaces(moment.detail(), layer.results) +
       (layer.is_recomputed ? ". Its checkpoint saves nothing at that moment."
@@ -107,8 +107,7 @@ Found FindOneLayer(const FailureMoment& moment) {
   cause.action =
       "Split the layer: for attention use torch.nn.functional.scaled_dot_product_attention, or "
       "compute one head after the other; for other layers, compute a part of the input at a time "
-      "(split()), each part under a torch.utils.checkpoint of its own. Otherwise divide the batch "
-      "by " +
+      "(split()), each part under its own torch.utils.checkpoint. Otherwise divide the batch by " +
       std::to_string(parts) + ".";
   return cause;
 }
@@ -120,8 +119,8 @@ constinit const Rule kOneLayer = {
     .meaning = "the activations of one layer, which its own backward pass needs all at once",
     .help =
         "One layer has most of the activations. Its backward pass needs all of them at the same "
-        "time, so that a checkpoint around the layer saves nothing. Compute a part of the layer at "
-        "a time (one head of attention after the other), or use a function that does "
+        "time, so a checkpoint around the layer saves nothing. Compute a part of the layer at a "
+        "time (one head of attention after the other), or use a function that does this "
         "(scaled_dot_product_attention), or a smaller batch.",
     .needs = {kNeedsGraph, kNeedsCallStacks, kNeedsRequestOfProgram},
     .cause = FindOneLayer,

@@ -32,15 +32,14 @@ void TellOfHistory(const FailureMoment& moment, const std::vector<const Life*>& 
   cause->bytes = BytesOf(state);
   cause->change = Without(moment.detail(), state);
   cause->is_estimate = false;
-  cause->title = "The optimizer keeps more with each step";
+  cause->title = "The optimizer stores more memory with each step";
   cause->place = PlaceInProgram(moment, state);
-  cause->evidence = AdviceText(cause->bytes) + " were made by the steps before and kept: " +
+  cause->evidence = AdviceText(cause->bytes) + " were allocated by the previous steps and stay: " +
                     LargestPlaces(moment.detail(), state) + ".";
-  cause->cost = "The optimizer knows less of the steps before.";
+  cause->cost = "The optimizer uses fewer of the previous steps.";
   cause->action =
-      "Let the optimizer keep fewer steps (for L-BFGS a smaller history_size), drop the oldest "
-      "ones, "
-      "or keep them on the host.";
+      "Let the optimizer store fewer steps (for L-BFGS a smaller history_size), drop the oldest "
+      "ones, or keep them on the host.";
 }
 
 Found FindOptimizerState(const FailureMoment& moment) {
@@ -65,19 +64,19 @@ Found FindOptimizerState(const FailureMoment& moment) {
     cause.is_estimate = true;
   }
   if (!moment.IsLarge(cause.bytes) || (state.empty() && !is_made_now)) return std::nullopt;
-  cause.title = is_made_now ? "The optimizer's state is made now, at its first step"
-                            : "The optimizer's state is a large part";
+  cause.title = is_made_now ? "The optimizer's state is allocated now, at its first step"
+                            : "The optimizer's state is a large part of the memory";
   cause.place = PlaceOfStep(moment, state);
-  cause.evidence = is_made_now
-                       ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
-                             AdviceText(BytesOf(state)) + " of it were there when it failed."
-                       : AdviceText(cause.bytes) + " are state that the optimizer keeps.";
+  cause.evidence =
+      is_made_now ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
+                        AdviceText(BytesOf(state)) + " of it were live when the request failed."
+                  : AdviceText(cause.bytes) + " are state that the optimizer stores.";
   if (IsHistory(moment, state)) {
     TellOfHistory(moment, state, &cause);
     return cause;
   }
   cause.cost =
-      "8-bit state costs nothing that is known; state on the host costs a transfer for each step.";
+      "8-bit state has no known cost in time; state on the host costs a transfer for each step.";
   cause.action =
       "Use an optimizer with 8-bit state or with less state (Adafactor, SGD), shard it over the "
       "ranks, or keep its state on the host.";
@@ -88,11 +87,11 @@ Found FindOptimizerState(const FailureMoment& moment) {
 
 constinit const Rule kOptimizerState = {
     .rank = Rank::kTrade,
-    .meaning = "what the optimizer keeps",
+    .meaning = "the state that the optimizer stores",
     .help =
-        "The optimizer keeps state for each parameter; at its first step it makes all of it. Use "
-        "an optimizer with 8-bit state or with less state, shard it over the ranks, or keep its "
-        "state on the host.",
+        "The optimizer stores state for each parameter; at its first step it allocates all of it. "
+        "Use an optimizer with 8-bit state or with less state, shard it over the ranks, or keep "
+        "its state on the host.",
     .needs = {kNeedsOptimizerWork},
     .cause = FindOptimizerState,
 };

@@ -16,7 +16,7 @@ Found FindOptimizerTemporaries(const FailureMoment& moment) {
   if (!site.in_optimizer || !IsForeach(site)) return std::nullopt;
   const std::vector<const Life*> temporaries = OfOptimizer(moment, true);
   Cause cause;
-  cause.title = "The optimizer's step makes temporaries as large as the parameters";
+  cause.title = "The optimizer's step allocates temporaries as large as the parameters";
   const uint64_t now = BytesOf(temporaries) + moment.requested();
   cause.bytes = std::max(now, BytesOf(Gradients(moment)));
   // With the change, only one temporary block is live at a time.
@@ -28,7 +28,7 @@ Found FindOptimizerTemporaries(const FailureMoment& moment) {
   cause.place = PlaceOfStep(moment, temporaries);
   cause.evidence = std::string(OperatorName(site)) + " asked for " +
                    AdviceText(moment.requested()) +
-                   ": the step takes all parameters together, with " + AdviceText(cause.bytes) +
+                   ": the step processes all parameters together, with " + AdviceText(cause.bytes) +
                    " of temporaries.";
   cause.cost = "A slower step.";
   cause.action = "Pass foreach=False to the optimizer, or fused=True.";
@@ -39,11 +39,11 @@ Found FindOptimizerTemporaries(const FailureMoment& moment) {
 
 constinit const Rule kOptimizerTemporaries = {
     .rank = Rank::kTrade,
-    .meaning = "what an optimizer's step needs for a moment",
+    .meaning = "temporaries of an optimizer's step",
     .help =
-        "The request that failed came from a step that takes all parameters together (foreach), "
-        "with temporaries as large as all of them. Pass foreach=False to the optimizer, or "
-        "fused=True.",
+        "The request that failed came from a step that processes all parameters together "
+        "(foreach), with temporaries as large as all of them. Pass foreach=False to the optimizer, "
+        "or fused=True.",
     .needs = {kNeedsRequestOfOptimizer},
     .cause = FindOptimizerTemporaries,
 };

@@ -47,13 +47,14 @@ Found TellOfListed(const FailureMoment& moment, const std::vector<Listed>& liste
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.place = "process " + listed.front().pid;
   cause.holder = cause.place;
-  cause.title = listed.size() == 1 ? "Another process holds a part of the card"
-                                   : "Other processes hold a part of the card";
-  cause.evidence = "When the request failed, the driver listed " + names +
-                   " on the card beside this process; a context of its own is a part of that.";
+  cause.title = listed.size() == 1 ? "Another process uses a part of the GPU's memory"
+                                   : "Other processes use a part of the GPU's memory";
+  cause.evidence =
+      "When the request failed, the driver listed " + names +
+      " on the GPU in addition to this process; this includes the context of that process.";
   cause.cost = "None for this program.";
   cause.action = "End process " + listed.front().pid +
-                 ", or wait for it, or choose another card with CUDA_VISIBLE_DEVICES.";
+                 ", or wait for it, or choose another GPU with CUDA_VISIBLE_DEVICES.";
   return cause;
 }
 
@@ -70,17 +71,17 @@ Found FindOtherProcesses(const FailureMoment& moment) {
     cause.bytes = outside - std::min(outside, kContextBytes);
     if (cause.bytes < kLeastForeign || !moment.IsLarge(cause.bytes)) return std::nullopt;
     cause.is_estimate = true;
-    cause.title = "Other processes hold much of the card";
+    cause.title = "Other processes use much of the GPU's memory";
     cause.place = "another process";
     cause.holder = cause.place;
     cause.evidence = AdviceText(outside) + " are neither free nor this program's blocks, of the " +
                      AdviceText(*device.total_bytes) +
-                     " that the card has. A context with its modules takes at most " +
-                     AdviceText(kContextBytes) + " of that; the rest is another process's.";
+                     " that the GPU has. A context with its modules takes at most " +
+                     AdviceText(kContextBytes) + " of that; the rest belongs to another process.";
     cause.cost = "None for this program.";
     cause.action =
-        "nvidia-smi lists the processes of the card: end the other one, or wait for it, or choose "
-        "another card with CUDA_VISIBLE_DEVICES.";
+        "nvidia-smi lists the processes on the GPU: end the other one, or wait for it, or choose "
+        "another GPU with CUDA_VISIBLE_DEVICES.";
     return cause;
   }
   return std::nullopt;
@@ -92,17 +93,17 @@ bool IsCardKnown(const FailureMoment& moment) {
 
 constexpr Precondition kNeedsRoomOfCard = {
     .words =
-        "the size of the card and its free memory are known, and the program sets itself no limit",
+        "the size of the GPU and its free memory are known, and the program sets itself no limit",
     .in_failure = IsCardKnown};
 
 }  // namespace
 
 constinit const Rule kOtherProcesses = {
     .rank = Rank::kMistake,
-    .meaning = "other processes hold much of the card",
+    .meaning = "other processes use much of the GPU's memory",
     .help =
-        "Much of the card is neither free nor this program's: more than a context takes. Another "
-        "process has it. nvidia-smi lists the processes of a card.",
+        "Much of the GPU's memory is neither free nor this program's: more than a context takes. "
+        "Another process uses it. nvidia-smi lists the processes on a GPU.",
     .needs = {kNeedsRoomOfCard},
     .cause = FindOtherProcesses,
 };

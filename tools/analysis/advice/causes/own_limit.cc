@@ -28,24 +28,25 @@ Found FindOwnLimit(const FailureMoment& moment) {
   const auto allowed = FactNumber<uint64_t>(moment.facts().facts, device + ".allowed_bytes");
   cause.title = allowed.has_value()
                     ? "The program allows itself " + AdviceText(*allowed) + " of the card"
-                    : "The program allows itself a part of the card only";
-  if (is_of_pool) cause.title = "--limit allows the pool a part of the card only";
+                    : "The program limits itself to a part of the GPU's memory";
+  if (is_of_pool) cause.title = "--limit limits the pool to a part of the GPU's memory";
   if (is_of_pool && allowed.has_value()) {
     cause.title = "--limit allows the pool " + AdviceText(*allowed) + " of the card";
   }
-  cause.evidence =
-      (is_of_pool ? "The pool refused " : "PyTorch refused ") + request + " while " + free +
-      " of the card were free: the program's limit does not let it take them. It held " +
-      AdviceText(failure.reserved_bytes) + ".";
-  cause.cost = "None, if no other process needs that part of the card.";
+  cause.evidence = (is_of_pool ? "The pool refused " : "PyTorch refused ") + request + " while " +
+                   free +
+                   " of the GPU's memory were free, but the program's limit does not allow it to "
+                   "use them. It held " +
+                   AdviceText(failure.reserved_bytes) + ".";
+  cause.cost = "None, if no other process needs that part of the GPU's memory.";
   cause.action =
-      "Give torch.cuda.set_per_process_memory_fraction() a larger fraction, or leave the call out. "
-      "The same holds for per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
+      "Pass a larger fraction to torch.cuda.set_per_process_memory_fraction(), or leave the call "
+      "out. The same holds for per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
   if (is_of_pool) {
     cause.action = "Give --limit (VRAMSTOW_LIMIT) a larger value, or leave it out.";
   } else if (is_known && !limited_at->second.starts_with("per_process")) {
     cause.action =
-        "Give torch.cuda.set_per_process_memory_fraction() a larger fraction at this line, or "
+        "Pass a larger fraction to torch.cuda.set_per_process_memory_fraction() at this line, or "
         "leave the call out.";
   } else if (is_known) {
     cause.action = "Give per_process_memory_fraction a larger value, or leave it out.";
@@ -63,10 +64,10 @@ constexpr Precondition kNeedsLimit = {
 
 constinit const Rule kOwnLimit = {
     .rank = Rank::kMistake,
-    .meaning = "the program allows itself a part of the card only",
+    .meaning = "the program limits itself to a part of the GPU's memory",
     .help =
-        "PyTorch refused a request that the card could have served: the program has set a limit "
-        "for itself. Raise torch.cuda.set_per_process_memory_fraction(), or leave it out.",
+        "PyTorch refused a request that the GPU could have served, because the program has set a "
+        "limit for itself. Raise torch.cuda.set_per_process_memory_fraction(), or leave it out.",
     .needs = {kNeedsLimit},
     .cause = FindOwnLimit,
 };

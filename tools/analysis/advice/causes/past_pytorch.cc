@@ -38,17 +38,17 @@ Found FindPastPytorch(const FailureMoment& moment) {
   cause.bytes = BytesOf(others);
   if (!has_tensors || !moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), others);
-  cause.title = "Memory was taken past PyTorch";
+  cause.title = "Memory was allocated without PyTorch";
   cause.place = PlaceInProgram(moment, others);
   cause.evidence = AdviceText(cause.bytes) +
-                   " are not PyTorch's: another library asked the driver for them" +
+                   " are not PyTorch's: another library requested them from the driver" +
                    (library.empty() ? "" : " through " + library) + ", by " +
                    LargestPlaces(moment.detail(), others) +
                    ". torch.cuda.memory_allocated() does not count them.";
-  cause.cost = "It depends on their purpose.";
+  cause.cost = "It depends on the purpose of the memory.";
   cause.action =
-      "Take less there, free it before, or allocate it as a tensor, so that PyTorch can "
-      "use it again.";
+      "Allocate less there, free it before, or allocate it as a tensor, so that PyTorch can reuse "
+      "it.";
   return cause;
 }
 
@@ -56,11 +56,11 @@ Found FindPastPytorch(const FailureMoment& moment) {
 
 constinit const Rule kPastPytorch = {
     .rank = Rank::kMistake,
-    .meaning = "memory that another library than PyTorch took from the driver",
+    .meaning = "memory that a library other than PyTorch requested from the driver",
     .help =
-        "A library that is neither PyTorch nor one of NVIDIA's asked the driver for memory, in a "
-        "process that uses PyTorch. torch.cuda.memory_allocated() does not count them. Take less "
-        "there, free it before, or allocate it as a tensor.",
+        "A library that belongs neither to PyTorch nor to NVIDIA requested memory from the driver, "
+        "in a process that uses PyTorch. torch.cuda.memory_allocated() does not count it. Allocate "
+        "less there, free it before, or allocate it as a tensor.",
     .needs = {kNeedsTensors},
     .cause = FindPastPytorch,
 };

@@ -51,11 +51,11 @@ Found FindPrunedWeights(const FailureMoment& moment) {
   cause.bytes = BytesOf(cause.held);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
-  cause.title = "Pruned weights are there three times: parameter, mask and product";
+  cause.title = "Pruned weights are stored three times: parameter, mask and product";
   cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence = AdviceText(cause.bytes) + " are masks and products of " +
                    std::to_string(names.size()) + (names.size() == 1 ? " weight" : " weights") +
-                   " that torch.nn.utils.prune has taken over.";
+                   " that torch.nn.utils.prune manages.";
   cause.cost = "The masks cannot be changed afterwards.";
   cause.action =
       "Call torch.nn.utils.prune.remove(module, \"weight\") for each module once its mask is "
@@ -67,10 +67,10 @@ Found FindPrunedWeights(const FailureMoment& moment) {
 
 constinit const Rule kPrunedWeights = {
     .rank = Rank::kMistake,
-    .meaning = "weights that torch.nn.utils.prune keeps three times",
+    .meaning = "weights that torch.nn.utils.prune stores three times",
     .help =
-        "torch.nn.utils.prune keeps the original parameter, a mask of its size and their product. "
-        "prune.remove() keeps the product alone.",
+        "torch.nn.utils.prune stores the original parameter, a mask of its size and their product. "
+        "prune.remove() keeps only the product.",
     .needs = {kNeedsCensus},
     .cause = FindPrunedWeights,
     .at_peak = true,

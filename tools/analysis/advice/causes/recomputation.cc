@@ -84,10 +84,10 @@ Found FindRecomputation(const FailureMoment& moment) {
   if (cause.place.empty()) cause.place = first.place;
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, cause.held);
   cause.evidence = AdviceText(made) +
-                   " were computed again in the backward pass, all for one checkpoint: " +
+                   " were recomputed in the backward pass, all for one checkpoint: " +
                    LargestPlaces(moment.detail(), cause.held) +
                    ". A checkpoint around everything saves nothing at that moment.";
-  cause.cost = "The inputs of each piece are kept; no more is computed.";
+  cause.cost = "The inputs of each piece are stored; no more is computed.";
   cause.action = "Put a checkpoint around each of " + std::to_string(pieces) +
                  " or more pieces (each few layers), instead of one around all: "
                  "torch.utils.checkpoint.checkpoint_sequential(layers, " +
@@ -101,10 +101,10 @@ Found FindRecomputation(const FailureMoment& moment) {
 
 constinit const Rule kRecomputation = {
     .rank = Rank::kTrade,
-    .meaning = "a checkpoint recomputes too much in one piece",
+    .meaning = "a checkpoint that recomputes too much at once",
     .help =
-        "In the backward pass a checkpoint computes everything again that it encloses, and all of "
-        "that lives at once. Put checkpoints around each few layers.",
+        "In the backward pass a checkpoint recomputes everything that it encloses, and all of that "
+        "is live at once. Put checkpoints around each few layers.",
     .needs = {kNeedsBackwardPass, kNeedsRequestOfProgram},
     .cause = FindRecomputation,
 };

@@ -91,17 +91,17 @@ Found FindReplacedParameters(const FailureMoment& moment) {
   cause.title = "The state of replaced parameters stays in the optimizer (" + AdviceText(all) +
                 " in all rounds)";
   cause.place = PlaceInProgram(moment, old);
-  cause.evidence = std::to_string(state.replaced.size()) +
-                   " parameters were replaced, and optimizer.state still has them, with their "
-                   "state: " +
-                   AdviceText(cause.bytes) +
-                   ". With the parameters that are in use and their "
-                   "state, all rounds together take " +
-                   AdviceText(all) + ".";
+  cause.evidence =
+      std::to_string(state.replaced.size()) +
+      " parameters were replaced, and optimizer.state still contains them and their state: " +
+      AdviceText(cause.bytes) +
+      ". With the parameters that are in use and their "
+      "state, all rounds together take " +
+      AdviceText(all) + ".";
   cause.cost = "None.";
   cause.action =
-      "Where the program replaces a parameter, take the old one out of the optimizer: "
-      "state = optimizer.state.pop(old), and give that state to the new parameter.";
+      "When the program replaces a parameter, remove the old one from the optimizer: state = "
+      "optimizer.state.pop(old), and assign that state to the new parameter.";
   return cause;
 }
 
@@ -109,11 +109,11 @@ Found FindReplacedParameters(const FailureMoment& moment) {
 
 constinit const Rule kReplacedParameters = {
     .rank = Rank::kMistake,
-    .meaning = "an optimizer that keeps the state of parameters that were replaced",
+    .meaning = "an optimizer that still has the state of parameters that were replaced",
     .help =
-        "optimizer.state is a dictionary whose keys are the parameters. A program that replaces a "
-        "parameter (to grow, split or prune it) leaves the old one there, with its state. Take it "
-        "out with optimizer.state.pop(old).",
+        "optimizer.state is a dictionary whose keys are the parameters. If a program replaces a "
+        "parameter (to grow, split or prune it), the old one stays there with its state. Remove it "
+        "with optimizer.state.pop(old).",
     .needs = {kNeedsCensus, kNeedsOptimizerWork},
     .cause = FindReplacedParameters,
 };

@@ -57,19 +57,19 @@ Found FindRetainedGraph(const FailureMoment& moment) {
   // If each of many iterations left its graph, another cause (kHeldGraphs) reports it.
   if (pile.is_graph && BytesOf(pile.lives) * 2 > cause.bytes) return std::nullopt;
   cause.change = FreedBefore(moment.detail(), cause.held, backward.end + 1);
-  cause.title = "A graph is kept after its backward pass";
+  cause.title = "An autograd graph stays after its backward pass";
   cause.place = CommonPlace(moment.detail(), cause.held, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, cause.held);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " that autograd had saved before the last backward pass were still there after "
-                   "it: " +
-                   LargestPlaces(moment.detail(), cause.held) +
-                   ". backward() frees what its graph saved, unless retain_graph=True.";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " that autograd had saved before the last backward pass were still live after it: " +
+      LargestPlaces(moment.detail(), cause.held) +
+      ". backward() frees what its graph saved, unless retain_graph=True.";
   cause.cost = "None.";
   cause.action =
-      "Leave retain_graph=True out. Where two losses share a graph, add them and call backward() "
+      "Leave retain_graph=True out. If two losses share a graph, add them and call backward() "
       "once, or detach() what one of them reads (fake.detach()). If " +
-      variable + " has no backward pass, make it under torch.no_grad(), or delete it.";
+      variable + " has no backward pass, compute it under torch.no_grad(), or delete it.";
   return cause;
 }
 
@@ -77,11 +77,11 @@ Found FindRetainedGraph(const FailureMoment& moment) {
 
 constinit const Rule kRetainedGraph = {
     .rank = Rank::kMistake,
-    .meaning = "a graph stays although a backward pass has run since",
+    .meaning = "an autograd graph that stays although its backward pass has run",
     .help =
-        "Tensors that autograd saved before the last backward pass are still there: "
-        "retain_graph=True keeps them as long as a variable holds the result. Leave retain_graph "
-        "out, add losses that share a graph, or detach() what one of them reads.",
+        "Tensors that autograd saved before the last backward pass are still live: "
+        "retain_graph=True keeps them as long as a variable references the result. Leave "
+        "retain_graph out, add losses that share a graph, or detach() what one of them reads.",
     .needs = {kNeedsBackwardPass, kNeedsCensus},
     .cause = FindRetainedGraph,
 };

@@ -56,15 +56,16 @@ Found FindRetryInHandler(const FailureMoment& moment) {
     // different one.
     if (moment.holders().any() && !SummarizeCensus(moment.holders(), held).decides()) continue;
     cause.change = FreedBefore(moment.detail(), held, before.event + 1);
-    cause.title = "The first try's tensors are held while the second one runs";
+    cause.title = "The first try's tensors are live while the second one runs";
     cause.place = CommonPlace(moment.detail(), held);
-    cause.evidence = AdviceText(cause.bytes) +
-                     " of an attempt that had failed were still there: the exception that is "
-                     "being handled holds the frames of that attempt, and they hold " +
-                     LargestPlaces(moment.detail(), held) + ".";
+    cause.evidence =
+        AdviceText(cause.bytes) +
+        " of an attempt that had failed were still live: the exception that is being handled "
+        "references the frames of that attempt, and these reference the tensors " +
+        LargestPlaces(moment.detail(), held) + ".";
     cause.cost = "None.";
     cause.action =
-        "Leave the except block before the second try: set a flag in it, and try again behind it.";
+        "Leave the except block before the second try: set a flag in it, and try again after it.";
     return cause;
   }
   return std::nullopt;
@@ -81,12 +82,13 @@ constexpr Precondition kNeedsEarlierFailure = {.words = "another request had fai
 
 constinit const Rule kRetryInHandler = {
     .rank = Rank::kMistake,
-    .meaning = "the exception of a first try holds its tensors while the second one runs",
+    .meaning =
+        "the exception of a first try, which references its tensors while the second one runs",
     .help =
-        "A request failed before, in a line that the program has left. Blocks that this try made "
-        "are still live: the exception that is being handled keeps its frames, and the frames "
-        "keep their variables. The second try runs beside them. Leave the except block before the "
-        "second try: set a flag in it, and try again behind it.",
+        "A request failed before, in a line that the program has left. Blocks of this try are "
+        "still live: the exception that is being handled references its frames, and the frames "
+        "reference their variables. The second try needs memory in addition. Leave the except "
+        "block before the second try: set a flag in it, and try again after it.",
     .needs = {kNeedsEarlierFailure},
     .cause = FindRetryInHandler,
 };

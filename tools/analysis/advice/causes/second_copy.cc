@@ -235,23 +235,23 @@ bool AreAdapters(const FailureMoment& moment, const std::vector<const Life*>& co
 }
 
 void SayThatAdaptersAreKept(Cause* cause) {
-  cause->title = "Many adapters of one model are on the card";
-  cause->cost = "An adapter that is asked for again is loaded again.";
+  cause->title = "Many adapters of one model are on the GPU";
+  cause->cost = "An adapter that is requested again must be loaded again.";
   cause->action =
-      "Delete adapters that nobody asks for now (delete_adapter() of PEFT), or save them and keep "
-      "them on the host.";
+      "Delete adapters that are not requested now (delete_adapter() of PEFT), or save them and "
+      "keep them on the host.";
 }
 
 // Describes models that are held with their gradients and optimizer state.
 void SayThatModelsAreKept(Cause* cause) {
-  cause->title = "Models that nobody uses any more are kept, with the state of their optimizers";
+  cause->title = "Models that are not used any more stay, with the state of their optimizers";
   cause->evidence +=
       " With their gradients and their optimizers' state: " + AdviceText(cause->bytes) + ".";
-  cause->cost = "None, if nothing reads them any more.";
+  cause->cost = "None, if they are not read any more.";
   cause->action =
-      "Keep numbers only (a loss, a learning rate), and delete the rest before the next model is "
-      "made: an optimizer, or its scheduler, holds the parameters, their gradients and their "
-      "state.";
+      "Store only numbers (a loss, a learning rate), and delete the rest before the next model is "
+      "created: an optimizer, or its scheduler, references the parameters, their gradients and "
+      "their state.";
 }
 
 // True if another cause explains why blocks of the same sizes are live again.
@@ -316,14 +316,14 @@ Found FindSecondCopy(const FailureMoment& moment) {
   const bool are_several = !parameters.empty() && count >= kLeastPasses;
   if (IsBeyondReach(moment, cause.held, are_several)) return std::nullopt;
   cause.held = HeldElsewhere(moment, cause.held);
-  cause.title = "The same parameters are there more than once";
+  cause.title = "The same parameters exist more than once";
   cause.place = PlaceInProgram(moment, copies);
   cause.evidence = is_list ? AdviceText(cause.bytes) +
                                  " are parameters of modules in one list that have the same sizes, "
-                                 "and of which only one is at work."
+                                 "and only one of which is in use."
                            : std::to_string(count + 1) +
                                  " sets of blocks have the same sizes, one after the other: " +
-                                 LargestPlaces(moment.detail(), copies) + " repeat what was there.";
+                                 LargestPlaces(moment.detail(), copies) + " repeat earlier blocks.";
   cause.cost = "A transfer, if the copy is kept on the host.";
   if (is_list && spared.size() > copies.size()) {
     SayThatModelsAreKept(&cause);
@@ -334,7 +334,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
     return cause;
   }
   cause.action =
-      "Delete the old one before the new one is made (model = None), load with "
+      "Delete the old one before the new one is created (model = None), load with "
       "map_location=\"cpu\", or keep averages and the best weights on the host.";
   return cause;
 }
@@ -345,10 +345,10 @@ constinit const Rule kSecondCopy = {
     .rank = Rank::kMistake,
     .meaning = "parameters of the same sizes, twice or more",
     .help =
-        "Blocks of the same sizes were made twice, one set after the other: a model that was "
-        "copied, loaded beside the old one, averaged, or kept in a list. The census tells whose "
-        "they are. Delete the old one before the new one is made, load with map_location=\"cpu\", "
-        "or keep averages on the host.",
+        "Blocks of the same sizes were allocated twice, one set after the other: a model that was "
+        "copied, loaded in addition to the old one, averaged, or stored in a list. The census "
+        "shows which object references them. Delete the old one before the new one is created, "
+        "load with map_location=\"cpu\", or keep averages on the host.",
     .needs = {kNeedsTensors},
     .cause = FindSecondCopy,
     .at_peak = true,

@@ -113,13 +113,13 @@ Found TellOfSeveral(const FailureMoment& moment, const std::vector<const Life*>&
   cause.held = earlier;
   cause.change = FreedBefore(moment.detail(), earlier, moment.pass_begin());
   cause.place = PlaceOfStep(moment, earlier);
-  cause.title = "Earlier optimizers for the same parameters are kept, with their state";
+  cause.title = "Earlier optimizers for the same parameters stay, with their state";
   cause.evidence = std::to_string(optimizers) + " optimizers have state, and " +
-                   AdviceText(cause.bytes) + " of it belong to others than the last one.";
-  cause.cost = "None, if the earlier ones have done their work.";
+                   AdviceText(cause.bytes) + " of it do not belong to the last one.";
+  cause.cost = "None, if the earlier ones are not needed any more.";
   cause.action =
-      "Keep one optimizer and change its param_groups, or let go of each one before the next is "
-      "made: its scheduler holds it, too.";
+      "Use one optimizer and change its param_groups, or delete each one before the next is "
+      "created; its scheduler references it, too.";
   return cause;
 }
 
@@ -142,18 +142,17 @@ Found FindSecondOptimizer(const FailureMoment& moment) {
   Cause cause;
   cause.bytes = BytesOf(old);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.title = "A second optimizer makes state of its own for the same parameters";
+  cause.title = "A second optimizer allocates its own state for the same parameters";
   cause.held = old;
   cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
   cause.place = PlaceOfStep(moment, fresh);
-  cause.evidence =
-      AdviceText(cause.bytes) +
-      " of state were there from before this iteration, and this step makes state of the "
-      "same sizes again (" +
-      AdviceText(BytesOf(fresh)) + " so far).";
-  cause.cost = "None, if the first one has done its work.";
+  cause.evidence = AdviceText(cause.bytes) +
+                   " of state were live from before this iteration, and this step allocates state "
+                   "of the same sizes again (" +
+                   AdviceText(BytesOf(fresh)) + " so far).";
+  cause.cost = "None, if the first one is not needed any more.";
   cause.action =
-      "Keep one optimizer and change its param_groups, or delete the first one (del), with its "
+      "Use one optimizer and change its param_groups, or delete the first one (del), with its "
       "scheduler, before the second one steps.";
   return cause;
 }
@@ -164,11 +163,10 @@ constinit const Rule kSecondOptimizer = {
     .rank = Rank::kMistake,
     .meaning = "two optimizers for the same parameters",
     .help =
-        "An optimizer made state before this iteration, and this step makes state of the same "
-        "sizes "
-        "again, or a census finds state of several for one parameter: there are two optimizers for "
-        "the same parameters. Keep one and change its "
-        "param_groups, or delete the first one, with its scheduler, before the second one steps.",
+        "An optimizer allocated state before this iteration, and this step allocates state of the "
+        "same sizes again, or a census finds state of several optimizers for one parameter. Use "
+        "one optimizer and change its param_groups, or delete the first one, with its scheduler, "
+        "before the second one steps.",
     .needs = {kNeedsOptimizerWork},
     .cause = FindSecondOptimizer,
 };

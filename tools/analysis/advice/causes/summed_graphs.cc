@@ -50,20 +50,20 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   TellOfOneBackward(&cause);
   cause.place = CommonPlace(moment.detail(), made, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, made);
-  cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
-                   AdviceText(cause.bytes) +
+  cause.evidence = std::to_string(turns.size()) +
+                   " iterations of a loop within one step allocated " + AdviceText(cause.bytes) +
                    " that wait for one backward pass: " + LargestPlaces(moment.detail(), made) +
                    ".";
   if (IsNewWork(moment, made, begin)) {
-    cause.title = "Graphs are recorded where nobody calls backward()";
+    cause.title = "Autograd graphs are recorded although backward() is not called";
     cause.evidence =
-        std::to_string(turns.size()) + " turns of a loop left " + AdviceText(cause.bytes) +
+        std::to_string(turns.size()) + " iterations of a loop left " + AdviceText(cause.bytes) +
         " that autograd saved for a backward pass: " + LargestPlaces(moment.detail(), made) +
-        ". No step before had one for these lines.";
+        ". In no previous step was there a backward pass for these lines.";
     cause.cost = "None.";
     cause.action =
         "If it is an evaluation, run it under torch.no_grad() or torch.inference_mode(). Otherwise "
-        "call backward() on each turn's loss, instead of on the sum of all.";
+        "call backward() on each iteration's loss, instead of on the sum of all.";
   }
   return cause;
 }
@@ -72,11 +72,12 @@ Found FindSummedGraphs(const FailureMoment& moment) {
 
 constinit const Rule kSummedGraphs = {
     .rank = Rank::kMistake,
-    .meaning = "the graphs of several turns that wait for one backward pass",
+    .meaning =
+        "the autograd graphs of several iterations of a loop that wait for one backward pass",
     .help =
-        "Within one step a loop made blocks in at least three turns, and all of them wait for one "
-        "backward pass. Call backward() on each turn's loss, divided by their number: gradients "
-        "add up.",
+        "Within one step a loop allocated blocks in at least three iterations, and all of them "
+        "wait for one backward pass. Call backward() on each iteration's loss, divided by their "
+        "number; the gradients add up.",
     .needs = {kNeedsGraph},
     .cause = FindSummedGraphs,
 };

@@ -38,11 +38,11 @@ Found FindTableGradient(const FailureMoment& moment) {
   cause.is_estimate = true;
   cause.title = "The gradient of an embedding is as large as its table";
   cause.place = asks ? PlaceOfRequest(moment) : PlaceInProgram(moment, held);
-  cause.evidence = "The backward pass of an embedding made " + AdviceText(cause.bytes) +
-                   ": a row for each row of the table, though a batch reads few of them.";
-  cause.cost = "Not every optimizer takes sparse gradients.";
+  cause.evidence = "The backward pass of an embedding allocated " + AdviceText(cause.bytes) +
+                   ": a row for each row of the table, although a batch reads only a few of them.";
+  cause.cost = "Not every optimizer supports sparse gradients.";
   cause.action =
-      "Use nn.Embedding(..., sparse=True) with an optimizer that takes it (SparseAdam, SGD, "
+      "Use nn.Embedding(..., sparse=True) with an optimizer that supports it (SparseAdam, SGD, "
       "Adagrad), or keep the table on the host.";
   return cause;
 }
@@ -51,11 +51,11 @@ Found FindTableGradient(const FailureMoment& moment) {
 
 constinit const Rule kTableGradient = {
     .rank = Rank::kTrade,
-    .meaning = "the gradient of an embedding, as large as its table",
+    .meaning = "the gradient of an embedding, which is as large as its table",
     .help =
-        "The backward pass of an embedding made a gradient with a row for each row of the table, "
-        "though a batch reads few of them. Use nn.Embedding(..., sparse=True) with an optimizer "
-        "that takes it, or keep the table on the host.",
+        "The backward pass of an embedding allocated a gradient with a row for each row of the "
+        "table, although a batch reads only a few of them. Use nn.Embedding(..., sparse=True) with "
+        "an optimizer that supports it, or keep the table on the host.",
     .needs = {kNeedsBackwardPass, kNeedsRequestOfProgram},
     .cause = FindTableGradient,
 };

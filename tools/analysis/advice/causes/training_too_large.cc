@@ -47,7 +47,7 @@ State StateOf(const FailureMoment& moment) {
 
 std::string ActionFor(const State& state) {
   const std::string others =
-      "shard them over several cards (FSDP), or keep a part on the host. A smaller batch does not "
+      "shard them over several GPUs (FSDP), or keep a part on the host. A smaller batch does not "
       "help.";
   if (state.wide * 2 < state.parameters) {
     return "Freeze most layers and train adapters (LoRA), " + others;
@@ -79,12 +79,13 @@ Found FindTrainingTooLarge(const FailureMoment& moment) {
   cause.held = state.lives;
   cause.change = InParts(moment.detail(), state.lives, 2);
   cause.is_estimate = true;
-  cause.title = "The parameters and their gradients alone nearly fill the card";
+  cause.title = "The parameters and their gradients alone nearly fill the GPU";
   cause.place = PlaceInProgram(moment, state.lives);
-  cause.evidence =
-      AdviceText(state.parameters) + " of parameters and " + AdviceText(state.trained) +
-      " of gradients need most of the " + AdviceText(moment.room()) +
-      " that the job can have. The first step of Adam makes twice the parameters more.";
+  cause.evidence = AdviceText(state.parameters) + " of parameters and " +
+                   AdviceText(state.trained) + " of gradients need most of the " +
+                   AdviceText(moment.room()) +
+                   " that the job can use. The first step of Adam allocates twice the size of the "
+                   "parameters in addition.";
   cause.cost = "Precision, or time for transfers.";
   cause.action = AboutOneWeight(moment) + ActionFor(state);
   return cause;
@@ -96,9 +97,9 @@ constinit const Rule kTrainingTooLarge = {
     .rank = Rank::kTrade,
     .meaning = "parameters and their gradients alone, before an optimizer has any state",
     .help =
-        "Parameters and gradients need three quarters or more of what the job can have: with any "
-        "batch the training does not fit. Load the model in bfloat16, train adapters (LoRA), shard "
-        "it over several cards, or keep a part on the host.",
+        "Parameters and gradients need three quarters or more of the memory that the job can use: "
+        "the training does not fit with any batch. Load the model in bfloat16, train adapters "
+        "(LoRA), shard it over several GPUs, or keep a part on the host.",
     .needs = {kNeedsParameters, kNeedsGraph},
     .cause = FindTrainingTooLarge,
 };

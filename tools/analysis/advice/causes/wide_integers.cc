@@ -77,12 +77,12 @@ Found FindWideIntegers(const FailureMoment& moment) {
                    LargestPlaces(moment.detail(), cause.held) + ". A bool takes an eighth of that.";
   cause.cost = "None, if they are flags.";
   cause.action =
-      "If they are flags (a mask, F.one_hot), keep them as bool (mask.bool(), labels == class "
-      "instead of one_hot), or work on one class at a time.";
+      "If they are flags (a mask, F.one_hot), store them as bool (mask.bool(), labels == class "
+      "instead of one_hot), or process one class at a time.";
   if (parts > kFlagIsNarrower) {
     cause.action =
-        "Work on one class at a time (mask = labels == class), so that no tensor has an extent for "
-        "the classes. Otherwise keep the flags as bool.";
+        "Process one class at a time (mask = labels == class), so that no tensor has a dimension "
+        "for the classes. Otherwise store the flags as bool.";
     cause.cost = "A loop over the classes.";
   }
   return cause;
@@ -94,8 +94,8 @@ constinit const Rule kWideIntegers = {
     .rank = Rank::kMistake,
     .meaning = "masks and one-hot classes are 64-bit integers",
     .help =
-        "Most of the live memory are tensors of 64-bit integers with three extents or more: masks, "
-        "or what F.one_hot makes. As bool they take an eighth.",
+        "Most of the live memory are tensors of 64-bit integers with three or more dimensions: "
+        "masks, or results of F.one_hot. As bool they take an eighth.",
     .needs = {kNeedsCensus},
     .cause = FindWideIntegers,
 };

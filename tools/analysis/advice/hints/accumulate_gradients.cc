@@ -43,7 +43,7 @@ Hint FindAccumulateGradients(const Evidence& evidence) {
   const uint64_t saved = activations - activations / batches;
   if (!evidence.IsWorthIt(saved)) return std::nullopt;
   const std::string number = std::to_string(batches);
-  return AdviceFacts{.title = "Make the same batch of " + number + " micro-batches",
+  return AdviceFacts{.title = "Process the same batch in " + number + " micro-batches",
                      .bytes = saved,
                      .evidence = AdviceText(activations) +
                                  " of activations at the peak grow with the batch, " +
@@ -72,10 +72,10 @@ constexpr Precondition kNeedsMayTrain = {
 
 constinit const Rule kAccumulateGradients = {
     .rank = Rank::kUsual,
-    .meaning = "use micro-batches until activations are no more than the rest",
+    .meaning = "use micro-batches until activations are no more than the rest of the peak",
     .help =
         "Activations grow with the batch, and the rest of the peak does not. With several "
-        "micro-batches for each step of the optimizer, only the activations of one are there at a "
+        "micro-batches for each step of the optimizer, only the activations of one are live at a "
         "time.",
     .needs = {kNeedsMayTrain},
     .advice = FindAccumulateGradients,

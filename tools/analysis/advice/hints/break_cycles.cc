@@ -13,7 +13,7 @@ Hint FindBreakCycles(const Evidence& evidence) {
   if (garbage.saved_requests == 0 || garbage.most_bytes == 0) return std::nullopt;
   const std::string cycle = garbage.cycles.empty() ? "" : garbage.cycles.front().cycle;
   return AdviceFacts{
-      .title = "Tensors stay in objects that refer to themselves",
+      .title = "Tensors stay in objects that reference themselves",
       .bytes = garbage.most_bytes,
       .evidence = std::to_string(garbage.saved_requests) +
                   (garbage.saved_requests == 1 ? " request" : " requests") +
@@ -22,9 +22,9 @@ Hint FindBreakCycles(const Evidence& evidence) {
                   (cycle.empty() ? "cycles" : cycle) + ".",
       .cost = "None, but the code changes.",
       .action =
-          "Break the cycle: let one of its references be weak (weakref.ref, weakref.proxy), or set "
-          "it to None when nobody needs the object any more. Then its tensors go at once, without "
-          "a collector.",
+          "Break the cycle: make one of its references weak (weakref.ref, weakref.proxy), or set "
+          "it to None when the object is not needed any more. Then its tensors are freed at once, "
+          "without a garbage collection.",
       .holder = cycle};
 }
 
@@ -33,7 +33,7 @@ bool HasBeenSavedByCollector(const Evidence& evidence) {
 }
 
 constexpr Precondition kNeedsCollection = {
-    .words = "a request was served only because vramstow had called Python's collector",
+    .words = "a request was served only because vramstow had called Python's garbage collector",
     .in_job = HasBeenSavedByCollector};
 
 }  // namespace
@@ -42,9 +42,9 @@ constinit const Rule kBreakCycles = {
     .rank = Rank::kUsual,
     .meaning = "garbage had to be collected before requests were served",
     .help =
-        "With --collect, requests would have failed if Python's collector had not been called "
-        "first: tensors stay in objects that refer to themselves. Break the cycle with a weak "
-        "reference; then its tensors go at once.",
+        "With --collect, requests would have failed if Python's garbage collector had not been "
+        "called first: tensors stay in objects that reference themselves. Break the cycle with a "
+        "weak reference; then its tensors are freed at once.",
     .needs = {kNeedsCollection},
     .advice = FindBreakCycles,
     .saves = false,

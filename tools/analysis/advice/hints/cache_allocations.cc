@@ -14,9 +14,9 @@ Hint FindCacheAllocations(const Evidence& evidence) {
   }
   if (facts.churn.pairs * 2 < facts.counts.allocations) return std::nullopt;
   return AdviceFacts{
-      .title = "The driver is asked again for what was just freed",
+      .title = "Freed memory is requested from the driver again",
       .evidence = std::to_string(facts.churn.pairs) +
-                  " allocations asked the driver for a size that had been given back before (" +
+                  " allocations requested from the driver a size that had been returned before (" +
                   AdviceText(facts.churn.pair_bytes) + " in all).",
       .cost = "Memory that stays reserved.",
       .action =
@@ -28,17 +28,17 @@ bool HasNoCache(const Evidence& evidence) {
   return evidence.facts().kind == "stow" && !evidence.facts().cache.known;
 }
 
-constexpr Precondition kNeedsNoCache = {.words = "no allocator with a cache served the process",
+constexpr Precondition kNeedsNoCache = {.words = "the process used no allocator with a cache",
                                         .in_job = HasNoCache};
 
 }  // namespace
 
 constinit const Rule kCacheAllocations = {
     .rank = Rank::kUsual,
-    .meaning = "the driver is asked again for what was just given back",
+    .meaning = "memory that was just returned is requested from the driver again",
     .help =
-        "Without a caching allocator, at least a thousand allocations asked the driver for a size "
-        "that had been given back just before. Allocate through a pool.",
+        "Without a caching allocator, at least a thousand allocations requested from the driver a "
+        "size that had been returned just before. Allocate through a pool.",
     .needs = {kNeedsNoCache},
     .advice = FindCacheAllocations,
     .saves = false,

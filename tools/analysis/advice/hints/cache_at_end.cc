@@ -21,13 +21,13 @@ Hint FindCacheAtEnd(const Evidence& evidence) {
   if (allocated * 20 < facts.peak.allocated_bytes) return std::nullopt;
   if (reserved < allocated * 2 || !evidence.IsWorthIt(reserved - allocated)) return std::nullopt;
   return AdviceFacts{
-      .title = "The cache is kept for a peak that is over",
+      .title = "The cache stays large after the peak is over",
       .bytes = reserved - allocated,
       .evidence = "At the end " + AdviceText(reserved) + " were reserved and " +
                   AdviceText(allocated) +
-                  " allocated. This takes nothing off this process's own peak. It helps other "
-                  "processes on the card, and libraries and pools that cannot use the cache.",
-      .cost = "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+                  " allocated. A smaller cache does not lower this process's own peak. It helps "
+                  "other processes on the GPU, and libraries and pools that cannot use the cache.",
+      .cost = "A few cudaMalloc calls if the memory is needed again (milliseconds each).",
       .action = "Call torch.cuda.empty_cache() once between the phases."};
 }
 
@@ -35,11 +35,11 @@ Hint FindCacheAtEnd(const Evidence& evidence) {
 
 constinit const Rule kCacheAtEnd = {
     .rank = Rank::kLast,
-    .meaning = "the cache is kept for a peak that is over",
+    .meaning = "the cache stays large after the peak is over",
     .help =
-        "At the end twice as much was reserved as was allocated. That takes nothing off the job's "
-        "own peak, but other processes on the card could use it. It is not said of a program that "
-        "frees everything at its end.",
+        "At the end twice as much was reserved as was allocated. A smaller cache does not lower "
+        "the job's own peak, but other processes on the GPU could use the memory. This advice is "
+        "not given if the program frees everything at its end.",
     .needs = {kNeedsCache},
     .advice = FindCacheAtEnd,
 };

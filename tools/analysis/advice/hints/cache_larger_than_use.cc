@@ -16,11 +16,11 @@ Hint FindCacheLargerThanUse(const Evidence& evidence) {
   const uint64_t beyond = cached - std::min(cached, facts.fragmentation.at_peak.unusable_bytes);
   if (!evidence.IsWorthIt(beyond)) return std::nullopt;
   return AdviceFacts{
-      .title = "The cache holds more than the job ever used here",
+      .title = "The cache holds more than the job ever used in this recording",
       .bytes = beyond,
       .evidence = AdviceText(peak.reserved_bytes) + " were reserved, and never more than " +
-                  AdviceText(peak.allocated_bytes) + " of it allocated within what was recorded.",
-      .cost = "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+                  AdviceText(peak.allocated_bytes) + " of it allocated during the recording.",
+      .cost = "A few cudaMalloc calls if the memory is needed again (milliseconds each).",
       .action = evidence.IsOurPool()
                     ? "Call torch.cuda.empty_cache() once after the phase that needed it, or "
                       "`vramstow ctl PID empty-cache` from outside."
@@ -34,8 +34,8 @@ constinit const Rule kCacheLargerThanUse = {
     .rank = Rank::kUsual,
     .meaning = "more was reserved than was ever allocated",
     .help =
-        "The allocator kept more memory than the job ever had allocated within what was recorded. "
-        "Give it back once, after the phase that needed it.",
+        "The allocator held more memory than the job ever had allocated during the recording. "
+        "Return it once, after the phase that needed it.",
     .needs = {kNeedsCache},
     .advice = FindCacheLargerThanUse,
     .change = GiveBackCache,

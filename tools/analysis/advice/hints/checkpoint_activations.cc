@@ -13,7 +13,7 @@ Hint FindCheckpointActivations(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations)) return std::nullopt;
   const std::string sites = SitesOfPhase(evidence.detail(), Phase::kForward);
-  return AdviceFacts{.title = "Recompute activations instead of keeping them",
+  return AdviceFacts{.title = "Recompute activations instead of storing them",
                      .bytes = activations,
                      .evidence = AdviceText(activations) + " of the peak (" +
                                  AdvicePercent(activations, evidence.facts().peak.allocated_bytes) +
@@ -37,8 +37,8 @@ constinit const Rule kCheckpointActivations = {
     .rank = Rank::kUsual,
     .meaning = "recompute activations in the backward pass",
     .help =
-        "Activations at the peak wait for the backward pass. torch.utils.checkpoint makes them "
-        "again when they are needed, for about a third more time.",
+        "Activations at the peak wait for the backward pass. torch.utils.checkpoint recomputes "
+        "them when they are needed, for about a third more time.",
     .needs = {kNeedsTraining},
     .advice = FindCheckpointActivations,
     .change = CheckpointActivationsChange,

@@ -16,10 +16,10 @@ Hint FindFragmentation(const Evidence& evidence) {
       peak.reserved_then_bytes - std::min(peak.reserved_then_bytes, peak.allocated_bytes);
   const uint64_t unusable = std::min(free, facts.fragmentation.at_peak.unusable_bytes);
   if (!evidence.IsWorthIt(unusable)) return std::nullopt;
-  return AdviceFacts{.title = "Free memory lies in pieces that are too small",
+  return AdviceFacts{.title = "Free memory is in pieces that are too small",
                      .bytes = unusable,
                      .evidence = "At the peak " + AdviceText(free) +
-                                 " of what was reserved were free, " + AdviceText(unusable) +
+                                 " of the reserved memory were free, " + AdviceText(unusable) +
                                  " of them in pieces smaller than the largest request (" +
                                  AdviceText(facts.fragmentation.largest_request_bytes) + ").",
                      .cost = CostOfOtherAllocator(evidence),
@@ -32,9 +32,9 @@ constinit const Rule kFragmentation = {
     .rank = Rank::kUsual,
     .meaning = "free memory at the peak, in pieces smaller than the largest request",
     .help =
-        "At the peak a part of what was reserved was free in pieces smaller than the largest "
-        "request, so that it served nothing. Expandable segments, or vramstow's pool, put pieces "
-        "together.",
+        "At the peak a part of the reserved memory was free in pieces smaller than the largest "
+        "request, so that it was useless for it. Expandable segments, or vramstow's pool, combine "
+        "such pieces.",
     .needs = {kNeedsCache},
     .advice = FindFragmentation,
     .change = UseOtherAllocator,

@@ -20,15 +20,15 @@ Hint FindGrowingMemory(const Evidence& evidence) {
     return std::nullopt;
   }
   const GrowthFacts& first = lifetimes.growing.front();
-  return AdviceFacts{.title = "Memory piles up from iteration to iteration",
+  return AdviceFacts{.title = "Memory grows from iteration to iteration",
                      .bytes = bytes,
                      .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) +
                                  " behind in each of " + std::to_string(first.iterations) +
                                  " iterations.",
                      .cost = "None.",
                      .action =
-                         "Look for what keeps a reference to it: a list of losses (use .item() or "
-                         ".detach()), a cache that is never cut, a hook."};
+                         "Find out what references it: a list of losses (use .item() or "
+                         ".detach()), a cache that is never emptied, a hook."};
 }
 
 // The change frees the blocks that an iteration leaves behind when the iteration ends.
@@ -53,10 +53,10 @@ Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice
 
 constinit const Rule kGrowingMemory = {
     .rank = Rank::kUsual,
-    .meaning = "memory piles up from iteration to iteration",
+    .meaning = "memory grows from iteration to iteration",
     .help =
-        "A line left blocks behind in one iteration after the other. Something keeps a reference "
-        "to them: a list of losses, a cache that is never cut, a hook.",
+        "A line left blocks behind in one iteration after the other. Something references them: a "
+        "list of losses, a cache that is never emptied, a hook.",
     .needs = {kNeedsIterations},
     .advice = FindGrowingMemory,
     .change = GrowingMemoryChange,

@@ -17,7 +17,7 @@ std::string RoomInHours(const Facts& facts) {
       static_cast<double>(card - facts.by_hour.to_bytes) / static_cast<double>(rate);
   constexpr double kMaxHours = 24 * 365;
   if (hours > kMaxHours) return "";
-  return " The card is full " + Time(static_cast<uint64_t>(hours * static_cast<double>(kHourNs))) +
+  return " The GPU is full " + Time(static_cast<uint64_t>(hours * static_cast<double>(kHourNs))) +
          " later at this rate.";
 }
 
@@ -39,15 +39,15 @@ Hint FindGrowthByTheHour(const Evidence& evidence) {
                   RoomInHours(facts),
       .cost = "None.",
       .action =
-          "Look for what keeps a reference to it: a list of losses (use .item() or .detach()), a "
-          "cache that is never cut, a hook.",
+          "Find out what references it: a list of losses (use .item() or .detach()), a cache that "
+          "is never emptied, a hook.",
       .place = first.site};
 }
 
 bool HasEndlessGrowth(const Evidence& evidence) { return evidence.facts().by_hour.is_endless; }
 
 constexpr Precondition kNeedsHours = {
-    .words = "the job ran long enough to tell a growth over hours, and the growth had not ended",
+    .words = "the job ran long enough to measure growth over hours, and the growth had not ended",
     .in_job = HasEndlessGrowth};
 
 }  // namespace
@@ -56,8 +56,8 @@ constinit const Rule kGrowsByTheHour = {
     .rank = Rank::kUsual,
     .meaning = "memory grows over hours",
     .help =
-        "Over a run of five minutes or more the memory that stays grew in the last quarter as it "
-        "did before. That is read from the lowest levels of each quarter, also where the trace has "
+        "Over a run of five minutes or more, the memory that stays grew in the last quarter as it "
+        "did before. This is measured by the lowest levels of each quarter, even if the trace has "
         "only sums of its older events.",
     .needs = {kNeedsHours},
     .advice = FindGrowthByTheHour,

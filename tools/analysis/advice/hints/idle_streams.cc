@@ -84,7 +84,7 @@ Hint FindIdleStreams(const Evidence& evidence) {
     return std::nullopt;
   }
   return AdviceFacts{
-      .title = "Memory of streams that nobody works on any more stays cached",
+      .title = "Memory of streams that are not used any more stays cached",
       .bytes = bytes,
       .evidence =
           "The cache holds " + AdviceText(bytes) + " for " + std::to_string(idle) + " of " +
@@ -93,25 +93,25 @@ Hint FindIdleStreams(const Evidence& evidence) {
           "stream on which it was allocated.",
       .cost = "None.",
       .action =
-          "Make a stream once and use it again (in __init__(), not for each epoch or each loader). "
-          "Otherwise call torch.cuda.empty_cache() when a stream has done its work."};
+          "Create a stream once and use it again (in __init__(), not for each epoch or each "
+          "loader). Otherwise call torch.cuda.empty_cache() when a stream is not needed any more."};
 }
 
 bool HasCachePerStream(const Evidence& evidence) { return !evidence.IsOurPool(); }
 
 constexpr Precondition kNeedsCachePerStream = {
-    .words = "the allocator keeps a cache for each stream, which vramstow's pool does not",
+    .words = "the allocator has a cache for each stream, which vramstow's pool does not",
     .in_job = HasCachePerStream};
 
 }  // namespace
 
 constinit const Rule kIdleStreams = {
     .rank = Rank::kUrgent,
-    .meaning = "the cache holds memory of streams that nobody works on any more",
+    .meaning = "the cache holds memory of streams that are not used any more",
     .help =
-        "PyTorch's allocator keeps a cache for each stream, and no stream gets a block of another. "
-        "A program that makes a new stream for each epoch leaves the cache of the last one behind. "
-        "Make the stream once.",
+        "PyTorch's allocator has a cache for each stream, and a stream cannot use blocks of "
+        "another. A program that creates a new stream for each epoch leaves the cache of the last "
+        "one behind. Create the stream once.",
     .needs = {kNeedsCachePerStream},
     .advice = FindIdleStreams,
 };

@@ -53,16 +53,15 @@ Hint FindKeptForSuccessor(const Evidence& evidence) {
   std::ranges::sort(by_site, std::ranges::greater());
   std::vector<std::string> names;
   for (const auto& [held, name] : by_site) names.push_back(name);
-  return AdviceFacts{
-      .title = "References are kept until the same line makes the next one",
-      .bytes = bytes,
-      .evidence = AdviceText(bytes) +
-                  " at the peak were made in an earlier iteration and went only when the same line "
-                  "had made their successors: " +
-                  FirstNames(names) + ".",
-      .cost = "None, if nothing reads them any more.",
-      .action = "Delete the variable (del) at the end of the iteration, before " +
-                by_site.front().second + " runs again."};
+  return AdviceFacts{.title = "References stay until the same line allocates the next block",
+                     .bytes = bytes,
+                     .evidence = AdviceText(bytes) +
+                                 " at the peak were allocated in an earlier iteration and were "
+                                 "freed only after the same line had allocated the next ones: " +
+                                 FirstNames(names) + ".",
+                     .cost = "None, if the value is not read any more.",
+                     .action = "Delete the variable (del) at the end of the iteration, before " +
+                               by_site.front().second + " runs again."};
 }
 
 }  // namespace
@@ -70,11 +69,11 @@ Hint FindKeptForSuccessor(const Evidence& evidence) {
 constinit const Rule kKeptForSuccessor = {
     .rank = Rank::kUsual,
     .meaning =
-        "blocks of an earlier iteration that were freed only after the same line had made "
-        "the next ones",
+        "blocks of an earlier iteration that were freed only after the same line had allocated the "
+        "next ones",
     .help =
-        "Blocks at the peak were made in an earlier iteration, and went only when the same line "
-        "had made their successors. Delete the variable at the end of the iteration.",
+        "Blocks at the peak were allocated in an earlier iteration, and were freed only after the "
+        "same line had allocated the next ones. Delete the variable at the end of the iteration.",
     .needs = {kNeedsIterations},
     .advice = FindKeptForSuccessor,
 };

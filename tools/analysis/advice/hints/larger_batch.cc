@@ -151,7 +151,7 @@ Hint FindLargerBatch(const Evidence& evidence) {
   const uint64_t used = std::max(facts.peak.reserved_bytes, facts.peak.allocated_bytes);
   const uint64_t room = capacity - std::min(capacity, used);
   AdviceFacts advice;
-  advice.title = AdviceText(room) + " of the card were never used";
+  advice.title = AdviceText(room) + " of the GPU's memory were never used";
   advice.evidence = "The job can have " + AdviceText(capacity) + ", and used " + AdviceText(used) +
                     " at the most.";
   // If a job uses only a small part of the GPU, it is unknown which other memory would grow.
@@ -159,11 +159,13 @@ Hint FindLargerBatch(const Evidence& evidence) {
     advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
                        " scale with it and " + AdviceText(load.fixed) + " stay";
     advice.evidence += TimesText(LeastTimes(facts, capacity), times);
-    advice.action = "Let `vramstow fit` rehearse larger batches: it finds the largest that fits.";
+    advice.action =
+        "Run `vramstow fit`: it tries larger batches on a simulated GPU and finds the largest that "
+        "fits.";
   } else {
-    advice.action = "Nothing has to be done.";
+    advice.action = "No change is needed.";
   }
-  advice.cost = "More memory, up to the whole card.";
+  advice.cost = "More memory, up to the whole GPU.";
   return advice;
 }
 
@@ -175,13 +177,13 @@ constexpr Precondition kNeedsSuccess = {.words = "no request failed", .in_job = 
 
 constinit const Rule kLargerBatch = {
     .rank = Rank::kUsual,
-    .meaning = "how much of the card was never used, and how much larger a batch would fit",
+    .meaning = "how much of the GPU's memory was never used, and how much larger a batch would fit",
     .help =
-        "The job has room left. If it used a twentieth of the card or more, vramstow adds up what "
-        "scales with the batch and what stays, at the moment that would fill the card first, and "
-        "says between which sizes a batch fits: the smaller one if all scales that an iteration "
-        "makes, the larger one if only results do. vramstow fit rehearses such batches and proves "
-        "which one fits.",
+        "There is free memory left. If the job used a twentieth of the GPU's memory or more, "
+        "vramstow adds up what grows with the batch and what does not, at the moment that would "
+        "fill the GPU first. It says between which sizes the largest batch lies: the smaller one "
+        "if everything that an iteration allocates grows with the batch, the larger one if only "
+        "results do. vramstow fit tries such batches on a simulated GPU and proves which one fits.",
     .needs = {kNeedsSuccess},
     .advice = FindLargerBatch,
     .saves = false,

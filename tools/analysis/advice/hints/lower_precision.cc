@@ -18,13 +18,12 @@ Hint FindLowerPrecision(const Evidence& evidence) {
     return std::nullopt;
   }
   return AdviceFacts{
-      .title = "Compute in 16 bits, so that less is kept for the backward pass",
+      .title = "Compute in 16 bits, so that less is stored for the backward pass",
       .bytes = activations / 2,
-      .evidence =
-          AdviceText(activations) +
-          " of activations lie at the peak, and neither call stacks nor operators show "
-          "autocast or a conversion to half or bfloat16: if they have 32 bits, half of them "
-          "would do.",
+      .evidence = AdviceText(activations) +
+                  " of activations are live at the peak, and neither call stacks nor operators "
+                  "show autocast or a conversion to half or bfloat16: if they have 32 bits, half "
+                  "of the memory would be enough.",
       .cost =
           "Rounding: losses may differ in the third digit; float16 needs a gradient scaler, "
           "bfloat16 does not.",
@@ -42,11 +41,11 @@ Change LowerPrecisionChange(const Evidence& evidence, const AdviceFacts& /*advic
 constinit const Rule kLowerPrecision = {
     .rank = Rank::kUsual,
     .meaning =
-        "compute in 16 bits, where no call stack shows that the job does; no trace has the type of "
-        "numbers",
+        "compute in 16 bits, if no call stack shows that the job does so; a trace does not contain "
+        "the types of numbers",
     .help =
-        "Activations lie at the peak, and neither call stacks nor operators show autocast or a "
-        "conversion to 16 bits. If they have 32 bits, half of them would do: "
+        "Activations are live at the peak, and neither call stacks nor operators show autocast or "
+        "a conversion to 16 bits. If they have 32 bits, half of the memory would be enough: "
         "torch.autocast(\"cuda\", dtype=torch.bfloat16).",
     .needs = {kNeedsTraining},
     .advice = FindLowerPrecision,

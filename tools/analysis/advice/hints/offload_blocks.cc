@@ -74,11 +74,11 @@ std::string WhatToDo(const Waiting& waiting, uint64_t bytes) {
 
 std::string CostOfWaiting(const Evidence& evidence, uint64_t bytes) {
   const std::string beside =
-      ", beside the work if they begin early, and as much pinned host memory.";
+      ", which overlap with the work if they begin early, and as much pinned host memory.";
   const StepCost cost(evidence.detail(), evidence.facts());
   if (cost.is_known()) {
     return "About " + AdviceTime(cost.OfRoundTrip(bytes)) + " of copies each time" + beside +
-           " --offload holds work up for about " + AdviceTime(cost.OfMapping(bytes)) +
+           " --offload makes work wait for about " + AdviceTime(cost.OfMapping(bytes)) +
            " more, to map host memory. All this is" + OfModelInWords(cost).substr(1);
   }
   return "About " + std::to_string(LinkNs(2 * bytes) / 1'000'000) +
@@ -101,7 +101,7 @@ Hint FindOffloadBlocks(const Evidence& evidence) {
   std::ranges::sort(sorted, std::ranges::greater());
   std::vector<std::string> names;
   for (const auto& [held, name] : sorted) names.push_back(name + " (" + AdviceText(held) + ")");
-  return AdviceFacts{.title = "Blocks wait so long that they could wait on the host",
+  return AdviceFacts{.title = "Blocks stay unused so long that they could be on the host meanwhile",
                      .bytes = bytes,
                      .evidence = AdviceText(bytes) + " at the peak stay at least " +
                                  std::to_string(kLeastStays) +
@@ -129,7 +129,7 @@ constinit const Rule kOffloadBlocks = {
     .rank = Rank::kUsual,
     .meaning = "blocks that stay at least four times as long as a transfer takes",
     .help =
-        "Blocks at the peak stay so long that they could wait on the host. Use "
+        "Blocks at the peak stay unused so long that they could be on the host meanwhile. Use "
         "torch.autograd.graph.save_on_cpu(), or vramstow run --offload.",
     .needs = {kNeedsTimes},
     .advice = FindOffloadBlocks,

@@ -19,12 +19,12 @@ std::string CostOfMovesInCode(const Evidence& evidence) {
   if (cost.is_known() && offload.step_cost_seconds.has_value()) {
     const uint64_t bytes = std::max(clock.out_bytes, clock.in_bytes);
     return "About " + AdviceTime(cost.OfRoundTrip(bytes)) +
-           " of copies in an iteration, but beside the work, where offload costs about " +
+           " of copies in an iteration, but overlapping with the work, while offload costs about " +
            AdviceTime(*offload.step_cost_seconds) + " of its time now" + OfModelInWords(cost);
   }
   const uint64_t all_ns = LinkNs(offload.out_bytes + offload.returned_bytes);
   return "The same transfers, about " + std::to_string(all_ns / 1'000'000) +
-         " ms in all at 24 GiB/s, but beside the work instead of before it.";
+         " ms in all at 24 GiB/s, but overlapping with the work instead of before it.";
 }
 
 // A block that was evicted for lack of room is restored when it is used; code that knows the time
@@ -38,17 +38,18 @@ Hint FindOffloadInCode(const Evidence& evidence) {
     sites += (sites.empty() ? "" : ", ") + offload.sites[i].site + " (" +
              AdviceText(offload.sites[i].bytes) + ")";
   }
-  return AdviceFacts{
-      .title = "Memory moved to the host because the card was full",
-      .bytes = offload.most_bytes,
-      .evidence = AdviceText(pressed) + " left for lack of room, " +
-                  AdviceText(offload.returned_bytes) + " came back, and work waited meanwhile" +
-                  (sites.empty() ? "." : "; most of it of " + sites + "."),
-      .cost = CostOfMovesInCode(evidence),
-      .action =
-          "Move these blocks in code, where it is known when they are needed: "
-          "torch.autograd.graph.save_on_cpu() for activations, the optimizer's state or "
-          "frozen weights on the host; or recompute them."};
+  return AdviceFacts{.title = "Memory was moved to the host because the GPU was full",
+                     .bytes = offload.most_bytes,
+                     .evidence = AdviceText(pressed) +
+                                 " were moved to the host because the GPU was full, " +
+                                 AdviceText(offload.returned_bytes) +
+                                 " were moved back, and work waited meanwhile" +
+                                 (sites.empty() ? "." : "; most of it of " + sites + "."),
+                     .cost = CostOfMovesInCode(evidence),
+                     .action =
+                         "Move these blocks in code, where it is known when they are needed: use "
+                         "torch.autograd.graph.save_on_cpu() for activations, or keep the "
+                         "optimizer's state or frozen weights on the host; or recompute them."};
 }
 
 bool HasOffloaded(const Evidence& evidence) {
@@ -57,16 +58,16 @@ bool HasOffloaded(const Evidence& evidence) {
 }
 
 constexpr Precondition kNeedsOffload = {
-    .words = "vramstow moved memory to the host because the card was full", .in_job = HasOffloaded};
+    .words = "vramstow moved memory to the host because the GPU was full", .in_job = HasOffloaded};
 
 }  // namespace
 
 constinit const Rule kOffloadInCode = {
     .rank = Rank::kUsual,
-    .meaning = "memory moved to the host because the card was full",
+    .meaning = "memory was moved to the host because the GPU was full",
     .help =
-        "With --offload, memory moved to the host for lack of room, and work waited for it. Code "
-        "that knows when memory is needed can move it beside the work.",
+        "With --offload, memory was moved to the host because the GPU was full, and work waited "
+        "for it. Code that knows when memory is needed can move it while work is running.",
     .needs = {kNeedsOffload},
     .advice = FindOffloadInCode,
 };

@@ -75,7 +75,7 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
   std::erase_if(pieces.blocks, [&](const Life* block) { return block->site != site; });
   std::ranges::sort(pieces.blocks);
   pieces.blocks.erase(std::unique(pieces.blocks.begin(), pieces.blocks.end()), pieces.blocks.end());
-  advice->evidence += " " + AdviceText(pieces.beside.at(site)) + " of that lie beside blocks of " +
+  advice->evidence += " " + AdviceText(pieces.beside.at(site)) + " of that are next to blocks of " +
                       advice->place + ".";
   const Holders holders(evidence.detail(), evidence.facts(), failure);
   const std::vector<HolderFacts> found = holders.OfAll(pieces.blocks);
@@ -91,9 +91,9 @@ Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
                                      failure.pool_movable_bytes.value_or(0));
     if (usable >= failure.requested_bytes) continue;
     AdviceFacts advice{
-        .title = "This out-of-memory was fragmentation",
+        .title = "Memory ran out because of fragmentation",
         .bytes = failure.requested_bytes,
-        .evidence = AdviceText(failure.requested_bytes) + " were asked for while the pool had " +
+        .evidence = AdviceText(failure.requested_bytes) + " were requested while the pool had " +
                     AdviceText(failure.pool_free_bytes) + " free in " +
                     std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
                     AdviceText(*failure.largest_free_range_bytes) + ".",
@@ -109,11 +109,11 @@ Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
 
 constinit const Rule kOutOfMemoryByFragmentation = {
     .rank = Rank::kUrgent,
-    .meaning = "an out-of-memory while enough was free, in pieces that were too small",
+    .meaning = "memory ran out although enough was free, in pieces that were too small",
     .help =
         "When the request failed, the pool had enough free memory, but no piece of it was large "
-        "enough, and no free chunks could be moved together. Expandable segments, or vramstow's "
-        "pool, put pieces together.",
+        "enough, and no free chunks could be combined. Expandable segments, or vramstow's pool, "
+        "combine such pieces.",
     .needs = {kNeedsFailure},
     .advice = FindOutOfMemoryByFragmentation,
     .change = UseOtherAllocator,

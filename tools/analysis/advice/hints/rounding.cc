@@ -13,11 +13,11 @@ Hint FindRounding(const Evidence& evidence) {
       peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
   if (!evidence.IsWorthIt(waste)) return std::nullopt;
   return AdviceFacts{
-      .title = "Blocks are larger than what was asked for",
+      .title = "Blocks are larger than the requests",
       .bytes = waste,
       .evidence = "At the peak blocks were " + AdviceText(waste) +
                   " larger than the requests that they serve.",
-      .cost = "More different sizes, hence fewer that can be used again.",
+      .cost = "More different sizes, hence fewer that can be reused.",
       .action = "Lower roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out."};
 }
 
@@ -26,14 +26,14 @@ bool HasRequestedBytes(const Evidence& evidence) {
 }
 
 constexpr Precondition kNeedsRequestedBytes = {
-    .words = "the trace has the size that was asked for, beside the size that was allocated",
+    .words = "the trace contains the requested size in addition to the allocated size",
     .in_job = HasRequestedBytes};
 
 }  // namespace
 
 constinit const Rule kRounding = {
     .rank = Rank::kUsual,
-    .meaning = "blocks are larger than what was asked for",
+    .meaning = "blocks are larger than the requests",
     .help =
         "At the peak, blocks were larger than the requests that they served. Lower "
         "roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out.",

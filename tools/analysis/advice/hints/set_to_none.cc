@@ -48,8 +48,8 @@ Hint FindSetToNone(const Evidence& evidence) {
   return AdviceFacts{
       .title = "Gradients stay while the next forward pass runs",
       .bytes = kept,
-      .evidence = AdviceText(kept) +
-                  " from a backward pass are still there when the next iteration begins.",
+      .evidence =
+          AdviceText(kept) + " from a backward pass are still live when the next iteration begins.",
       .cost = "None.",
       .action = "Call optimizer.zero_grad(set_to_none=True) before the forward pass."};
 }
@@ -76,7 +76,7 @@ constinit const Rule kSetToNone = {
     .rank = Rank::kUsual,
     .meaning = "release gradients instead of filling them with zeros",
     .help =
-        "Gradients of an iteration are still there when the next one begins. Call "
+        "Gradients of an iteration are still live when the next one begins. Call "
         "optimizer.zero_grad(set_to_none=True) before the forward pass.",
     .needs = {kNeedsIterations, kNeedsTraining},
     .advice = FindSetToNone,

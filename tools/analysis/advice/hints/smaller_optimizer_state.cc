@@ -12,12 +12,11 @@ namespace {
 std::string CostOfLessState(const Evidence& evidence, uint64_t state) {
   const StepCost cost(evidence.detail(), evidence.facts());
   if (cost.is_known()) {
-    return "8-bit state costs nothing that is known. State on the host costs about " +
+    return "8-bit state has no known cost in time. State on the host costs about " +
            AdviceTime(cost.OfRoundTrip(state)) +
            " of copies for each step, if work waits for them" + OfModelInWords(cost);
   }
-  return "8-bit state costs nothing that is known; state on the host costs a transfer for each "
-         "step.";
+  return "8-bit state has no known cost in time; state on the host costs a transfer for each step.";
 }
 
 Hint FindSmallerOptimizerState(const Evidence& evidence) {
@@ -27,7 +26,7 @@ Hint FindSmallerOptimizerState(const Evidence& evidence) {
                      .bytes = state,
                      .evidence = AdviceText(state) + " of the peak (" +
                                  AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
-                                 ") were made by the optimizer and kept.",
+                                 ") were allocated by the optimizer and stay.",
                      .cost = CostOfLessState(evidence, state),
                      .action =
                          "Use an optimizer with 8-bit state, shard it over the ranks, or keep its "
@@ -42,9 +41,9 @@ Change SmallerOptimizerStateChange(const Evidence& evidence, const AdviceFacts& 
 
 constinit const Rule kSmallerOptimizerState = {
     .rank = Rank::kUsual,
-    .meaning = "what the optimizer keeps is a large part of the peak",
+    .meaning = "the optimizer's state is a large part of the peak",
     .help =
-        "The optimizer made and kept a large part of the peak. Use 8-bit state, shard it over the "
+        "The optimizer's state is a large part of the peak. Use 8-bit state, shard it over the "
         "ranks, or keep it on the host.",
     .needs = {kNeedsTraining},
     .advice = FindSmallerOptimizerState,

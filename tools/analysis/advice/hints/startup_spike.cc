@@ -16,25 +16,25 @@ Hint FindStartupSpike(const Evidence& evidence) {
   }
   const uint64_t startup = facts.lifetimes.startup_peak_bytes;
   if (startup <= highest || !evidence.IsWorthIt(startup - highest)) return std::nullopt;
-  return AdviceFacts{
-      .title = "The peak is at the start, not in the work",
-      .bytes = startup - highest,
-      .evidence = "Before the first iteration " + AdviceText(startup) +
-                  " were allocated, and in iterations never more than " + AdviceText(highest) + ".",
-      .cost = "None.",
-      .action =
-          "Load weights on the meta device or piece by piece, and free the loaded copy before "
-          "the model moves."};
+  return AdviceFacts{.title = "The peak is during start-up, not in the iterations",
+                     .bytes = startup - highest,
+                     .evidence = "Before the first iteration " + AdviceText(startup) +
+                                 " were allocated, and in iterations never more than " +
+                                 AdviceText(highest) + ".",
+                     .cost = "None.",
+                     .action =
+                         "Load weights on the meta device or piece by piece, and free the loaded "
+                         "copy before the model is moved."};
 }
 
 }  // namespace
 
 constinit const Rule kStartupSpike = {
     .rank = Rank::kUsual,
-    .meaning = "the peak is at the start, not in the work",
+    .meaning = "the peak is during start-up, not in the iterations",
     .help =
         "Before the first iteration more was allocated than in any iteration. Load weights on the "
-        "meta device or piece by piece, and free the loaded copy before the model moves.",
+        "meta device or piece by piece, and free the loaded copy before the model is moved.",
     .needs = {kNeedsIterations},
     .advice = FindStartupSpike,
 };

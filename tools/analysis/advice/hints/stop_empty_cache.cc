@@ -48,13 +48,14 @@ Hint FindStopEmptyCache(const Evidence& evidence) {
   const uint64_t span_ns = own.end_ns - own.begin_ns;
   if (own.took_ns * kLeastShareOfTime < span_ns) return std::nullopt;
   return AdviceFacts{
-      .title = "empty_cache() gives back what is taken again",
+      .title = "empty_cache() returns memory that is then requested again",
       .evidence =
           std::to_string(own.calls) + " calls gave back " + AdviceText(own.given) + ", of which " +
-          AdviceText(own.again) + " were taken from the device again. They took " +
+          AdviceText(own.again) + " were requested from the device again. The calls took " +
           AdvicePercent(own.took_ns, span_ns) + " of the time from the first call to the last one.",
       .cost = "None.",
-      .action = "Leave the calls of torch.cuda.empty_cache() at " + FirstNames(own.lines) + " out.",
+      .action =
+          "Leave out the calls of torch.cuda.empty_cache() at " + FirstNames(own.lines) + " out.",
       .place = own.lines.front()};
 }
 
@@ -68,12 +69,12 @@ constexpr Precondition kNeedsOwnCalls = {
 
 constinit const Rule kStopEmptyCache = {
     .rank = Rank::kUrgent,
-    .meaning = "`empty_cache()` gives back what is taken from the device again",
+    .meaning = "`empty_cache()` returns memory that is then requested from the device again",
     .help =
-        "Lines of the program called torch.cuda.empty_cache() at least twice, half of what that "
-        "gave back was taken from the device again, and the calls took a hundredth of the time or "
-        "more. Each such round waits for all work. Leave the calls out. Calls that PyTorch or a "
-        "library makes by itself are not meant.",
+        "Source lines of the program called torch.cuda.empty_cache() at least twice, half of the "
+        "returned memory was requested from the device again, and the calls took a hundredth of "
+        "the time or more. Each such call waits for all work. Leave the calls out. Calls by "
+        "PyTorch itself or by a library do not count.",
     .needs = {kNeedsOwnCalls},
     .advice = FindStopEmptyCache,
     .saves = false,

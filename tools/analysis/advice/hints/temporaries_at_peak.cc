@@ -17,7 +17,7 @@ Hint FindTemporariesAtPeak(const Evidence& evidence) {
   }
   if (!evidence.IsWorthIt(bytes)) return std::nullopt;
   return AdviceFacts{
-      .title = "The optimizer's step makes large temporaries",
+      .title = "The optimizer's step allocates large temporaries",
       .bytes = bytes,
       .evidence = AdviceText(bytes) +
                   " at the peak were allocated in the optimizer's step and freed soon after.",
@@ -40,10 +40,10 @@ Change TemporariesAtPeakChange(const Evidence& evidence, const AdviceFacts& /*ad
 
 constinit const Rule kTemporariesAtPeak = {
     .rank = Rank::kUsual,
-    .meaning = "blocks at the peak that a step made and freed soon after",
+    .meaning = "blocks at the peak that a step allocated and freed soon after",
     .help =
-        "At the peak, blocks were live that the optimizer's step made and freed soon after. Pass "
-        "foreach=False to the optimizer, or fused=True, or step in the backward pass.",
+        "At the peak, blocks were live that the optimizer's step allocated and freed soon after. "
+        "Pass foreach=False to the optimizer, or fused=True, or step in the backward pass.",
     .needs = {kNeedsTraining},
     .advice = FindTemporariesAtPeak,
     .change = TemporariesAtPeakChange,
