@@ -20,7 +20,7 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
 
 // Removes a decimal number with an optional fraction from the front of *text. It returns the whole
 // part and the fraction in billionths exactly, so that "1.5GiB" has no rounding error.
-bool TakeNumber(std::string_view* text, uint64_t* whole, uint64_t* billionths) {
+bool ParseLeadingNumber(std::string_view* text, uint64_t* whole, uint64_t* billionths) {
   size_t i = 0;
   uint64_t value = 0;
   while (i < text->size() && IsDigit((*text)[i])) {
@@ -66,7 +66,7 @@ bool Scale(uint64_t whole, uint64_t billionths, uint64_t unit, uint64_t* result)
 bool ParseBytes(std::string_view text, uint64_t* bytes) {
   uint64_t whole = 0;
   uint64_t billionths = 0;
-  if (!TakeNumber(&text, &whole, &billionths)) return false;
+  if (!ParseLeadingNumber(&text, &whole, &billionths)) return false;
   struct Unit {
     const char* letter;
     const char* with_b;
@@ -92,7 +92,7 @@ bool ParseBytes(std::string_view text, uint64_t* bytes) {
 bool ParseDuration(std::string_view text, uint64_t* nanoseconds) {
   uint64_t whole = 0;
   uint64_t billionths = 0;
-  if (!TakeNumber(&text, &whole, &billionths)) return false;
+  if (!ParseLeadingNumber(&text, &whole, &billionths)) return false;
   if (text.empty() && whole == 0 && billionths == 0) {
     *nanoseconds = 0;
     return true;

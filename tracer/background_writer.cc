@@ -105,7 +105,7 @@ bool BackgroundWriter::WriteAllHanded() {
   return true;
 }
 
-bool BackgroundWriter::TakeOtherSlot(ThreadBuffer* buffer) {
+bool BackgroundWriter::ClaimOtherSlot(ThreadBuffer* buffer) {
   if (state_.load(std::memory_order_relaxed) != State::kRuns) return false;
   const uint32_t other = buffer->current ^ 1;
   if (buffer->is_handed[other].load(std::memory_order_acquire)) return false;

@@ -8,7 +8,7 @@
 // chunk, so no thread of the program waits for this one.
 //
 // Ownership: the thread, until Stop, and the compressor. Threads: Start and Stop once;
-// TakeOtherSlot and HandOver by the thread that owns the buffer. Errors: without this thread the
+// ClaimOtherSlot and HandOver by the thread that owns the buffer. Errors: without this thread the
 // other threads write their own chunks. No heap, no locks; all signals are masked in the thread.
 // Units: milliseconds.
 #ifndef VRAMSTOW_TRACER_BACKGROUND_WRITER_H_
@@ -39,7 +39,7 @@ class BackgroundWriter {
 
   // Switches the buffer to its other slot, so that the full one can be handed over. Returns false
   // if this thread has not written the other slot yet, or does not run.
-  bool TakeOtherSlot(ThreadBuffer* buffer);
+  bool ClaimOtherSlot(ThreadBuffer* buffer);
   // Hands the buffer's other slot, which is full, over to this thread. The caller has begun a chunk
   // in the current slot already. That chunk contains the buffer's number of events, so the file
   // contains this number even if a ring overwrites the older chunks before this thread runs.

@@ -68,7 +68,7 @@ uint64_t EventWriter::AppendNumbered(ThreadBuffer* buffer, const Event& event) {
   // The time is read before the number. Otherwise a thread that is interrupted between the two
   // would make all events that others record meanwhile seem earlier.
   const uint64_t time_ns = trace_->order.clock().Nanoseconds();
-  const uint64_t sequence = trace_->order.TakeNumber();
+  const uint64_t sequence = trace_->order.ParseLeadingNumber();
   ChunkWriter& chunk = buffer->chunk;
   chunk.Commit(buffer->encoder.Encode(chunk.next(), event, sequence, time_ns));
   return sequence;
@@ -90,7 +90,7 @@ bool EventWriter::PrepareChunk(ThreadBuffer* buffer, bool is_late) {
 bool EventWriter::NextChunk(ThreadBuffer* buffer) {
   bool hands_over = false;
   if (buffer->chunk.has_chunk()) {
-    hands_over = background_->TakeOtherSlot(buffer);
+    hands_over = background_->ClaimOtherSlot(buffer);
     // If the recorder's thread cannot keep up, this thread writes the chunk.
     const int error = hands_over ? 0 : buffer->chunk.Append();
     if (error != 0) {
@@ -129,7 +129,7 @@ void EventWriter::EmitClock(ThreadBuffer* buffer) {
 }
 
 void EventWriter::EmitGap(ThreadBuffer* buffer) {
-  const GapEvent gap = {trace_->status.TakeGap()};
+  const GapEvent gap = {trace_->status.ClearGap()};
   if (gap.lost_events != 0) Append(buffer, gap.ToEvent());
 }
 

@@ -114,7 +114,7 @@ bool RecorderState::CompleteFree(uint64_t sequence) {
     is_done = encoder.CompleteLast();
     ChunkWriter& chunk = buffer->chunk;
     if (!is_done && chunk.room() >= kEventRoom) [[unlikely]]
-      chunk.Commit(encoder.TellCompleting(chunk.next()));
+      chunk.Commit(encoder.EncodeCompleting(chunk.next()));
   }
   buffer->busy.store(false, std::memory_order_release);
   return is_done;

@@ -52,7 +52,7 @@ void RecordingStatus::CountLost(ChunkWriter* chunk) {
   if (!chunk->CountLost()) AddOne(&header_->lost_events);
 }
 
-uint64_t RecordingStatus::TakeGap() {
+uint64_t RecordingStatus::ClearGap() {
   uint32_t expected = kGapPending;
   condition_->compare_exchange_strong(expected, kRecording, std::memory_order_acq_rel);
   return gap_events_.exchange(0, std::memory_order_acq_rel);

@@ -73,7 +73,7 @@ class RecordingStatus {
   void CountLost(ChunkWriter* chunk);
   // Returns the number of dropped events that no gap event has reported yet. The caller writes that
   // gap event.
-  uint64_t TakeGap();
+  uint64_t ClearGap();
 
   // Stops recording after an error, for example on a full disk. Otherwise each event would retry
   // the write, which would only make the job slower.

@@ -50,7 +50,7 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
     buffer = free_;
     if (buffer != nullptr) {
       free_ = buffer->next_free;
-      TakeOver(buffer);
+      SwitchToSegments(buffer);
     } else {
       buffer = NewBuffer();
     }
@@ -63,7 +63,7 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
 }
 
 // Lets this thread continue the chunk of another thread that has ended.
-void ThreadRegistry::TakeOver(ThreadBuffer* buffer) {
+void ThreadRegistry::SwitchToSegments(ThreadBuffer* buffer) {
   buffer->thread = ThisThread();
   if (buffer->stack != nullptr) buffer->stack->native.Forget();
   // If the chunk has no room for a record that names the thread, the next event begins a new chunk.

@@ -69,7 +69,7 @@ class ThreadRegistry {
   static constexpr size_t kMaxBuffers = 16384;  // threads that record at the same time
 
   ThreadBuffer* NewBuffer() VRAMSTOW_REQUIRES(mutex_);
-  static void TakeOver(ThreadBuffer* buffer);
+  static void SwitchToSegments(ThreadBuffer* buffer);
   static void OnThreadExit(void* buffer);
   bool WatchThreadExit(ThreadBuffer* buffer) const;
 

@@ -402,7 +402,7 @@ void EarlyComputation::Finish(const Stack& results) {
       plan_.sizes_result ? kVramstowSimulatorHasSize : 0);
 }
 
-ToldSize::ToldSize(int64_t size) : size_(size) {
+ReportedSize::ReportedSize(int64_t size) : size_(size) {
   FindSimulator()->patch_reads(
       [](void* told, void* bytes, size_t count) {
         std::memset(bytes, 0, count);
@@ -411,6 +411,6 @@ ToldSize::ToldSize(int64_t size) : size_(size) {
       &size_);
 }
 
-ToldSize::~ToldSize() { FindSimulator()->patch_reads(nullptr, nullptr); }
+ReportedSize::~ReportedSize() { FindSimulator()->patch_reads(nullptr, nullptr); }
 
 }  // namespace vramstow::values

@@ -70,12 +70,12 @@ class EarlyComputation {
 // While this object exists, a thread that reads a few bytes of device memory gets the same given
 // number each time. It is used if nothing is computed, for operators that read the size of their
 // result, because the memory could contain any number then.
-class ToldSize {
+class ReportedSize {
  public:
-  explicit ToldSize(int64_t size);
-  ~ToldSize();
-  ToldSize(const ToldSize&) = delete;
-  ToldSize& operator=(const ToldSize&) = delete;
+  explicit ReportedSize(int64_t size);
+  ~ReportedSize();
+  ReportedSize(const ReportedSize&) = delete;
+  ReportedSize& operator=(const ReportedSize&) = delete;
 
  private:
   int64_t size_;

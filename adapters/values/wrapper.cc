@@ -120,7 +120,7 @@ void Wrapper::CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet ke
                            Stack* stack) const {
   if (plan_->family != Family::kSizedByData) return kernel_.callBoxed(op, keys, stack);
   if (plan_->sizes_result) FindSimulator()->note_unknown_size(plan_->name);
-  const ToldSize zero(0);
+  const ReportedSize zero(0);
   kernel_.callBoxed(op, keys, stack);
 }
 
@@ -167,7 +167,7 @@ void CoalesceWrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKey
   const bool is_sparse = !stack->empty() && stack->back().isTensor() &&
                          stack->back().toTensor().layout() == c10::kSparse;
   if (!is_sparse || FindSimulator() == nullptr) return kernel_.callBoxed(op, keys, stack);
-  const ToldSize entries(stack->back().toTensor()._nnz());
+  const ReportedSize entries(stack->back().toTensor()._nnz());
   kernel_.callBoxed(op, keys, stack);
 }
 

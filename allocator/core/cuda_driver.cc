@@ -25,7 +25,7 @@ bool IsGone(DriverResult result) {
 // Removes one optional property from a memory request that the driver refused: first RDMA, then the
 // exportable handle. Virtual GPUs and sandboxes support all of virtual memory except these two.
 // Returns false if no optional property is left.
-bool TakeOneAway(CUmemAllocationProp* properties) {
+bool RemoveOneOptionalProperty(CUmemAllocationProp* properties) {
   if (properties->allocFlags.gpuDirectRDMACapable != 0) {
     properties->allocFlags.gpuDirectRDMACapable = 0;
     return true;
@@ -182,7 +182,7 @@ void CudaDriver::FillMemory() {
       do {
         result = driver->functions_.MemGetAllocationGranularity(&granularity, &properties,
                                                                 CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-      } while (IsRefusal(result) && TakeOneAway(&properties));
+      } while (IsRefusal(result) && RemoveOneOptionalProperty(&properties));
       if (result != CUDA_SUCCESS) return result;
     }
     const bool copies = vmm && driver->CanCopy();
@@ -211,7 +211,7 @@ void CudaDriver::FillMemory() {
     CUmemAllocationProp properties = driver->Properties();
     CUmemGenericAllocationHandle handle = 0;
     CUresult result = driver->functions_.MemCreate(&handle, size, &properties, 0);
-    while (IsRefusal(result) && TakeOneAway(&properties)) {
+    while (IsRefusal(result) && RemoveOneOptionalProperty(&properties)) {
       result = driver->functions_.MemCreate(&handle, size, &properties, 0);
       if (result == CUDA_SUCCESS) driver->Settle(properties);
     }

@@ -31,11 +31,11 @@ class Bins {
   // Removes and returns a block of a size for which the bins have a block.
   uint32_t Take(const SpanTable& spans, uint64_t size) {
     Bin& bin = bins_[NumberOf(size)];
-    return TakeLinked(spans, &bin, &bin.head);
+    return UnlinkSpan(spans, &bin, &bin.head);
   }
   // Removes and returns the block at this address if it is among the first few of its bin, else
   // returns 0.
-  uint32_t TakeAt(SpanTable* spans, uint64_t size, uint64_t address) {
+  uint32_t RemoveAt(SpanTable* spans, uint64_t size, uint64_t address) {
     Bin& bin = bins_[NumberOf(size)];
     uint32_t* link = &bin.head;
     int looks = 0;
@@ -43,7 +43,7 @@ class Bins {
       link = &(*spans)[*link].list_next;
     }
     if (*link == 0 || (*spans)[*link].address != address) return 0;
-    return TakeLinked(*spans, &bin, link);
+    return UnlinkSpan(*spans, &bin, link);
   }
 
   // Puts a freed block into its bin. If the bin held blocks of another size, each of them goes to
@@ -89,7 +89,7 @@ class Bins {
     if (units < kTinyBins) return static_cast<uint32_t>(units);
     return kTinyBins | (static_cast<uint32_t>(units) * 0x9E3779B1U >> 27);
   }
-  uint32_t TakeLinked(const SpanTable& spans, Bin* bin, uint32_t* link) {
+  uint32_t UnlinkSpan(const SpanTable& spans, Bin* bin, uint32_t* link) {
     const uint32_t index = *link;
     const Span& span = spans[index];
     *link = span.list_next;

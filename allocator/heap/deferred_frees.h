@@ -46,8 +46,8 @@ class DeferredFrees {
 
   // Defers the free of the block at this address. Returns false, and does nothing, if the bits show
   // no live block there. take_back(index) frees the oldest deferred block.
-  template <typename TakeBack>
-  bool Defer(uint64_t address, const AddressMap& map, SpanTable* spans, TakeBack take_back) {
+  template <typename FreeLive>
+  bool Defer(uint64_t address, const AddressMap& map, SpanTable* spans, FreeLive take_back) {
     if (!defers_ || !bits_.Clear(address)) return false;
     map.Prefetch(address);
     const uint32_t place = next_++ % kPlaces;
@@ -67,8 +67,8 @@ class DeferredFrees {
   // True if any free is deferred.
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
   // Carries out all deferred frees now, in their order.
-  template <typename TakeBack>
-  void Flush(const AddressMap& map, TakeBack take_back) {
+  template <typename FreeLive>
+  void Flush(const AddressMap& map, FreeLive take_back) {
     for (uint32_t i = 0; i < kPlaces; ++i, ++next_) {
       const uint32_t place = next_ % kPlaces;
       const uint32_t index = found_[place];

@@ -32,7 +32,7 @@ DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
 }
 
 DriverResult Mover::Try() {
-  uint32_t fresh = chunks_->TakeOut(ChunkMemory::kHost);
+  uint32_t fresh = chunks_->DetachChunk(ChunkMemory::kHost);
   if (fresh == 0) return kDriverOutOfMemory;
   DriverResult result = window_.Map(&fresh, 1);
   const uint64_t half = chunks_->chunk_bytes() / 2;
@@ -44,10 +44,10 @@ DriverResult Mover::Try() {
 }
 
 // Takes up to `count` chunks of this kind out of the store.
-uint32_t Mover::TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count) {
+uint32_t Mover::DetachChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count) {
   uint32_t taken = 0;
   for (; taken < count; ++taken) {
-    fresh[taken] = chunks_->TakeOut(kind);
+    fresh[taken] = chunks_->DetachChunk(kind);
     if (fresh[taken] == 0) break;
   }
   return taken;
@@ -93,7 +93,7 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResu
   if (!Restore() || !window_.Free()) return 0;
   if (count > kMaxPages) count = kMaxPages;
   uint32_t fresh[kMaxPages];
-  const uint32_t taken = TakeChunks(to, fresh, count);
+  const uint32_t taken = DetachChunks(to, fresh, count);
   *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
   const uint32_t moved = Exchange(pages, fresh, taken, result);
   PutBack(fresh, moved, taken);
@@ -125,8 +125,8 @@ DriverResult Mover::Lay(Return* coming) {
   const uint32_t wanted = coming->count;
   DriverResult result = kDriverSuccess;
   for (coming->count = 0; coming->count < wanted; ++coming->count) {
-    const uint32_t chunk = coming->is_after_work ? chunks_->TakeOut(ChunkMemory::kDevice)
-                                                 : chunks_->TakeOutUntouched();
+    const uint32_t chunk = coming->is_after_work ? chunks_->DetachChunk(ChunkMemory::kDevice)
+                                                 : chunks_->DetachUntouched();
     result =
         chunk == 0 ? kDriverOutOfMemory : chunks_->Underlay(coming->pages[coming->count], chunk);
     coming->fresh[coming->count] = chunk;

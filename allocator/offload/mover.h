@@ -82,9 +82,9 @@ class Mover {
   // `coming` is empty afterwards.
   uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // For callers that fill chunks themselves (Transfer, PauseSlices): TakeChunks takes up to `count`
-  // chunks of this kind out of the store, and PutBack returns the unused ones.
-  uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
+  // For callers that fill chunks themselves (Transfer, PauseSlices): DetachChunks takes up to
+  // `count` chunks of this kind out of the store, and PutBack returns the unused ones.
+  uint32_t DetachChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Pauses the sorted pages run by run (ChunkExchange::Pause); `kept` has the chunks with their

@@ -249,8 +249,8 @@ void Offloader::StartClockAnew() {
 }
 
 // Restores the memory that is not quiet (quiet_blocks.h): the eviction of quiet memory alone is to
-// provide the bytes that the iteration lacks. TakeFreed drops pages that only freed blocks had, so
-// the pages are listed again after it.
+// provide the bytes that the iteration lacks. ReclaimFreed drops pages that only freed blocks had,
+// so the pages are listed again after it.
 void Offloader::BringBackOthers() {
   const auto list = [this] {
     kDeviceLock.AssertHeld();
@@ -261,7 +261,7 @@ void Offloader::BringBackOthers() {
   const uint64_t wanted = list();
   if (wanted == 0) return;
   // This call also drops offloaded pages that only freed blocks had.
-  pool_->TakeFreed(wanted);
+  pool_->ReclaimFreed(wanted);
   const uint64_t count = EnsureDeviceChunks(list());
   OffloadResult outcome = OffloadResult::kDone;
   MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);

@@ -30,7 +30,7 @@ uint32_t PauseSlices::Pause(const uint64_t* pages, uint32_t count, bool keep,
   if (!mover_->Restore()) return 0;
   count = std::min(count, Mover::kMaxPages);
   uint32_t pinned[Mover::kMaxPages] = {};
-  if (keep) count = mover_->TakeChunks(ChunkMemory::kPinned, pinned, count);
+  if (keep) count = mover_->DetachChunks(ChunkMemory::kPinned, pinned, count);
   *result = count == 0 ? kDriverOutOfMemory : kDriverSuccess;
   uint64_t job = 0;
   if (keep && count != 0) *result = BeginCopies(pages, pinned, count, &job);

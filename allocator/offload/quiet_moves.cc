@@ -228,7 +228,7 @@ uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t soon, uint64_t to_c
 }
 
 void QuietMoves::PrepareChunks(uint64_t count) {
-  links_.pool->TakeFreed(count);
+  links_.pool->ReclaimFreed(count);
   links_.pool->MakeUpTo(count, links_.pool->chunks().idle_chunks());
 }
 

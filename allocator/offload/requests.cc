@@ -138,12 +138,12 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
 // Like ReturnPaused, for one tag, but it also uses cached memory; the device's lock is held. Waits
 // for work that uses the cached memory only if that memory is needed.
 uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome) {
-  pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
+  pool_->ReclaimCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
   uint64_t moved = ReturnPaused(tag, most, outcome);
   if (*outcome != OffloadResult::kNoRoom || moved == most) return moved;
   *outcome = standstill_.WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
   if (*outcome != OffloadResult::kDone) return moved;
-  pool_->TakeCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most - moved));
+  pool_->ReclaimCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most - moved));
   return moved + ReturnPaused(tag, most - moved, outcome);
 }
 
@@ -151,11 +151,11 @@ uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* out
 // free. `list()` lists the pages and returns their number. The device's lock is held.
 template <typename List>
 uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* outcome) {
-  pool_->TakeCached(std::min(list(), most));
+  pool_->ReclaimCached(std::min(list(), most));
   uint64_t wanted = std::min(list(), most);
   uint64_t count = EnsureDeviceChunks(wanted);
   if (count < wanted && standstill_.WaitForWork()) {
-    pool_->TakeCached(wanted);
+    pool_->ReclaimCached(wanted);
     wanted = std::min(list(), most);
     count = EnsureDeviceChunks(wanted);
   }

@@ -28,7 +28,8 @@ DriverResult Transfer::Start(const DriverCopy* copies, uint32_t count, const Tra
 
 DriverResult Transfer::Begin(const uint64_t* pages, uint32_t count, const Transfer* previous) {
   if (driver_->copy_start_after == nullptr) return kDriverNotSupported;
-  const uint32_t taken = mover_->TakeChunks(ChunkMemory::kHost, fresh_, std::min(count, kMaxPages));
+  const uint32_t taken =
+      mover_->DetachChunks(ChunkMemory::kHost, fresh_, std::min(count, kMaxPages));
   if (taken == 0) return kDriverOutOfMemory;
   DriverResult result = kDriverSuccess;
   DriverCopy copies[kMaxPages];

@@ -80,8 +80,8 @@ DriverResult AddressSpace::AddArena(uint64_t least) {
   return kDriverSuccess;
 }
 
-DriverResult AddressSpace::TakeRegion(uint64_t size, uint16_t heap, uint64_t* address,
-                                      uint64_t* region_size) {
+DriverResult AddressSpace::ReserveRegion(uint64_t size, uint16_t heap, uint64_t* address,
+                                         uint64_t* region_size) {
   size = RoundUp(size, step_bytes_);
   for (int attempt = 0; attempt < 2; ++attempt) {
     const int count = count_.load(std::memory_order_relaxed);
@@ -126,7 +126,7 @@ void AddressSpace::Mark(uint64_t address, uint64_t size, uint16_t heap) {
   }
 }
 
-DriverResult AddressSpace::TakeSegment(uint64_t address, uint64_t size, uint16_t heap) {
+DriverResult AddressSpace::ReserveSegment(uint64_t address, uint64_t size, uint16_t heap) {
   for (uint64_t at = address; at < address + size; at += page_bytes_) {
     const DriverResult result = AddWindow(at);
     if (result != kDriverSuccess) return result;

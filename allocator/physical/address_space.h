@@ -59,12 +59,12 @@ class AddressSpace {
 
   // Allocates a region of at least `size` bytes for the heap; it is page aligned and rounded up to
   // a step.
-  DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size)
+  DriverResult ReserveRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Assigns memory of the plain driver at these pages to the heap, until DropSegment. Returns
   // kDriverOutOfMemory if the tables cannot cover the address.
-  DriverResult TakeSegment(uint64_t address, uint64_t size, uint16_t heap)
+  DriverResult ReserveSegment(uint64_t address, uint64_t size, uint16_t heap)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void DropSegment(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock) {
     Mark(address, size, kNoHeap);

@@ -25,15 +25,17 @@ void ChunkExchange::Close(bool alive) {
   host_bytes_.store(0, std::memory_order_relaxed);
 }
 
-uint32_t ChunkExchange::TakeOut(ChunkMemory kind) { return TakeOut(table_->IdleHead(kind)); }
-
-uint32_t ChunkExchange::TakeOutUntouched() {
-  return TakeOut(table_->FindIdle(Fences::kEverything));
+uint32_t ChunkExchange::DetachChunk(ChunkMemory kind) {
+  return DetachChunk(table_->IdleHead(kind));
 }
 
-uint32_t ChunkExchange::TakeOut(uint32_t index) {
+uint32_t ChunkExchange::DetachUntouched() {
+  return DetachChunk(table_->FindIdle(Fences::kEverything));
+}
+
+uint32_t ChunkExchange::DetachChunk(uint32_t index) {
   if (index == 0) return 0;
-  table_->TakeIdle(index);
+  table_->RemoveIdle(index);
   NoteTaken(index, true);
   return index;
 }

@@ -42,9 +42,9 @@ class ChunkExchange {
 
   // Takes an idle chunk of this kind out of the store; returns 0 if there is none. Submitted work
   // that has not finished may still touch it.
-  uint32_t TakeOut(ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like TakeOut, but returns a chunk of the device that no unfinished work touches.
-  uint32_t TakeOutUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t DetachChunk(ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Like DetachChunk, but returns a chunk of the device that no unfinished work touches.
+  uint32_t DetachUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts a chunk that was taken out back into the store.
   void PutBack(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     NoteTaken(chunk, false);
@@ -179,7 +179,7 @@ class ChunkExchange {
   void CountTaken(uint32_t chunk, bool taken) VRAMSTOW_REQUIRES(kDeviceLock);
   void MapOwn(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapOwn(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t DetachChunk(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   void RemovePinned(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t WholeChunks(uint32_t number, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t CountNeighbours(uint64_t address, uint32_t count) const VRAMSTOW_REQUIRES(kDeviceLock);

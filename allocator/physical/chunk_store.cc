@@ -150,7 +150,7 @@ void ChunkStore::Unmap(uint64_t address) {
 
 void ChunkStore::PutToUse(uint32_t index, uint32_t number, uint32_t timeline, uint32_t* tick) {
   ChunkTable::Chunk& chunk = table_[index];
-  table_.TakeIdle(index);
+  table_.RemoveIdle(index);
   if (chunk.last != 0) {
     const Page& last = (*space_)[chunk.last];
     if (last.timeline == timeline && last.tick > *tick) *tick = last.tick;

@@ -54,7 +54,7 @@ uint32_t ChunkTable::AddNothing() {
 }
 
 void ChunkTable::Remove(uint32_t index) {
-  TakeIdle(index);
+  RemoveIdle(index);
   chunks_.Delete(index);
 }
 
@@ -79,7 +79,7 @@ void ChunkTable::PutIdle(uint32_t index) {
   Bump(&idle.count, 1);
 }
 
-void ChunkTable::TakeIdle(uint32_t index) {
+void ChunkTable::RemoveIdle(uint32_t index) {
   const Chunk& chunk = chunks_[index];
   Idle& idle = idle_[static_cast<int>(chunk.kind)];
   if (chunk.next != 0) chunks_[chunk.next].previous = chunk.previous;

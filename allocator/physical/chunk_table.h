@@ -96,7 +96,7 @@ class ChunkTable {
 
   // --- Idle chunks -------------------------------------------------------------------------------
   void PutIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
-  void TakeIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  void RemoveIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t IdleHead(ChunkMemory kind) const { return idle_[static_cast<int>(kind)].head; }
   // The number of idle chunks of this kind, without large chunks.
   uint64_t IdleOf(ChunkMemory kind) const {

@@ -10,12 +10,13 @@ namespace vramstow {
 // The sources of a plan's chunks, tried in this order until the plan has enough. Before that, idle
 // chunks and the chunks that were at the plan's pages before are used.
 const ChunkBacking::Source ChunkBacking::kSources[] = {
-    &ChunkBacking::TakeHarmless,  // step 2: chunks that the next iteration does not need elsewhere
-    &ChunkBacking::GrowWithinSlack,  // step 3, early: a little growth settles a loop sooner
-    &ChunkBacking::TakeOwn,          // step 2: free pages of this stream
-    &ChunkBacking::TakeOldOfOthers,  // step 2: old cached memory of other streams
-    &ChunkBacking::Grow,             // step 3: make chunks
-    &ChunkBacking::TakeAllOfOthers,  // step 4: all cached memory of other streams
+    &ChunkBacking::GatherHarmless,     // step 2: chunks that the next iteration does not need
+                                       // elsewhere
+    &ChunkBacking::GrowWithinSlack,    // step 3, early: a little growth settles a loop sooner
+    &ChunkBacking::GatherOwn,          // step 2: free pages of this stream
+    &ChunkBacking::GatherOldOfOthers,  // step 2: old cached memory of other streams
+    &ChunkBacking::Grow,               // step 3: make chunks
+    &ChunkBacking::GatherAllOfOthers,  // step 4: all cached memory of other streams
 };
 
 bool ChunkBacking::Serve(AllocationAttempt* attempt) {
@@ -96,7 +97,7 @@ void ChunkBacking::Gather(AllocationAttempt* attempt, const Plan& plan) {
 
 // Takes chunks that the next iteration does not need elsewhere at the same time; using them costs
 // no later driver call.
-void ChunkBacking::TakeHarmless(Gathering* gathering) {
+void ChunkBacking::GatherHarmless(Gathering* gathering) {
   Bump(&parts_->counters.moved,
        gathering->attempt->heap->StripByInterference(Lacking(*gathering), gathering->plan, true));
 }
@@ -124,7 +125,7 @@ void ChunkBacking::GrowWithinSlack(Gathering* gathering) {
   if (WithinSlack(*gathering->attempt, Lacking(*gathering), permille)) Grow(gathering);
 }
 
-void ChunkBacking::TakeOwn(Gathering* gathering) {
+void ChunkBacking::GatherOwn(Gathering* gathering) {
   AllocationAttempt* attempt = gathering->attempt;
   StreamHeap* heap = attempt->heap;
   const Plan& plan = gathering->plan;
@@ -149,7 +150,7 @@ void ChunkBacking::TakeOwn(Gathering* gathering) {
   gathering->stitch_ns += parts_->Now() - since;
 }
 
-void ChunkBacking::TakeOldOfOthers(Gathering* gathering) {
+void ChunkBacking::GatherOldOfOthers(Gathering* gathering) {
   const uint64_t since = parts_->Now();
   const uint32_t old = parts_->epochs.OlderThan(parts_->config.steal_after_ns, since);
   if (old == 0) return;
@@ -194,7 +195,7 @@ uint64_t ChunkBacking::NeighboursIn(const Plan& plan) {
   return most;
 }
 
-void ChunkBacking::TakeAllOfOthers(Gathering* gathering) {
+void ChunkBacking::GatherAllOfOthers(Gathering* gathering) {
   const uint64_t since = parts_->Now();
   const uint64_t stripped =
       trimmer_->StripOthers(gathering->attempt, Lacking(*gathering), ~uint32_t{0});

@@ -52,12 +52,12 @@ class ChunkBacking final : public Backing {
 
   // The sources, called by Gather with both locks held. The lock analysis is off because it does
   // not follow pointers to members.
-  void TakeHarmless(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void GatherHarmless(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
   void GrowWithinSlack(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
-  void TakeOwn(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
-  void TakeOldOfOthers(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void GatherOwn(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void GatherOldOfOthers(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
   void Grow(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
-  void TakeAllOfOthers(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void GatherAllOfOthers(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
 
   PoolParts* parts_ = nullptr;
   Trimmer* trimmer_ = nullptr;

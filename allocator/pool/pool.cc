@@ -37,7 +37,7 @@ const char* PoolErrorName(PoolError error) {
 }
 
 PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
-  const PoolError error = TakeParts(driver, config);
+  const PoolError error = OpenParts(driver, config);
   if (error != PoolError::kOk) return error;
   trimmer_.Open(&parts_);
   chunk_backing_.Open(&parts_, &trimmer_);
@@ -49,7 +49,7 @@ PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
   return PoolError::kOk;
 }
 
-PoolError Pool::TakeParts(const DriverTable* driver, const PoolConfig& config) {
+PoolError Pool::OpenParts(const DriverTable* driver, const PoolConfig& config) {
   PoolParts& parts = parts_;
   parts.driver = driver;
   parts.config = config;
@@ -169,7 +169,7 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
   parts_.events.Block(EventKind::kFree, span.layer, address, span.size, span.requested,
                       heap->key.stream(), Served::kUnknown);
   Bump(&heap->stats.frees, 1);
-  heap->TakeBack(index);
+  heap->FreeLive(index);
   if (freed != nullptr) freed->pending = heap->span(index).state == SpanState::kPending;
   return PoolError::kOk;
 }
@@ -268,7 +268,7 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
     // Work of an earlier stream of this handle may still touch the cached memory.
     if (!heap->IsGateOpen()) return PoolError::kInvalid;
     if (!heap->Prepare()) return PoolError::kUnavailable;
-    const uint32_t index = heap->TakeAt(address, size);
+    const uint32_t index = heap->RemoveAt(address, size);
     if (index == 0) return PoolError::kInvalid;
     sum = FinishAllocation(&parts_, heap, index, request, Served::kHit, block);
   }

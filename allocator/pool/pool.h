@@ -167,7 +167,7 @@ class Pool {
  private:
   // Returns the error for an address that lies in no heap.
   PoolError WhyNoHeap(uint64_t address) const;
-  PoolError TakeParts(const DriverTable* driver, const PoolConfig& config);
+  PoolError OpenParts(const DriverTable* driver, const PoolConfig& config);
 
   PoolParts parts_;
   Trimmer trimmer_;

@@ -29,14 +29,14 @@ void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
 }
 
 // Cached memory of any heap is used before the pool grows.
-void PoolPages::TakeCached(uint64_t count) {
+void PoolPages::ReclaimCached(uint64_t count) {
   const uint64_t idle = parts_->chunks.IdleFor(Fences::kEverything);
   if (idle >= count) return;
   parts_->EnsureAllFences();
   trimmer_->StripAll(count - idle, ~uint32_t{0});
 }
 
-void PoolPages::TakeFreed(uint64_t count) {
+void PoolPages::ReclaimFreed(uint64_t count) {
   uint64_t idle = parts_->chunks.idle_chunks();
   if (idle >= count || parts_->chunks.segments()) return;
   VisitHeaps(kAnyTag, /*graphs=*/false, [&](StreamHeap* heap) {

@@ -61,11 +61,11 @@ class PoolPages {
   void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves cached chunks to the store until it has `count` chunks that no work touches. Stops
   // earlier if no more chunks are cached.
-  void TakeCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  void ReclaimCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves cached chunks to the store until it has `count` chunks. Stops earlier if no more chunks
   // are cached. Submitted work may still use these chunks, so their next use must be ordered after
   // that work.
-  void TakeFreed(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  void ReclaimFreed(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   // Like Pool::HoldChunks and Pool::ReleaseChunks.
   uint64_t Hold(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   void Release(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -124,9 +124,9 @@ bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   }
   if (TryFences(attempt)) return true;
   if (parts_->backing->Serve(attempt)) return true;
-  if (segments_->TakeOver(attempt->result) && segments_->Serve(attempt)) return true;
+  if (segments_->SwitchToSegments(attempt->result) && segments_->Serve(attempt)) return true;
   if (!attempt->last) return false;
-  attempt->index = attempt->heap->TakeAnywhere(attempt->size);
+  attempt->index = attempt->heap->RemoveFromAnyBin(attempt->size);
   attempt->served = Served::kFence;
   return attempt->index != 0;
 }

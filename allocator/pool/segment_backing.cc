@@ -15,7 +15,7 @@ constexpr uint64_t kLargestSharing = 10 * kMiB;
 
 }  // namespace
 
-bool SegmentBacking::TakeOver(DriverResult result) {
+bool SegmentBacking::SwitchToSegments(DriverResult result) {
   ChunkStore& chunks = parts_->chunks;
   const PoolConfig& config = parts_->config;
   if (config.backing != PoolBacking::kAny || chunks.segments() || !parts_->device.plain ||

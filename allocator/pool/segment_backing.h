@@ -26,7 +26,7 @@ class SegmentBacking final : public Backing {
 
   // Switches the pool to segments if the driver has refused virtual memory, with this result,
   // before any was used. Returns true if it did; the pool's chunks are not used after that.
-  bool TakeOver(DriverResult result) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool SwitchToSegments(DriverResult result) VRAMSTOW_REQUIRES(kDeviceLock);
 
   bool Serve(AllocationAttempt* attempt) override
       VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);

@@ -47,15 +47,15 @@ HeapPages StreamHeap::Pages() {
 
 // --- Allocating ----------------------------------------------------------------------------------
 
-uint32_t StreamHeap::TakeFromBin(uint64_t size) {
+uint32_t StreamHeap::RemoveFromBin(uint64_t size) {
   uint32_t index = 0;
   if (spans_[bins_.First(size)].zone == SpanTable::kLargeZone) {
     // In a repeating job, use only the block at the address of the previous iteration.
     PlacementPredictor& predictor = placement_.predictor();
     const uint64_t place = predictor.Predict(size);
     if (place != 0 && predictor.Repeating()) {
-      index = bins_.TakeAt(&spans_, size, place);
-      if (index == 0) return TakeFromIndex(size);
+      index = bins_.RemoveAt(&spans_, size, place);
+      if (index == 0) return RemoveFromIndex(size);
       predictor.OnHit();
     }
   }
@@ -68,7 +68,7 @@ uint32_t StreamHeap::TakeFromBin(uint64_t size) {
   return index;
 }
 
-uint32_t StreamHeap::TakeFromIndex(uint64_t size) {
+uint32_t StreamHeap::RemoveFromIndex(uint64_t size) {
   if (deferred_.any()) {
     FlushAllDeferred();
     return Take(size);
@@ -81,7 +81,7 @@ uint32_t StreamHeap::TakeFromIndex(uint64_t size) {
   for (;;) {
     uint32_t index = 0;
     if (spans_.ZoneOf(size) == SpanTable::kLargeZone) {
-      index = TakeLarge(size);
+      index = RemoveLargeSpan(size);
     } else {
       const uint32_t found = spans_.free(SpanTable::kSmallZone).Find(spans_.slab(), size);
       if (found != 0) index = Cut(found, 0, size);
@@ -91,7 +91,7 @@ uint32_t StreamHeap::TakeFromIndex(uint64_t size) {
   }
 }
 
-uint32_t StreamHeap::TakeLarge(uint64_t size) {
+uint32_t StreamHeap::RemoveLargeSpan(uint64_t size) {
   const bool may_free_up = !on_stream && !pending_.empty();
   const LargePlacement::Choice choice = placement_.Choose(spans_, with_.space, size, may_free_up);
   if (choice.span == 0) return 0;
@@ -100,7 +100,7 @@ uint32_t StreamHeap::TakeLarge(uint64_t size) {
   return index;
 }
 
-uint32_t StreamHeap::TakeAnywhere(uint64_t size) {
+uint32_t StreamHeap::RemoveFromAnyBin(uint64_t size) {
   EmptyBins();
   for (uint8_t zone = 0; zone < SpanTable::kZones; ++zone) {
     const uint32_t index = spans_.free(zone).Find(spans_.slab(), size);
@@ -111,7 +111,7 @@ uint32_t StreamHeap::TakeAnywhere(uint64_t size) {
   return 0;
 }
 
-uint32_t StreamHeap::TakeAt(uint64_t address, uint64_t size) {
+uint32_t StreamHeap::RemoveAt(uint64_t address, uint64_t size) {
   Settle();
   const uint32_t index = spans_.FindSpan(address);
   if (!spans_.IsFree(index)) return 0;
@@ -136,7 +136,7 @@ uint32_t StreamHeap::Cut(uint32_t index, uint64_t offset, uint64_t size) {
 void StreamHeap::FlushAllDeferred() {
   deferred_.Flush(map_, [this](uint32_t index) {
     mutex.AssertHeld();
-    TakeBack(index);
+    FreeLive(index);
   });
 }
 
@@ -239,9 +239,9 @@ DriverResult StreamHeap::AddRegion(uint8_t zone, uint64_t size) {
   if (wanted < size) wanted = size;
   uint64_t address = 0;
   uint64_t region_size = 0;
-  DriverResult result = with_.space->TakeRegion(wanted, number, &address, &region_size);
+  DriverResult result = with_.space->ReserveRegion(wanted, number, &address, &region_size);
   if (result == kDriverOutOfMemory && wanted > size) {
-    result = with_.space->TakeRegion(size, number, &address, &region_size);
+    result = with_.space->ReserveRegion(size, number, &address, &region_size);
   }
   if (result != kDriverSuccess) return result;
   next_region_ = region_size * 2;

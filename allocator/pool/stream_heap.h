@@ -122,8 +122,8 @@ class StreamHeap {
   // --- Hits --------------------------------------------------------------------------------------
   // Returns a live span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
   uint32_t Take(uint64_t size) VRAMSTOW_REQUIRES(mutex) {
-    if (bins_.Has(size)) return TakeFromBin(size);
-    return TakeFromIndex(size);
+    if (bins_.Has(size)) return RemoveFromBin(size);
+    return RemoveFromIndex(size);
   }
   // Frees the pending blocks without a driver call if the first of them has no unfinished work.
   bool SettleIfDone() VRAMSTOW_REQUIRES(mutex) {
@@ -137,7 +137,7 @@ class StreamHeap {
   // Returns the live block that contains the address, or 0; walks the zone's spans.
   uint32_t FindAround(uint64_t address) const VRAMSTOW_REQUIRES(mutex);
   // Frees a live block and updates the counters.
-  void TakeBack(uint32_t index) VRAMSTOW_REQUIRES(mutex) {
+  void FreeLive(uint32_t index) VRAMSTOW_REQUIRES(mutex) {
     const Span& span = spans_[index];
     Subtract(&stats.allocated_bytes, span.size);
     Subtract(&stats.requested_bytes, span.requested);
@@ -149,7 +149,7 @@ class StreamHeap {
   bool DeferFree(uint64_t address) VRAMSTOW_REQUIRES(mutex) {
     return deferred_.Defer(address, map_, &spans_, [this](uint32_t index) {
       mutex.AssertHeld();
-      TakeBack(index);
+      FreeLive(index);
     });
   }
   // Every operation, except Take and a free, calls this first.
@@ -227,9 +227,9 @@ class StreamHeap {
   bool Serves(uint64_t stream) const VRAMSTOW_REQUIRES(mutex) { return serves_ == stream; }
 
   // Returns the block [address, address + size) if it is all cached, else 0. Call Prepare before.
-  uint32_t TakeAt(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  uint32_t RemoveAt(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Serves from the other zone as a last resort; returns 0 if that fails, too.
-  uint32_t TakeAnywhere(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t RemoveFromAnyBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
   // Sets the access rights of every mapped page.
   DriverResult RenewAccess() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Unmaps every chunk of the heap's regions, also under live blocks, when the pool closes.
@@ -294,9 +294,9 @@ class StreamHeap {
   void SetServed() VRAMSTOW_REQUIRES(mutex) {
     serves_ = paused_ || detached_ ? Fences::kNoStream : key.stream();
   }
-  uint32_t TakeFromBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
-  uint32_t TakeFromIndex(uint64_t size) VRAMSTOW_REQUIRES(mutex);
-  uint32_t TakeLarge(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t RemoveFromBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t RemoveFromIndex(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t RemoveLargeSpan(uint64_t size) VRAMSTOW_REQUIRES(mutex);
   uint32_t Cut(uint32_t index, uint64_t offset, uint64_t size) VRAMSTOW_REQUIRES(mutex);
   void Give(uint32_t index, uint32_t epoch) VRAMSTOW_REQUIRES(mutex);
   void FlushAllDeferred() VRAMSTOW_REQUIRES(mutex);

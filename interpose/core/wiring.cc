@@ -134,7 +134,7 @@ struct Parts {
   Registrations registrations{pools, registration_table};
 
   // --- service
-  ControlVerbs control_verbs{{application, residency, trace, exports, TakeCensusFor}};
+  ControlVerbs control_verbs{{application, residency, trace, exports, RunCensusFor}};
   ControlSocket control_socket;
   MetricsText metrics_text{application};
   MetricsServer metrics_server{metrics_text};
@@ -194,7 +194,7 @@ void OnNoMemory(int device, bool is_framework) {
   if (is_framework) {
     if (CanCollect(nullptr)) CollectGarbage(nullptr, device, true);
   } else {
-    TakeCensusAfterFailure(device);
+    RunCensusAfterFailure(device);
   }
 }
 

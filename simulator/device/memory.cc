@@ -52,18 +52,18 @@ void Memory::Discharge(int device, uint64_t bytes) {
   if (tenancy_ != nullptr) tenancy_->Give(cards_[device], bytes);
 }
 
-uint64_t Memory::TakeCharged(int device, uint64_t size) {
+uint64_t Memory::AllocateCharged(int device, uint64_t size) {
   if (!Charge(device, size)) return 0;
   const uint64_t address = devices_[device].pages.Take(size, kDevicePage);
   if (address == 0) Discharge(device, size);
   return address;
 }
 
-uint64_t Memory::TakeSmall(int number, uint64_t size) {
+uint64_t Memory::AllocateSmall(int number, uint64_t size) {
   Device& device = devices_[number];
   uint64_t address = device.small.Take(size, kSmallUnit);
   if (address == 0) {
-    const uint64_t page = TakeCharged(number, kDevicePage);
+    const uint64_t page = AllocateCharged(number, kDevicePage);
     if (page == 0) return 0;
     device.small.Add(page, kDevicePage);
     device.shared[page] = SharedPage();
@@ -88,7 +88,7 @@ void Memory::ReleaseSmall(const Block& block) {
     shared.bytes -= stop - at;
     shared.touched |= block.touched;
     at = stop;
-    if (shared.bytes != 0 || !device.small.TakeAt(page, kDevicePage)) continue;
+    if (shared.bytes != 0 || !device.small.RemoveAt(page, kDevicePage)) continue;
     if (shared.touched) space_->Punch(page, kDevicePage);
     device.shared.erase(page);
     device.pages.Add(page, kDevicePage);
@@ -101,7 +101,7 @@ Result Memory::Allocate(int device, uint64_t bytes, BlockKind kind, const void* 
   if (bytes > total(device)) return Result::kOutOfMemory;
   const bool small = bytes <= kSmallMax;
   const uint64_t size = RoundUp(bytes, small ? kSmallUnit : kDevicePage);
-  const uint64_t address = small ? TakeSmall(device, size) : TakeCharged(device, size);
+  const uint64_t address = small ? AllocateSmall(device, size) : AllocateCharged(device, size);
   if (address == 0) return Result::kOutOfMemory;
   *block = &blocks_[address];
   **block = Block{.address = address,
@@ -114,11 +114,11 @@ Result Memory::Allocate(int device, uint64_t bytes, BlockKind kind, const void* 
   return Result::kSuccess;
 }
 
-uint64_t Memory::TakePages(int device, uint64_t bytes, bool charge) {
+uint64_t Memory::AllocatePages(int device, uint64_t bytes, bool charge) {
   if (bytes > total(device)) return 0;
   const uint64_t size = RoundUp(bytes, kDevicePage);
   const uint64_t address =
-      charge ? TakeCharged(device, size) : devices_[device].pages.Take(size, kDevicePage);
+      charge ? AllocateCharged(device, size) : devices_[device].pages.Take(size, kDevicePage);
   if (address == 0) return 0;
   pool_pages_[address] = {size, device};
   return address;

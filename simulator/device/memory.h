@@ -83,9 +83,9 @@ class Memory {
 
   // Allocates whole pages for a memory pool, which divides them itself. Without `charge` only
   // addresses are allocated, and the caller charges their bytes. Returns 0 if too little is free.
-  uint64_t TakePages(int device, uint64_t bytes, bool charge);
+  uint64_t AllocatePages(int device, uint64_t bytes, bool charge);
   void ReturnPages(int device, uint64_t address, uint64_t bytes, bool charged);
-  // Adds a block within pages that TakePages returned. Release ends the block; the pages stay
+  // Adds a block within pages that AllocatePages returned. Release ends the block; the pages stay
   // allocated.
   Block* AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_t bytes,
                       const void* owner, void* pool);
@@ -127,10 +127,10 @@ class Memory {
     std::unordered_map<uint64_t, SharedPage> shared;  // by page
   };
 
-  uint64_t TakeSmall(int device, uint64_t size);
+  uint64_t AllocateSmall(int device, uint64_t size);
   void ReleaseSmall(const Block& block);
   // Charges whole pages and returns their address. Returns 0 if no memory or no address is left.
-  uint64_t TakeCharged(int device, uint64_t size);
+  uint64_t AllocateCharged(int device, uint64_t size);
 
   AddressSpace* space_;
   Tenancy* tenancy_ = nullptr;  // null: the GPUs belong to this process alone

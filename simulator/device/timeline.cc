@@ -263,7 +263,7 @@ bool Timeline::StepTowards(const Mark& mark) {
   return best < ends_.size() && StepOne(best);
 }
 
-Timeline::HostWork Timeline::TakeHostWork() {
+Timeline::HostWork Timeline::PopHostWork() {
   if (host_work_.empty()) return {};
   HostWork work = std::move(host_work_.front());
   host_work_.pop_front();

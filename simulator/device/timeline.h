@@ -22,7 +22,7 @@
 // work has ended, and submits none meanwhile, waits longer with each query, up to a limit.
 //
 // Operations on the host (callbacks) run on another thread, in real time: the timeline hands them
-// out with TakeHostWork and continues that queue when FinishHostWork is called.
+// out with PopHostWork and continues that queue when FinishHostWork is called.
 //
 // Ownership: a queue is shared by its stream, the marks that name it, and the timeline while
 // operations are pending in it; work is shared with graphs. Threads: the caller holds the driver's
@@ -161,7 +161,7 @@ class Timeline {
     std::shared_ptr<Work> work;
     QueuePointer queue;
   };
-  HostWork TakeHostWork();
+  HostWork PopHostWork();
   void FinishHostWork(const QueuePointer& queue);
 
   // Number of host operations that are enqueued and not finished.

@@ -45,7 +45,7 @@ class UncomputedRanges {
   const std::map<const char*, uint64_t>& reads() const { return reads_; }
   // Returns the kernel whose missing result was read last, or null if none was read since the
   // previous call of this function.
-  const char* TakeLastRead() { return std::exchange(last_read_, nullptr); }
+  const char* PopLastRead() { return std::exchange(last_read_, nullptr); }
 
  private:
   struct Range {

@@ -160,7 +160,7 @@ CUresult CaptureAllocate(Call& call, Stream* stream, int device, uint64_t bytes,
   const CUresult refused = RefuseInvalid(*stream);
   if (refused != CUDA_SUCCESS) return refused;
   AllocateNode node;
-  node.pages = TakeGraphPages(&call.state(), device, bytes, stream->context);
+  node.pages = AllocateGraphPages(&call.state(), device, bytes, stream->context);
   if (node.pages == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   node.given.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   node.given.poolProps.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};

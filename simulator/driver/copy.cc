@@ -63,7 +63,7 @@ class CopyWork : public Work {
     }
     Unstage();
     if (contents.IsDevice(box_.to.address)) return;
-    const char* by = contents.uncomputed().TakeLastRead();
+    const char* by = contents.uncomputed().PopLastRead();
     if (!contents.IsDevice(box_.from.address)) return;
     if (!HostReads::Global().Note(state_->machine->spec(), box_, by)) {
       context_->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;

@@ -160,11 +160,11 @@ void TrimGraphMemory(State* state, int device) {
   state->machine->memory.Discharge(device, std::exchange(Graphs().kept[device], 0));
 }
 
-std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
-                                           const Context* owner) {
+std::shared_ptr<GraphPages> AllocateGraphPages(State* state, int device, uint64_t bytes,
+                                               const Context* owner) {
   const uint64_t size = RoundUp(bytes, kDevicePage);
   Memory& memory = state->machine->memory;
-  const uint64_t address = size < bytes ? 0 : memory.TakePages(device, size, false);
+  const uint64_t address = size < bytes ? 0 : memory.AllocatePages(device, size, false);
   if (address == 0) return nullptr;
   memory.AddPoolBlock(device, address, size, bytes, owner, nullptr);
   return std::shared_ptr<GraphPages>(

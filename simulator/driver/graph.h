@@ -62,8 +62,8 @@ struct GraphPages {
   ~GraphPages();
 };
 // Reserves the addresses and adds the application's block. Returns null if no addresses are left.
-std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
-                                           const Context* owner);
+std::shared_ptr<GraphPages> AllocateGraphPages(State* state, int device, uint64_t bytes,
+                                               const Context* owner);
 // Frees a block that the application frees outside of its graph. The result owns the pages; the
 // caller releases it when work that was submitted before has ended.
 std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block);

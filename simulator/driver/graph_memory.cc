@@ -79,7 +79,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, const CUgraphN
       return CUDA_ERROR_INVALID_VALUE;
     }
     AllocateNode node;
-    node.pages = TakeGraphPages(&call.state(), location.id, given->bytesize, call.context());
+    node.pages = AllocateGraphPages(&call.state(), location.id, given->bytesize, call.context());
     if (node.pages == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     given->dptr = node.pages->address;
     node.given = *given;

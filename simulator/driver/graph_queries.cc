@@ -24,7 +24,7 @@ CUresult Ask(const char* name, CUgraphNode handle, Value* out, Answer&& answer) 
   });
 }
 
-CUresult TellKernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v3* out) {
+CUresult DescribeKernelNode(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v3* out) {
   CUDA_KERNEL_NODE_PARAMS given = {};
   const CUresult result = cuGraphKernelNodeGetParams_v2(node, &given);
   out->func = given.func;
@@ -42,7 +42,7 @@ CUresult TellKernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v3* out) {
   return result;
 }
 
-CUresult TellFill(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v2* out) {
+CUresult DescribeFillNode(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v2* out) {
   CUDA_MEMSET_NODE_PARAMS given = {};
   const CUresult result = cuGraphMemsetNodeGetParams(node, &given);
   out->dst = given.dst;
@@ -78,11 +78,11 @@ CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams* out) {
   out->type = type;
   switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-      return TellKernel(node, &out->kernel);
+      return DescribeKernelNode(node, &out->kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return cuGraphMemcpyNodeGetParams(node, &out->memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      return TellFill(node, &out->memset);
+      return DescribeFillNode(node, &out->memset);
     case CU_GRAPH_NODE_TYPE_HOST: {
       CUDA_HOST_NODE_PARAMS host = {};
       const CUresult read = cuGraphHostNodeGetParams(node, &host);

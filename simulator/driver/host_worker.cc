@@ -60,10 +60,10 @@ void RunOne(DriverGlobals* globals, const Timeline::HostWork& item)
   globals->changed.NotifyAll();
 }
 
-Timeline::HostWork TakeWork(State* state) {
+Timeline::HostWork PopWork(State* state) {
   const Workers& workers = TheWorkers();
   if (workers.running > 0 && Clock::now() - workers.latest < kBlocked) return {};
-  return state->machine->timeline.TakeHostWork();
+  return state->machine->timeline.PopHostWork();
 }
 
 void* RunHostWorker(void* /*argument*/) {
@@ -73,7 +73,7 @@ void* RunHostWorker(void* /*argument*/) {
   Timeline& timeline = state->machine->timeline;
   uint64_t calls = state->calls;
   while (!globals.shut_down) {
-    const Timeline::HostWork item = TakeWork(state);
+    const Timeline::HostWork item = PopWork(state);
     if (item.work != nullptr) {
       RunOne(&globals, item);
     } else if (timeline.pending_host_work() == 0) {

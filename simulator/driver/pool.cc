@@ -61,7 +61,7 @@ void Trim(State* state, Pool* pool, uint64_t keep) {
   Sweep(pool);
   for (auto chunk = pool->chunks.begin(); chunk != pool->chunks.end() && pool->reserved > keep;) {
     const auto [address, size] = *chunk;
-    if (!pool->free.TakeAt(address, size)) {
+    if (!pool->free.RemoveAt(address, size)) {
       ++chunk;
       continue;
     }
@@ -75,7 +75,7 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
   const uint64_t exact = RoundUp(size, kDevicePage);
   for (const uint64_t bytes : {std::max(exact, kChunkMin), exact}) {
     if (pool->size_max != 0 && pool->reserved + bytes > pool->size_max) continue;
-    const uint64_t address = TakeChunk(state, pool->place, bytes);
+    const uint64_t address = AllocateChunk(state, pool->place, bytes);
     if (address == 0) continue;
     pool->chunks[address] = bytes;
     pool->reserved += bytes;
@@ -89,7 +89,7 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
 // Claims memory of a pending free: a block that was freed, and whose stream may not have reached
 // the free yet. The block must be large enough, and freed in this queue unless `queue` is null. The
 // rest of the block stays pending.
-uint64_t TakePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
+uint64_t ReusePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
   for (auto pending = pool->pending.begin(); pending != pool->pending.end(); ++pending) {
     if (pending->size < size) continue;
     if (queue != nullptr && pending->mark.queue.get() != queue) continue;
@@ -103,16 +103,16 @@ uint64_t TakePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) 
   return 0;
 }
 
-uint64_t TakeFrom(Call& call, Pool* pool, Stream* stream, uint64_t size) {
+uint64_t AllocateFrom(Call& call, Pool* pool, Stream* stream, uint64_t size) {
   Mark mark;
-  uint64_t address = TakePending(pool, size, stream->queue.get(), &mark);
+  uint64_t address = ReusePending(pool, size, stream->queue.get(), &mark);
   if (address != 0) return address;
   if (pool->reuse_opportunistic != 0) Sweep(pool);
   address = pool->free.Take(size, kSmallUnit);
   if (address != 0) return address;
   if (Grow(&call.state(), pool, size)) return pool->free.Take(size, kSmallUnit);
   if (pool->reuse_internal != 0) {
-    address = TakePending(pool, size, nullptr, &mark);
+    address = ReusePending(pool, size, nullptr, &mark);
     if (address != 0) call.machine().timeline.Enqueue(stream->queue, nullptr, {mark}, 0);
   }
   return address;
@@ -144,7 +144,7 @@ CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, P
           if (result == CUDA_SUCCESS) line.address = *address = start;
           return result;
         }
-        const uint64_t start = TakeFrom(call, pool, stream, size);
+        const uint64_t start = AllocateFrom(call, pool, stream, size);
         if (start == 0) return CUDA_ERROR_OUT_OF_MEMORY;
         AddBlock(&call.state(), pool->place, start, size, bytes, stream->context, pool);
         pool->used += size;

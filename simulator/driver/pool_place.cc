@@ -40,9 +40,9 @@ CUresult ReadPoolPlace(Call& call, CUmemAllocationType type, const CUmemLocation
   return CUDA_SUCCESS;
 }
 
-uint64_t TakeChunk(State* state, const PoolPlace& place, uint64_t bytes) {
+uint64_t AllocateChunk(State* state, const PoolPlace& place, uint64_t bytes) {
   if (place.kind == PoolKind::kDevice) {
-    return state->machine->memory.TakePages(place.device, bytes, true);
+    return state->machine->memory.AllocatePages(place.device, bytes, true);
   }
   return reinterpret_cast<uintptr_t>(MapHostPages(bytes));
 }

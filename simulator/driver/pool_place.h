@@ -28,7 +28,7 @@ CUresult ReadPoolPlace(Call& call, CUmemAllocationType type, const CUmemLocation
                        PoolPlace* place);
 
 // Allocates whole pages for a pool. Returns 0 if too little memory is left.
-uint64_t TakeChunk(State* state, const PoolPlace& place, uint64_t bytes);
+uint64_t AllocateChunk(State* state, const PoolPlace& place, uint64_t bytes);
 void ReturnChunk(State* state, const PoolPlace& place, uint64_t address, uint64_t bytes);
 
 // Adds a block of `size` bytes within a chunk, of which `bytes` were requested.

@@ -74,7 +74,7 @@ class Task : public Work {
     if (context_->sticky != CUDA_SUCCESS || !IsThere()) return;
     if (OnlyZeroes()) return Clean();
     const char* origin = FindOrigin();
-    if (origin != nullptr) TellOf(origin);
+    if (origin != nullptr) ReportUncomputed(origin);
     const bool is_lost = origin != nullptr && ReadsLost();
     const char* reason = Refuse(is_lost);
     if (reason == nullptr) {
@@ -90,7 +90,7 @@ class Task : public Work {
       }
       reason = origin == nullptr ? " (cannot be computed here)" : " (of what was left out)";
     }
-    if (origin == nullptr) TellOf(task_.name);
+    if (origin == nullptr) ReportUncomputed(task_.name);
     NoteIdleLaunch(*state_, task_.name, reason);
     // The output is cleared, so that old bytes are not mistaken for a result.
     Clean();
@@ -188,7 +188,7 @@ class Task : public Work {
 
   // Records that the program derives a size or a value from a result that kernel `by` did not
   // compute.
-  void TellOf(const char* by) const {
+  void ReportUncomputed(const char* by) const {
     if (DecidesSize()) HostReads::Global().NoteSize(by);
     if ((task_.traits & kVramstowSimulatorIsRead) != 0) HostReads::Global().values().Note(by);
   }

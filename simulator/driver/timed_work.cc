@@ -51,8 +51,8 @@ void AddUp(uint64_t least_ns, uint64_t work_ns, WorkSums* sums) {
   sums->link_ns.fetch_add(work_ns - least_ns, std::memory_order_relaxed);
 }
 
-void TakeTime(State* state, CUstream handle, const vramstowSimulatorWorkLine& line,
-              const vramstowSimulatorRange* ranges, size_t count) {
+void AddTime(State* state, CUstream handle, const vramstowSimulatorWorkLine& line,
+             const vramstowSimulatorRange* ranges, size_t count) {
   const ThreadState& thread = CurrentThread();
   if (thread.depth == 0) return;
   Context* context = thread.stack[thread.depth - 1];
@@ -99,7 +99,7 @@ void vramstowSimulatorLogWork(CUstream stream, const vramstowSimulatorWorkLine* 
   if (!machine.model.is_on() || CurrentThread().inside_callback || Globals().shut_down) return;
   const MutexLock lock(&Globals().mutex);
   try {
-    TakeTime(&Globals().state(), stream, known, ranges, count);
+    AddTime(&Globals().state(), stream, known, ranges, count);
   } catch (const std::bad_alloc&) {
     return;  // the work takes no time
   }

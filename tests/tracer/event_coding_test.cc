@@ -427,7 +427,7 @@ TEST(EventCodingTest, AFreeThatCompletesIsTwoEventsWithoutAByteMore) {
       note(after, ticks + 1);
       EXPECT_FALSE(encoder->CompleteLast()) << "it is done already";
     } else {
-      out = encoder->TellCompleting(out);
+      out = encoder->EncodeCompleting(out);
       ASSERT_LE(static_cast<size_t>(out - end), kMaxShapeBytes);
       write(after);
     }

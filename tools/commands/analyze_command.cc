@@ -46,7 +46,7 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
           {"--json", &json, "Print JSON on one line; vramstow help metrics.md has the keys"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
-  if (!TakeDefaultInput("analyze", &files)) return kExitUsage;
+  if (!FindDefaultInput("analyze", &files)) return kExitUsage;
   return PrintAnalysis("analyze", files,
                        {.within = within, .redact = redact, .full = full, .json = json});
 }

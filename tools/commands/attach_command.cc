@@ -90,7 +90,7 @@ JsonValue TraceJson(pid_t pid, const AttachAnswer& answer) {
   return JsonOf(pid, answer, JsonValue::Object({{"trace", answer.body.Text("path")}}));
 }
 
-int TellCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
+int PrintCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("census", false);
   if (!answer.ok()) return RefuseToAttach(answer.status());
   const JsonValue* census = answer->body.Find("census");
@@ -101,7 +101,7 @@ int TellCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
                absl::StrCat("process ", pid, ": ", CensusText(*census)));
 }
 
-int TellGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
+int PrintGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto observed = attachment.Ask("observe", false);
   if (!observed.ok()) return RefuseToAttach(observed.status());
   const bool was_there = observed->body.Bool("was_there");
@@ -222,8 +222,8 @@ int AttachCommand(const std::vector<std::string>& arguments) {
             .wants_to_end = WantsToEnd});
   if (!attachment.ok()) return RefuseToAttach(attachment.status());
   if (wishes.detach) return Detach(pid, *attachment, wishes);
-  if (wishes.census) return TellCensus(pid, *attachment, wishes);
-  if (wishes.growth) return TellGrowth(pid, *attachment, wishes);
+  if (wishes.census) return PrintCensus(pid, *attachment, wishes);
+  if (wishes.growth) return PrintGrowth(pid, *attachment, wishes);
   return Observe(pid, *attachment, wishes);
 }
 

@@ -45,7 +45,7 @@ std::string ReadBaseline(const std::string& path, const std::string& within, Jso
   if (std::filesystem::exists(path, error)) {
     auto inputs = AnalyzePaths({path}, within);
     if (inputs.ok()) {
-      TellLeftOut("check", *inputs);
+      PrintLeftOut("check", *inputs);
       *baseline = *JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
       return "";
     }
@@ -125,7 +125,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   }
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));
-  TellLeftOut("check", *inputs);
+  PrintLeftOut("check", *inputs);
   const FactSet set = Together(*std::move(inputs));
   const std::string text = JsonReport(set);
   JsonValue facts = *JsonValue::Parse(text);

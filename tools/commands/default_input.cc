@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-bool TakeDefaultInput(const std::string& command, std::vector<std::string>* files) {
+bool FindDefaultInput(const std::string& command, std::vector<std::string>* files) {
   if (!files->empty()) return true;
   const auto newest = FindNewestTrace(".");
   if (!newest.ok()) {
@@ -21,7 +21,7 @@ bool TakeDefaultInput(const std::string& command, std::vector<std::string>* file
   return true;
 }
 
-void TellLeftOut(const std::string& command, const InputSet& inputs) {
+void PrintLeftOut(const std::string& command, const InputSet& inputs) {
   for (const std::string& sentence : inputs.left_out) Complain(command, Printable(sentence));
 }
 

@@ -14,10 +14,10 @@ namespace vramstow {
 
 // Adds the newest trace to an empty `files`, and prints its name on stderr. Returns false if there
 // is none, after writing one sentence.
-bool TakeDefaultInput(const std::string& command, std::vector<std::string>* files);
+bool FindDefaultInput(const std::string& command, std::vector<std::string>* files);
 
 // Prints on stderr which files of folders are not in the input.
-void TellLeftOut(const std::string& command, const InputSet& inputs);
+void PrintLeftOut(const std::string& command, const InputSet& inputs);
 
 }  // namespace vramstow
 

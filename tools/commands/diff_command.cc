@@ -157,7 +157,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
       Complain("diff", std::string(inputs.status().message()));
       return kExitUsage;
     }
-    TellLeftOut("diff", *inputs);
+    PrintLeftOut("diff", *inputs);
     std::vector<Detail> details;
     for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
     std::vector<const Detail*> pointers;

@@ -317,7 +317,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
 }
 
 // Prints notes on the merged traces, and on possible surprises.
-void TellMerged(const std::string& file, const ExportRequest& request, const MergedTrace& merged) {
+void PrintMerged(const std::string& file, const ExportRequest& request, const MergedTrace& merged) {
   if (merged.events() == 0) {
     Complain("export",
              absl::StrCat(file, " and ", request.merge,
@@ -360,7 +360,7 @@ int ExportMerged(const std::string& file, const Format& format, const ExportRequ
   if (!status.ok() && status.code() != absl::StatusCode::kUnavailable) return ExportIsWrong(status);
   if (!status.ok() || (!request.output.empty() && !out.Finish()))
     return CannotWrite(request.output);
-  TellMerged(file, request, merged);
+  PrintMerged(file, request, merged);
   return Told(format, request);
 }
 

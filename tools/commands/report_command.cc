@@ -85,7 +85,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
            "Remove hosts, users, folders and arguments, so that the page can be shared"},
           {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
-  if (!TakeDefaultInput("report", &files)) return kExitUsage;
+  if (!FindDefaultInput("report", &files)) return kExitUsage;
   if (IsOneOf(output, files)) {
     Complain("report", absl::StrCat(output, " is the input itself: name another file with -o."));
     return kExitUsage;
@@ -95,7 +95,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     Complain("report", std::string(inputs.status().message()));
     return kExitUsage;
   }
-  TellLeftOut("report", *inputs);
+  PrintLeftOut("report", *inputs);
   std::vector<Detail> details;
   std::vector<PageSource> sources;
   for (Analysis& analysis : inputs->analyses) {

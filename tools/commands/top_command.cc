@@ -91,7 +91,7 @@ class Screen {
     return read(STDIN_FILENO, &key_, 1) == 1 && key_ != 'q';
   }
   // Returns the last pressed key, once.
-  char TakeKey() { return std::exchange(key_, '\0'); }
+  char PopKey() { return std::exchange(key_, '\0'); }
 
  private:
   sigset_t before_ = {};
@@ -169,7 +169,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
     while (screen.Show(view) && view.any_runs() &&
            screen.Wait(std::max(pause, 3 * view.cost_ms()))) {
       // A key is answered at once, with the last state.
-      if (const char key = screen.TakeKey(); key != '\0') {
+      if (const char key = screen.PopKey(); key != '\0') {
         view.SortByKey(key);
         continue;
       }

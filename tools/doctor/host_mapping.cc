@@ -119,7 +119,7 @@ std::string LibraryOf(const DoctorPlan& plan) {
 // --- New trials ----------------------------------------------------------------------------------
 
 // The answers of the children so far.
-struct ToldMapping {
+struct ReportedMapping {
   std::vector<std::string> entries;  // entries of the setting
   std::string library;
   std::string trying;  // the device whose trial has not ended
@@ -133,7 +133,7 @@ std::string Entry(const std::string& uuid, const std::string& said) {
   return absl::StrCat(uuid, "=", absl::StrReplaceAll(said, {{";", ","}, {"\n", " "}}));
 }
 
-void ReadMapping(const std::string& output, ToldMapping* told) {
+void ReadMapping(const std::string& output, ReportedMapping* told) {
   for (const absl::string_view line : absl::StrSplit(output, '\n')) {
     const auto json = JsonValue::Parse({line.data(), line.size()});
     if (!json.has_value()) continue;
@@ -154,7 +154,7 @@ void ReadMapping(const std::string& output, ToldMapping* told) {
 // Returns the job's environment for the trial. It is changed so that the trial does not write to
 // the call log and does not share GPUs with other processes, as the user may have requested for the
 // job. It also enables the computation of kernels.
-Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
+Environment TrialEnvironment(const DoctorPlan& plan, const ReportedMapping& told) {
   Environment environment = DriverEnvironment(plan);
   if (!plan.simulate.empty()) {
     environment.Set("VRAMSTOW_SIMULATE",
@@ -168,10 +168,10 @@ Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
 
 // A child that crashed or hung has written which device it tried. The next child continues after
 // that device.
-ToldMapping Ask(const DoctorPlan& plan) {
+ReportedMapping Ask(const DoctorPlan& plan) {
   const auto end = Clock::now() + std::chrono::milliseconds(plan.patience_ms);
   constexpr int kMaxChildren = 64;
-  ToldMapping told;
+  ReportedMapping told;
   for (int i = 0; i < kMaxChildren; ++i) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (left.count() <= 0) break;
@@ -203,7 +203,7 @@ std::string FindHostMappings(const DoctorPlan& plan, HostTrialOf trial) {
     std::string known = Recall(KeyOf(plan, LibraryOf(plan)));
     if (!known.empty()) return known;
   }
-  ToldMapping told = Ask(plan);
+  ReportedMapping told = Ask(plan);
   if (!told.init.empty()) {
     told.entries.push_back(Entry("*", absl::StrCat("no:cuInit gave ", told.init)));
     told.lasting = false;

@@ -6,7 +6,7 @@ namespace vramstow {
 
 bool PickleStack::CloseOpenContainers(PickleBuilder* builder) {
   while (has_mark()) {
-    const size_t first = TakeMark();
+    const size_t first = PopMark();
     if (first > fence()) {
       const PickleValue target = values_[first - 1];
       if (target.is(PickleKind::kDict)) FoldOpenDict(first, builder);

@@ -52,7 +52,7 @@ class PickleStack {
     return true;
   }
   // Removes the last mark and returns it.
-  size_t TakeMark() {
+  size_t PopMark() {
     const size_t first = marks_.back();
     marks_.pop_back();
     return first;

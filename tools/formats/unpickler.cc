@@ -235,7 +235,7 @@ Unpickler::Step Unpickler::Container(uint8_t opcode) {
       break;
   }
   if (!stack_.has_mark()) return Damaged("a list, tuple or dict ends without a beginning");
-  const size_t first = stack_.TakeMark();
+  const size_t first = stack_.PopMark();
   switch (opcode) {
     case pickle::kList:
       return PushItems(PickleKind::kList, first);
@@ -257,14 +257,14 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
       if (stack_.Has(1)) {
         stack_.Cut(stack_.size() - 1);
       } else if (stack_.has_mark()) {
-        stack_.TakeMark();
+        stack_.PopMark();
       } else {
         return Damaged("an item is read from an empty stack");
       }
       return Step::kNext;
     case pickle::kPopMark:
       if (!stack_.has_mark()) return Damaged("a mark is read that was not set");
-      stack_.Cut(stack_.TakeMark());
+      stack_.Cut(stack_.PopMark());
       return Step::kNext;
     case pickle::kDup:
       if (!stack_.Has(1)) return Damaged("an item is duplicated on an empty stack");
@@ -320,7 +320,7 @@ Unpickler::Step Unpickler::AddFromMark(PickleKind kind) {
   if (kind == PickleKind::kDict && count % 2 != 0) {
     return Damaged("a dict has a key without a value");
   }
-  stack_.TakeMark();
+  stack_.PopMark();
   return AddToTop(kind, count);
 }
 

@@ -166,7 +166,7 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins) {
   return runs;
 }
 
-std::vector<std::string> TakeCopies(std::vector<std::string>* files) {
+std::vector<std::string> RemoveCopies(std::vector<std::string>* files) {
   // The file that is used for each trace: the trace itself, or, if it does not exist, the copy that
   // was made last.
   std::map<std::string, std::string> kept;

@@ -43,7 +43,7 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins);
 
 // Removes from `files` the copies that were made while a process ran ("train-4711-oom.stow"), and
 // returns them. If the trace itself is missing, its last copy is not removed.
-std::vector<std::string> TakeCopies(std::vector<std::string>* files);
+std::vector<std::string> RemoveCopies(std::vector<std::string>* files);
 
 }  // namespace vramstow
 

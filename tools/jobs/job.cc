@@ -35,7 +35,7 @@ std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
   const auto& ranks = checked.ranks;
   std::vector<Environment> environments(std::max<size_t>(ranks.size(), 1), environment);
   for (size_t i = 0; i < ranks.size(); ++i) {
-    TellRank(ranks[i], checked.settings.simulate, &environments[i]);
+    PrintRank(ranks[i], checked.settings.simulate, &environments[i]);
   }
   const std::vector<ChildEnd> ends = job.output.empty()
                                          ? RunChildren(job.command, &environments)

@@ -73,7 +73,7 @@ std::vector<std::string> TraceFiles(const std::string& directory) {
   closedir(folder);
   std::sort(files.begin(), files.end());
   // A copy that was made while the process ran is not a process of its own.
-  TakeCopies(&files);
+  RemoveCopies(&files);
   return files;
 }
 
@@ -214,7 +214,7 @@ bool HasOtherTraces(const JobTracesQuery& query, const JobTraces& traces) {
     struct stat status = {};
     return stat(file.c_str(), &status) != 0 || status.st_mtime < query.begin;
   });
-  TakeCopies(&files);
+  RemoveCopies(&files);
   std::vector<TraceOrigin> origins;
   for (const std::string& file : files) origins.push_back(OriginOf(file));
   const std::vector<Run> runs = RunsOf(origins);

@@ -31,7 +31,7 @@ constexpr char kTraceDirectory[] = "VRAMSTOW_TRACE_DIR";
 
 // Replaces the flag's folder by its existing parent. A missing folder is made only after all
 // checks.
-absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
+absl::StatusOr<JobFolder> ParseJobFolder(FlagValues* flags) {
   const auto flag = flags->find(kTraceDirectory);
   const char* variable = std::getenv(kTraceDirectory);
   std::string directory = variable == nullptr ? "" : variable;
@@ -42,7 +42,7 @@ absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
 }
 
 // Replaces "match=SNAPSHOT" by the card that matches the snapshot.
-absl::Status TakeMatchedCard(const Job& job, CheckedJob* checked) {
+absl::Status ApplyMatchedCard(const Job& job, CheckedJob* checked) {
   Settings& settings = checked->settings;
   std::string why;
   const auto spec =
@@ -105,7 +105,7 @@ absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
   CheckedJob checked;
   checked.flags = job.flags;
   ImplyPool(&checked.flags);
-  const auto job_folder = TakeJobFolder(&checked.flags);
+  const auto job_folder = ParseJobFolder(&checked.flags);
   if (!job_folder.ok()) return job_folder.status();
   auto settings = ReadSettings(checked.flags);
   if (!settings.ok()) return settings.status();
@@ -114,7 +114,7 @@ absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
   if (!installation.ok()) return installation.status();
   checked.installation = *std::move(installation);
   if (checked.settings.simulate.starts_with(kMatchSpec)) {
-    if (absl::Status status = TakeMatchedCard(job, &checked); !status.ok()) return status;
+    if (absl::Status status = ApplyMatchedCard(job, &checked); !status.ok()) return status;
   }
   if (job.command.empty()) {
     return absl::InvalidArgumentError(

@@ -116,8 +116,8 @@ std::string SpecOfRank(const std::string& spec, int rank) {
   return absl::StrCat(absl::StrJoin(kept, ","), ",rank=", rank);
 }
 
-void TellRank(const vramstowSimulatorRank& rank, const std::string& spec,
-              Environment* environment) {
+void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
+               Environment* environment) {
   environment->Set("VRAMSTOW_SIMULATE", SpecOfRank(spec, rank.rank));
   Tell(TorchrunFamily(), rank, environment);
   for (const Family& family : OtherFamilies()) {

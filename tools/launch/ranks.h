@@ -26,7 +26,8 @@ std::string SpecOfRank(const std::string& spec, int rank);
 // Sets the variables that give a process its rank: those of torchrun, and those of Slurm, Open MPI
 // and PMI if the environment has a rank of them already. MASTER_ADDR and MASTER_PORT stay if they
 // are set, because a program may print them; nobody connects to them.
-void TellRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment);
+void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
+               Environment* environment);
 
 // Fails if `command` starts ranks itself. The error contains the right command.
 absl::Status CheckStartsNoRanks(const std::vector<std::string>& command, const std::string& spec);

@@ -90,7 +90,7 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
                                           std::vector<std::string>* left_out) {
   constexpr size_t kMaxRuns = 10;
   std::vector<std::string> files = FilesOf(folder);
-  for (const std::string& copy : TakeCopies(&files)) {
+  for (const std::string& copy : RemoveCopies(&files)) {
     left_out->push_back(
         absl::StrCat("Left out: ", copy, ", a copy of events that are in another file."));
   }

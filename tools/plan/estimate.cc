@@ -35,7 +35,7 @@ uint64_t ContextOf(const DeviceFacts& device) {
 }
 
 // Fills in the peak and its parts, from a run without refused requests.
-void TakePeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
+void FillPeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
   uint64_t context = 0;
   int64_t spare = INT64_MAX;
   estimate->devices = 0;
@@ -85,7 +85,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
     estimate.name = device.name;
   }
   if (estimate.fits) {
-    TakePeak(rehearsal->facts, estimate.total_bytes, &estimate);
+    FillPeak(rehearsal->facts, estimate.total_bytes, &estimate);
     estimate.facts = std::move(rehearsal->facts);
     return estimate;
   }
@@ -94,7 +94,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
   auto roomy = Run(card + kMuchMemory, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
   if (roomy->exit_status == 0) {
-    TakePeak(roomy->facts, estimate.total_bytes, &estimate);
+    FillPeak(roomy->facts, estimate.total_bytes, &estimate);
     estimate.facts = std::move(roomy->facts);
   } else if (roomy->facts.counts.out_of_memory == 0) {
     return FailedFor(*roomy, card + kMuchMemory);

@@ -19,7 +19,7 @@ RmmArenaModel::RmmArenaModel(ModelDevice* device) : device_(device) {
   global_.Add(base_, kArena);
 }
 
-uint64_t RmmArenaModel::TakeGlobal(uint64_t size) {
+uint64_t RmmArenaModel::AllocateGlobal(uint64_t size) {
   const auto run = global_.FirstFit(size);
   if (!run) return 0;
   const uint64_t end = run->address + size - base_;
@@ -35,12 +35,12 @@ bool RmmArenaModel::Allocate(const ModelRequest& request) {
   const uint64_t size = RoundUp(std::max<uint64_t>(request.bytes, 1), kArenaAlignment);
   uint64_t address = 0;
   if (size > kSuperblock) {
-    address = TakeGlobal(size);
+    address = AllocateGlobal(size);
   } else {
     FreeRanges& own = free_[request.stream];
     auto run = own.FirstFit(size);
     if (!run) {
-      const uint64_t superblock = TakeGlobal(kSuperblock);
+      const uint64_t superblock = AllocateGlobal(kSuperblock);
       if (superblock == 0) return false;
       superblocks_[superblock] = kSuperblock;
       run = own.Add(superblock, kSuperblock);

@@ -32,7 +32,7 @@ class RmmArenaModel : public AllocatorModel {
 
  private:
   // Allocates from the global arena; returns 0 if the device is too small.
-  uint64_t TakeGlobal(uint64_t size);
+  uint64_t AllocateGlobal(uint64_t size);
 
   ModelDevice* device_;
   FreeRanges global_;

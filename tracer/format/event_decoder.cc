@@ -45,7 +45,7 @@ void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size
 
 DecodeResult EventDecoder::Next(Event* event) {
   if (completes_) [[unlikely]]
-    return TakeCompleted(event);
+    return DecodeCompleted(event);
   if (next_ < end_ && *next_ < kEventBit && !SkipRecords()) return DecodeResult::kDamaged;
   if (next_ == end_) return DecodeResult::kEnd;
   const Shape& shape = shapes_[*next_ & kShapeMask];
@@ -64,7 +64,7 @@ DecodeResult EventDecoder::Next(Event* event) {
 
 // Stores in *event the kFreeCompleted that belongs to the last kFree. Its time is one tick after
 // that of the kFree.
-DecodeResult EventDecoder::TakeCompleted(Event* event) {
+DecodeResult EventDecoder::DecodeCompleted(Event* event) {
   completes_ = false;
   *event = last_free_;
   event->kind = EventKind::kFreeCompleted;
@@ -168,13 +168,13 @@ bool EventDecoder::SkipRecords() {
       return false;
     }
     const uint8_t* const record_end = in + length;
-    if (!TakeRecord(type, in, record_end)) return false;
+    if (!DecodeRecord(type, in, record_end)) return false;
     next_ = record_end;
   }
   return true;
 }
 
-bool EventDecoder::TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
+bool EventDecoder::DecodeRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
   switch (type) {
     case RecordType::kThread:
       return SetThread(in, end);
@@ -183,11 +183,11 @@ bool EventDecoder::TakeRecord(RecordType type, const uint8_t* in, const uint8_t*
     case RecordType::kOldShape:
       return !is_old_ || DefineOldShape(in, end);
     default:
-      return is_old_ || TakeEventRecord(type, in, end);
+      return is_old_ || DecodeEventRecord(type, in, end);
   }
 }
 
-bool EventDecoder::TakeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
+bool EventDecoder::DecodeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
   switch (type) {
     case RecordType::kShape:
       return DefineShape(in, end);

@@ -57,7 +57,7 @@ class EventDecoder {
   };
 
   DecodeResult Take(const uint8_t* in, Event* event);
-  DecodeResult TakeCompleted(Event* event);
+  DecodeResult DecodeCompleted(Event* event);
   void FromTicks(Event* event);
   const uint8_t* DecodeEvent(const uint8_t* in, const Shape& shape, Event* event);
   const uint8_t* DecodeFollowing(const uint8_t* in, const Shape& shape, Event* event);
@@ -65,8 +65,8 @@ class EventDecoder {
   const uint8_t* SkipNumbers(const uint8_t* in, unsigned count) const;
 
   bool SkipRecords();
-  bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end);
-  bool TakeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end);
+  bool DecodeRecord(RecordType type, const uint8_t* in, const uint8_t* end);
+  bool DecodeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end);
   bool SetThread(const uint8_t* in, const uint8_t* end);
   bool SetClock(const uint8_t* in, const uint8_t* end);
   Shape* BeginShape(const uint8_t* in, const uint8_t* end);

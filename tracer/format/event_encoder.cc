@@ -43,7 +43,7 @@ uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequenc
   return out;
 }
 
-uint8_t* EventEncoder::TellCompleting(uint8_t* out) {
+uint8_t* EventEncoder::EncodeCompleting(uint8_t* out) {
   if (last_event_ == nullptr) return out;
   const ShapeKey key = Completing(shapes_[*last_event_ & kShapeMask]);
   const uint64_t hash = key.Hash();

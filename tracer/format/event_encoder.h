@@ -60,12 +60,12 @@ class EventEncoder {
 
   // Turns the last event, a kFree with a time in ticks, into two: a kFreeCompleted follows one tick
   // later, with the next sequence. Only the number of the event's shape changes. Returns false, and
-  // changes nothing, if the chunk has no such event, or if TellCompleting has not defined the shape
-  // for both.
+  // changes nothing, if the chunk has no such event, or if EncodeCompleting has not defined the
+  // shape for both.
   bool CompleteLast();
   // Defines the shape by which CompleteLast turns an event like the last one into two, if a number
   // is free. Writes at most kMaxShapeBytes.
-  uint8_t* TellCompleting(uint8_t* out);
+  uint8_t* EncodeCompleting(uint8_t* out);
 
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t last_time() const { return last_time_; }

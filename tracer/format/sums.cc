@@ -26,7 +26,7 @@ bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_
   return true;
 }
 
-bool TakeSum(const uint64_t* numbers, TraceSums* sums) {
+bool ParseSum(const uint64_t* numbers, TraceSums* sums) {
   if (sums->sums.size() == kMaxSums || numbers[0] > 0xFF || numbers[1] > ~uint32_t{0}) {
     return false;
   }
@@ -35,14 +35,14 @@ bool TakeSum(const uint64_t* numbers, TraceSums* sums) {
   return true;
 }
 
-bool TakePoint(const uint64_t* numbers, TraceSums* sums) {
+bool ParsePoint(const uint64_t* numbers, TraceSums* sums) {
   if (sums->points.size() == kMaxPoints) return false;
   sums->points.push_back({numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]});
   return true;
 }
 
 // Reads samples: as many levels as the record has numbers behind the first three.
-bool TakeSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
+bool ParseSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
   constexpr uint64_t kMaxShift = 62;
   uint64_t numbers[kSampleNumbers];
   size_t count = 0;
@@ -67,33 +67,33 @@ bool TakeSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
   return true;
 }
 
-bool TakeCut(const uint64_t* numbers, TraceSums* sums) {
+bool ParseCut(const uint64_t* numbers, TraceSums* sums) {
   if (sums->cuts.size() == kMaxCuts || numbers[0] > ~uint32_t{0}) return false;
   sums->cuts.push_back({static_cast<uint32_t>(numbers[0]), numbers[1]});
   return true;
 }
 
-bool TakeTotals(const uint64_t* numbers, TraceSums* sums) {
+bool ParseTotals(const uint64_t* numbers, TraceSums* sums) {
   std::array<uint64_t, kTotalNumbers> all;
   std::copy_n(numbers, all.size(), all.begin());
   sums->totals = std::bit_cast<SumTotals>(all);
   return sums->totals.point_shift < 64;
 }
 
-bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSums* sums,
-                uint64_t* chunks) {
+bool DecodeRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSums* sums,
+                  uint64_t* chunks) {
   uint64_t numbers[kTotalNumbers > kSumNumbers ? kTotalNumbers : kSumNumbers];
   switch (type) {
     case RecordType::kSumTotals:
-      return ReadNumbers(in, end, numbers, kTotalNumbers) && TakeTotals(numbers, sums);
+      return ReadNumbers(in, end, numbers, kTotalNumbers) && ParseTotals(numbers, sums);
     case RecordType::kSum:
-      return ReadNumbers(in, end, numbers, kSumNumbers) && TakeSum(numbers, sums);
+      return ReadNumbers(in, end, numbers, kSumNumbers) && ParseSum(numbers, sums);
     case RecordType::kSumPoint:
-      return ReadNumbers(in, end, numbers, kPointNumbers) && TakePoint(numbers, sums);
+      return ReadNumbers(in, end, numbers, kPointNumbers) && ParsePoint(numbers, sums);
     case RecordType::kSumSamples:
-      return TakeSamples(in, end, sums);
+      return ParseSamples(in, end, sums);
     case RecordType::kSumCut:
-      return ReadNumbers(in, end, numbers, 2) && TakeCut(numbers, sums);
+      return ReadNumbers(in, end, numbers, 2) && ParseCut(numbers, sums);
     case RecordType::kLastSums:
       return ReadNumbers(in, end, chunks, 1);
     default:
@@ -111,7 +111,7 @@ bool DecodeSums(const uint8_t* payload, size_t size, TraceSums* sums, uint64_t* 
     uint64_t length = 0;
     in = ReadVarint(in, end, &length);
     if (in == nullptr || length > static_cast<uint64_t>(end - in)) return false;
-    if (!TakeRecord(type, in, in + length, sums, chunks)) return false;
+    if (!DecodeRecord(type, in, in + length, sums, chunks)) return false;
     in += length;
   }
   return true;

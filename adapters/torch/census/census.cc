@@ -89,8 +89,8 @@ std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
 
 // Adds the memory that a walk has found to `findings`. `known` contains the addresses of memory
 // whose holder has been reported already.
-void TellFindings(const Walk& walk, const Addresses& known, const Deadline& deadline,
-                  Findings* findings) {
+void ReportFindings(const Walk& walk, const Addresses& known, const Deadline& deadline,
+                    Findings* findings) {
   const std::vector<const Found*> largest = LargestOf(walk, known);
   const HolderDescriber describer(walk);
   const TrainedTensors trained(walk);
@@ -111,19 +111,19 @@ void TellFindings(const Walk& walk, const Addresses& known, const Deadline& dead
 }
 
 // Reports all memory that the program can reach. Returns the addresses of that memory.
-Addresses TellReached(Walk* walk, const Deadline& deadline, Findings* findings) {
+Addresses ReportReached(Walk* walk, const Deadline& deadline, Findings* findings) {
   walk->Run();
   if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
   findings->found_bytes = walk->found_bytes();
   findings->objects = walk->objects();
-  TellFindings(*walk, {}, deadline, findings);
+  ReportFindings(*walk, {}, deadline, findings);
   Addresses reached;
   for (const auto& [address, found] : walk->found()) reached.insert(address);
   return reached;
 }
 
 // Reports all memory that only cycles reach, and that Python's collector has not freed yet.
-void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* findings) {
+void ReportGarbage(const Garbage& garbage, const Addresses& reached, Findings* findings) {
   if (garbage.dead().empty()) return;
   for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
     for (size_t i = 0; i < cycle.pieces.size(); ++i) {
@@ -138,13 +138,13 @@ void TellGarbage(const Garbage& garbage, const Addresses& reached, Findings* fin
 }
 
 // Reports the memory of values that are held neither by a variable nor by a cycle.
-void TellExpressions(const Garbage& garbage, const Addresses& reached, Walk* walk,
-                     const Deadline& deadline, Findings* findings) {
+void ReportExpressions(const Garbage& garbage, const Addresses& reached, Walk* walk,
+                       const Deadline& deadline, Findings* findings) {
   walk->RunExpressions(garbage.dead());
   for (const auto& [address, found] : walk->found()) {
     if (!reached.contains(address)) findings->found_bytes += found.memory.bytes;
   }
-  TellFindings(*walk, reached, deadline, findings);
+  ReportFindings(*walk, reached, deadline, findings);
 }
 
 bool IsMuchMissing(const Findings& findings) {
@@ -160,10 +160,10 @@ void LookFurther(const Addresses& reached, PyThreadState* failing, int working,
     findings->why_ended = garbage.is_late() ? kNoTime : "there are too many objects";
     return;
   }
-  TellGarbage(garbage, reached, findings);
+  ReportGarbage(garbage, reached, findings);
   if (!IsMuchMissing(*findings)) return;
   Walk walk(failing, working, 0, deadline);
-  TellExpressions(garbage, reached, &walk, deadline, findings);
+  ReportExpressions(garbage, reached, &walk, deadline, findings);
 }
 
 // Takes a census. The caller holds Python's lock.
@@ -178,7 +178,7 @@ Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& h
   Addresses reached;
   {
     Walk walk(failing, working, held.requested, end_of_walk);
-    reached = TellReached(&walk, deadline, &findings);
+    reached = ReportReached(&walk, deadline, &findings);
   }
   if (findings.why_ended.empty() && IsMuchMissing(findings)) {
     LookFurther(reached, failing, working, deadline, &findings);

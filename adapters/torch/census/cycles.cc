@@ -318,7 +318,7 @@ std::vector<Cycles::Number> Cycles::RingOf(Number part) const {
   return {face};
 }
 
-std::string Cycles::TellRing(const std::vector<Number>& ring) const {
+std::string Cycles::DescribeRing(const std::vector<Number>& ring) const {
   Steps steps(dead_[ring.front()]);
   for (size_t i = 0; i + 1 < ring.size(); ++i) {
     if (i == kMaxSteps) return steps.text() + " → … → itself";
@@ -343,7 +343,7 @@ std::vector<Cycle> Cycles::Tell() {
   size_t told = 0;
   for (const auto& [part, holdings] : by_part) {
     if (++told > kMaxParts) break;
-    const std::string chain = TellRing(RingOf(part));
+    const std::string chain = DescribeRing(RingOf(part));
     Cycle& cycle = by_chain[chain];
     cycle.chain = chain;
     for (const Held* held : holdings) {

@@ -67,7 +67,7 @@ class Cycles {
   void FindNearest();
   std::vector<Number> RingOf(Number part) const;
   Number FaceOf(Number part) const;
-  std::string TellRing(const std::vector<Number>& ring) const;
+  std::string DescribeRing(const std::vector<Number>& ring) const;
   static int MeetDead(Object* child, void* self);
 
   const std::vector<Object*>& dead_;

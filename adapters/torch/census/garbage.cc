@@ -13,7 +13,7 @@ constexpr uint64_t kMaxObjects = 3'000'000;  // 64 MiB for each 2.8 million
 
 Garbage::Garbage(int generations, const Deadline& deadline) : deadline_(deadline) {
   if (!Generations::Look() || !Gather(generations)) return;
-  TakeOffOwnReferences();
+  SubtractOwnReferences();
   if (!is_late_) FindHeld();
   if (is_late_) return;
   Generations::ForEach(generations, [this](Object* object) {
@@ -60,7 +60,7 @@ bool Garbage::Gather(int generations) {
   });
 }
 
-int Garbage::TakeOff(Object* child, void* self) {
+int Garbage::SubtractReference(Object* child, void* self) {
   auto* garbage = static_cast<Garbage*>(self);
   if (child == nullptr || !Is(child, kHasCollector)) return 0;
   Count* count = garbage->Find(child);
@@ -68,11 +68,11 @@ int Garbage::TakeOff(Object* child, void* self) {
   return 0;
 }
 
-void Garbage::TakeOffOwnReferences() {
+void Garbage::SubtractOwnReferences() {
   for (uint64_t i = 0; i < capacity_ && !IsLate(); ++i) {
     Object* object = counts_[i].object;
     if (object != nullptr && object->type->traverse != nullptr) {
-      object->type->traverse(object, &TakeOff, this);
+      object->type->traverse(object, &SubtractReference, this);
     }
   }
 }

@@ -41,11 +41,11 @@ class Garbage {
   };
 
   bool Gather(int generations);
-  void TakeOffOwnReferences();
+  void SubtractOwnReferences();
   void FindHeld();
   bool IsLate();
   Count* Find(Object* object) const;
-  static int TakeOff(Object* child, void* self);
+  static int SubtractReference(Object* child, void* self);
   static int Hold(Object* child, void* self);
 
   const Deadline deadline_;

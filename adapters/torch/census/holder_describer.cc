@@ -48,8 +48,8 @@ class HolderDescriber::Chain {
   }
 
   HolderDescription Describe() {
-    TellRoot();
-    for (size_t i = 0; i + 1 < entries_.size(); ++i) TellStep(i);
+    DescribeRoot();
+    for (size_t i = 0; i + 1 < entries_.size(); ++i) DescribeStep(i);
     if (description_.chain.size() > kLongestText) {
       description_.chain = description_.chain.substr(0, kLongestText) + "…";
     }
@@ -66,13 +66,13 @@ class HolderDescriber::Chain {
     return i < entries_.size() && entries_[i].what() == What::kObject;
   }
 
-  void TellRoot() {
+  void DescribeRoot() {
     if (entries_.empty()) return;
     const Root& root = walk_.root(entries_.front().from & ~Entry::kIsRoot);
     switch (root.kind) {
       case RootKind::kLocal:
       case RootKind::kLibraryLocal:
-        return TellVariable(root);
+        return DescribeVariable(root);
       case RootKind::kGlobal:
       case RootKind::kLibraryGlobal: {
         const std::string_view module = TextOf(root.where);
@@ -90,7 +90,7 @@ class HolderDescriber::Chain {
     }
   }
 
-  void TellVariable(const Root& root) {
+  void DescribeVariable(const Root& root) {
     const std::string_view variable = root.frame.code().variable(root.variable);
     if (variable == "self" && IsObject(0)) {
       text() = NameOfType(object(0)->type);
@@ -99,14 +99,14 @@ class HolderDescriber::Chain {
     text() = NameOfFrame(root.frame) + ": " + std::string(variable);
   }
 
-  void TellStep(size_t i) {
+  void DescribeStep(size_t i) {
     const Dict dict = dict_;
     dict_ = Dict::kPlain;
     switch (entries_[i].what()) {
       case What::kObject:
-        return TellObjectStep(i, dict);
+        return DescribeObjectStep(i, dict);
       case What::kNode:
-        return TellNodeStep(i);
+        return DescribeNodeStep(i);
       case What::kImpl:
         break;
     }
@@ -118,7 +118,7 @@ class HolderDescriber::Chain {
     }
   }
 
-  void TellNodeStep(size_t i) {
+  void DescribeNodeStep(size_t i) {
     if (entries_[i + 1].what() == What::kNode) return;
     Node* node = entries_[i].as<Node>();
     if (entries_[i + 1].what() == What::kObject) {
@@ -131,7 +131,7 @@ class HolderDescriber::Chain {
     if (!is_leaf) description_.role = Role::kSaved;
   }
 
-  void TellObjectStep(size_t i, Dict dict) {
+  void DescribeObjectStep(size_t i, Dict dict) {
     Object* holder = object(i);
     const ObjectKind kind = const_cast<Walk&>(walk_).KindOf(holder->type);
     if (entries_[i + 1].what() == What::kImpl) {
@@ -142,42 +142,42 @@ class HolderDescriber::Chain {
       return;
     }
     Object* held = object(i + 1);
-    if (Is(holder, kIsDict)) return TellKey(holder, held, dict);
+    if (Is(holder, kIsDict)) return DescribeKey(holder, held, dict);
     if (is_table_ && !walk_.arrays().IsArray(holder)) return;
     if (Is(holder, kIsList) || (Is(holder, kIsTuple) && !is_closure_)) {
       const intptr_t index = IndexOf(holder, held);
       text() += index < 0 ? "[…]" : "[" + std::to_string(index) + "]";
       return;
     }
-    if (Is(holder, kIsTuple)) return TellClosure(i);
+    if (Is(holder, kIsTuple)) return DescribeClosure(i);
     is_closure_ = false;
-    if (walk_.arrays().IsArray(holder)) return TellElement(holder, held);
+    if (walk_.arrays().IsArray(holder)) return DescribeElement(holder, held);
     if (holder->type == &PyCell_Type) return;
-    if (holder->type == &PyFunction_Type) return TellFunction(holder, held);
+    if (holder->type == &PyFunction_Type) return DescribeFunction(holder, held);
     if (holder->type == &PyTraceBack_Type) return;
-    if (holder->type == &PyFrame_Type) return TellFrame(holder, held);
-    if (Is(holder, kIsException)) return TellException(held);
+    if (holder->type == &PyFrame_Type) return DescribeFrame(holder, held);
+    if (Is(holder, kIsException)) return DescribeException(held);
     if (holder->type == &PyMethod_Type) return;
     if (holder->type == &PyGen_Type || holder->type == &PyCoro_Type) {
       text() += kFrameOfGenerator;
       return;
     }
-    TellAttribute(i, kind);
+    DescribeAttribute(i, kind);
   }
 
-  void TellElement(Object* array, const Object* held) {
+  void DescribeElement(Object* array, const Object* held) {
     is_table_ = false;
     if (walk_.arrays().IsArray(held)) return;  // the array of which this one is a view
     text() += "[" + std::to_string(ObjectArrays::IndexOf(array, held)) + "]";
   }
 
   // Describes the step from an instance to an object that it holds, in its dict or in itself.
-  void TellAttribute(size_t i, ObjectKind kind) {
+  void DescribeAttribute(size_t i, ObjectKind kind) {
     Object* holder = object(i);
     Object* held = object(i + 1);
     if (kind == ObjectKind::kModel && Is(held, kIsDict) && &seen_ == &walk_.models()) {
       description_.evaluates = Evaluates(holder);
-      return TellPart(entries_[i + 1].nth);
+      return DescribePart(entries_[i + 1].nth);
     }
     if (Graph::IsOptimizer(holder->type)) is_optimizer_ = true;
     Object* attributes = AttributesOf(holder);
@@ -194,7 +194,7 @@ class HolderDescriber::Chain {
         return;
       }
       if (const std::string_view keeper = KeeperOf(holder); !keeper.empty()) {
-        TellKeeper(i, keeper);
+        DescribeKeeper(i, keeper);
         return;
       }
       text() += Is(holder, kIsType) ? "" : "[…]";
@@ -202,12 +202,12 @@ class HolderDescriber::Chain {
       return;
     }
     is_model_ = kind == ObjectKind::kModel;
-    TellName(TextOf(key));
+    DescribeName(TextOf(key));
   }
 
   // Describes the step from an object that KeeperOf names to a value that it holds. In a cache
   // without a size limit a dict is in between.
-  void TellKeeper(size_t i, std::string_view keeper) {
+  void DescribeKeeper(size_t i, std::string_view keeper) {
     const size_t kept = Is(object(i + 1), kIsDict) && IsObject(i + 2) ? i + 2 : i + 1;
     const bool is_key = IsKeyOfCache(object(i), object(kept));
     is_arguments_ = is_key && kept == i + 2;
@@ -221,16 +221,16 @@ class HolderDescriber::Chain {
   }
 
   // Notes that the chain now enters a module's dict of parameters (1), buffers (2) or modules (3).
-  void TellPart(uint32_t which) {
+  void DescribePart(uint32_t which) {
     dict_ = Dict::kParts;
     if (which == 1) description_.role = Role::kParameter;
     if (which == 2) description_.role = Role::kBuffer;
   }
 
-  void TellName(std::string_view name) {
+  void DescribeName(std::string_view name) {
     if (is_model_ && (name == "_modules" || name == "_parameters" || name == "_buffers")) {
       is_model_ = false;
-      return TellPart(name == "_parameters" ? 1 : name == "_buffers" ? 2 : 3);
+      return DescribePart(name == "_parameters" ? 1 : name == "_buffers" ? 2 : 3);
     }
     if (is_model_ && name.find("_hooks") != std::string_view::npos) {
       text() = "hook of " + text();
@@ -248,7 +248,7 @@ class HolderDescriber::Chain {
     if (!is_hook_) text() += "." + std::string(name);
   }
 
-  void TellKey(Object* dict, const Object* held, Dict kind) {
+  void DescribeKey(Object* dict, const Object* held, Dict kind) {
     if (std::exchange(is_arguments_, false)) return;
     Object* key = KeyOf(dict, held);
     if (is_hook_) return;  // the number of the hook
@@ -262,7 +262,7 @@ class HolderDescriber::Chain {
     } else if (kind == Dict::kParts) {
       text() += "." + std::string(name);
     } else if (kind == Dict::kAttributes && !name.empty()) {
-      TellName(name);
+      DescribeName(name);
     } else {
       text() += "[" + TextOfKey(key) + "]";
     }
@@ -291,7 +291,7 @@ class HolderDescriber::Chain {
     return name;
   }
 
-  void TellFunction(Object* function, const Object* held) {
+  void DescribeFunction(Object* function, const Object* held) {
     is_closure_ = held == PyFunction_GetClosure(function);
     if (is_closure_) {
       closure_ = PyFunction_GetCode(function);
@@ -302,7 +302,7 @@ class HolderDescriber::Chain {
     is_hook_ = false;
   }
 
-  void TellClosure(size_t i) {
+  void DescribeClosure(size_t i) {
     is_closure_ = false;
     is_hook_ = false;
     const Code code(closure_);
@@ -315,7 +315,7 @@ class HolderDescriber::Chain {
     text() += ": closure " + std::string(code.variable(first + index));
   }
 
-  void TellFrame(Object* frame_object, const Object* held) {
+  void DescribeFrame(Object* frame_object, const Object* held) {
     const Frame frame = Interpreter::FrameOf(frame_object);
     if (!frame || !frame.has_code()) {
       text() += ": a frame";
@@ -333,7 +333,7 @@ class HolderDescriber::Chain {
     }
   }
 
-  void TellException(const Object* held) {
+  void DescribeException(const Object* held) {
     if (held->type == &PyTraceBack_Type) {
       Object* frame_object = Interpreter::FrameObjectOf(const_cast<Object*>(held));
       const Frame frame = Interpreter::FrameOf(frame_object);

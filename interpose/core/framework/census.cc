@@ -149,14 +149,14 @@ void VisitGroup(void* context, const vramstow_framework_census_about* about,
 
 }  // namespace
 
-void TakeCensusAfterFailure(int device) {
+void RunCensusAfterFailure(int device) {
   const auto* taker = the_taker.load(std::memory_order_acquire);
   if (taker == nullptr) return;
   const KeepErrno keep_errno;
   taker->take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, device, nullptr, nullptr);
 }
 
-int TakeCensusFor(bool told, char* text, size_t size) {
+int RunCensusFor(bool told, char* text, size_t size) {
   const auto* taker = the_taker.load(std::memory_order_acquire);
   if (taker == nullptr || !framework_context.trace.is_open()) return VRAMSTOW_NOT_ACTIVE;
   if (text == nullptr || size == 0) return VRAMSTOW_INVALID;
@@ -169,7 +169,7 @@ int TakeCensusFor(bool told, char* text, size_t size) {
   return listing.End() ? VRAMSTOW_OK : VRAMSTOW_INVALID;
 }
 
-int TakeCensus(char* text, size_t size) { return TakeCensusFor(false, text, size); }
+int RunCensus(char* text, size_t size) { return RunCensusFor(false, text, size); }
 
 void AbandonCensusAfterFork() { the_taker.store(nullptr, std::memory_order_release); }
 

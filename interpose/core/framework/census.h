@@ -17,12 +17,12 @@ const vramstow_table* CensusTable();
 
 // Takes a census into the trace, if a census taker is installed. Called in two cases: an observer
 // reported a failed request, or the driver had no memory for a library other than the framework.
-void TakeCensusAfterFailure(int device);
+void RunCensusAfterFailure(int device);
 // Takes a census because the program requests it or, if `told` is true, because a user of `vramstow
 // ctl` requests it. Writes one line of JSON, in which groups that do not fit are only counted.
 // Returns a code of vramstow.h.
-int TakeCensus(char* text, size_t size);
-int TakeCensusFor(bool told, char* text, size_t size);
+int RunCensus(char* text, size_t size);
+int RunCensusFor(bool told, char* text, size_t size);
 
 // Called in a forked child, async-signal-safe: no census can be taken there.
 void AbandonCensusAfterFork();

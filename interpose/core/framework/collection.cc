@@ -44,7 +44,7 @@ int Tell(const vramstow_framework_collection_about* about) {
   return Mark(text);
 }
 
-int TellCycle(const vramstow_framework_holding* cycle) {
+int ReportCycle(const vramstow_framework_holding* cycle) {
   char text[kMaxText];
   std::snprintf(text, sizeof text, "vramstow.garbage %d %llu\n%s\n%s", cycle->device,
                 static_cast<unsigned long long>(cycle->bytes), cycle->holder, cycle->about);
@@ -61,7 +61,7 @@ constexpr vramstow_framework_collection kTable = {
      sizeof(vramstow_framework_collection), 0},
     IsAskedFor,
     Tell,
-    TellCycle,
+    ReportCycle,
     Serve};
 
 }  // namespace

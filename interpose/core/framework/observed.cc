@@ -117,7 +117,7 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   if (end != FailureEnd::kProgram) return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
   trace->NoteOutOfMemory();
   DescribeOtherProcesses(event.device);
-  TakeCensusAfterFailure(event.device);
+  RunCensusAfterFailure(event.device);
   return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 

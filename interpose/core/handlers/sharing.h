@@ -60,7 +60,7 @@ CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
 // Calls `forward`, which reveals the physical memory behind addresses to another device or process.
 // If that memory is a pool's, it is not moved from then on.
 template <typename Call, typename Forward>
-CUresult TellPhysical(const Call& call, CUdeviceptr address, size_t size, Forward forward) {
+CUresult RecordPhysical(const Call& call, CUdeviceptr address, size_t size, Forward forward) {
   if (!call.pools().HoldInPlace(address, size)) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = forward();
   if (result == CUDA_SUCCESS) call.pools().KeepChunks(address, size);
@@ -70,8 +70,8 @@ CUresult TellPhysical(const Call& call, CUdeviceptr address, size_t size, Forwar
 template <typename Call>
 CUresult MemGetHandleForAddressRange(const Call& call, void* handle, CUdeviceptr dptr, size_t size,
                                      CUmemRangeHandleType type, unsigned long long flags) {
-  const CUresult result =
-      TellPhysical(call, dptr, size, [&] { return call.Forward(handle, dptr, size, type, flags); });
+  const CUresult result = RecordPhysical(
+      call, dptr, size, [&] { return call.Forward(handle, dptr, size, type, flags); });
   Event event;
   event.kind = EventKind::kExport;
   event.memory = MemoryKind::kDevice;
@@ -134,7 +134,7 @@ CUresult MulticastBindMem(const Call& call, CUmemGenericAllocationHandle multica
 template <typename Call>
 CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multicast, size_t offset,
                            CUdeviceptr memory, size_t size, unsigned long long flags) {
-  const CUresult result = TellPhysical(
+  const CUresult result = RecordPhysical(
       call, memory, size, [&] { return call.Forward(multicast, offset, memory, size, flags); });
   return RecordBinding(call, result, multicast, offset, memory, size, kNoDevice);
 }
@@ -143,7 +143,7 @@ template <typename Call>
 CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multicast,
                            CUdevice device, size_t offset, CUdeviceptr memory, size_t size,
                            unsigned long long flags) {
-  const CUresult result = TellPhysical(call, memory, size, [&] {
+  const CUresult result = RecordPhysical(call, memory, size, [&] {
     return call.Forward(multicast, device, offset, memory, size, flags);
   });
   return RecordBinding(call, result, multicast, offset, memory, size, static_cast<int16_t>(device));
@@ -160,7 +160,7 @@ CUresult PointerSetAttribute(const Call& call, const void* value, CUpointer_attr
   }
   // The driver stores this attribute for each piece of physical memory, so it is set for each chunk
   // of the block.
-  return TellPhysical(call, block.address, block.size, [&] {
+  return RecordPhysical(call, block.address, block.size, [&] {
     const uint64_t end = block.address + block.size;
     CUresult result = call.Forward(value, attribute, address);
     for (uint64_t at = block.address; block.chunk_bytes != 0 && at < end;

@@ -59,7 +59,7 @@ const char* RemedyFor(const char* path) {
 
 }  // namespace
 
-void TellOfForeignRuntime(const Driver& driver, const void* caller) {
+void LogForeignRuntime(const Driver& driver, const void* caller) {
   Dl_info library = {};
   if (dladdr(caller, &library) == 0 || library.dli_fname == nullptr) return;
   const char* const path = library.dli_fname;

@@ -39,13 +39,13 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
 // Called if a caller asks for a private table of the driver in a simulated run. Such a caller is a
 // CUDA runtime of NVIDIA's, which does not work without this table. Logs this once for each
 // library, with a remedy if one is known.
-void TellOfForeignRuntime(const Driver& driver, const void* caller);
+void LogForeignRuntime(const Driver& driver, const void* caller);
 
 template <typename Call>
 CUresult GetExportTable(const Call& call, const void** table, const CUuuid* id) {
   const CUresult result = call.Forward(table, id);
   if (result != CUDA_SUCCESS && call.context().driver.simulator_description() != nullptr) {
-    TellOfForeignRuntime(call.context().driver, call.site().return_address);
+    LogForeignRuntime(call.context().driver, call.site().return_address);
   }
   return result;
 }

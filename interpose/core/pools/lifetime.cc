@@ -175,16 +175,16 @@ void Pools::StreamCreated(CUstream stream) {
   CUcontext context = nullptr;
   if (context_of == nullptr || context_of(stream, &context) != CUDA_SUCCESS) context = nullptr;
   links_.live_streams.Made(reinterpret_cast<uint64_t>(stream), context);
-  TellStreamBegins(stream);
+  AnnounceStream(stream);
 }
 
 void Pools::StreamDestroyFailed(CUstream stream) {
   KeepErrno keep_errno;
   links_.live_streams.Stays(reinterpret_cast<uint64_t>(stream));
-  TellStreamBegins(stream);
+  AnnounceStream(stream);
 }
 
-void Pools::TellStreamBegins(CUstream stream) {
+void Pools::AnnounceStream(CUstream stream) {
   const Driver& driver = links_.driver;
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);

@@ -67,10 +67,10 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool->pages(), &gate_, config)) return;
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
-  TellRefusal(offloader->host_refusal(), pool->pages()->device().ordinal);
+  LogRefusal(offloader->host_refusal(), pool->pages()->device().ordinal);
 }
 
-void Offloaders::TellRefusal(DriverResult refusal, int device) {
+void Offloaders::LogRefusal(DriverResult refusal, int device) {
   const HostMapping mapping = HostMappingOf(driver_, device);
   if (mapping.place == HostPlace::kUnknown) {
     Log("--offload moves no memory by itself: it was not tested whether the device can map host "

@@ -91,7 +91,7 @@ class Offloaders {
   void AbandonAfterFork();
 
  private:
-  void TellRefusal(DriverResult refusal, int device);
+  void LogRefusal(DriverResult refusal, int device);
 
   const Process& process_;
   const Driver& driver_;

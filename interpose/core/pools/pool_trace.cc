@@ -70,12 +70,12 @@ ScopedCallContext::ScopedCallContext() : thread_(ThisThread()), before_(thread_-
 
 EventSink PoolTrace::Sink(const Options& options) {
   EventSink sink;
-  sink.take = nvtx_memory_.wanted(options) ? TakeAndAnnounce : Take;
+  sink.take = nvtx_memory_.wanted(options) ? RecordAndAnnounce : Take;
   sink.context = this;
   return sink;
 }
 
-uint64_t PoolTrace::TakeAndAnnounce(void* self, Event* event) {
+uint64_t PoolTrace::RecordAndAnnounce(void* self, Event* event) {
   static_cast<PoolTrace*>(self)->nvtx_memory_.OnEvent(*event);
   return Take(self, event);
 }

@@ -75,7 +75,7 @@ class PoolTrace {
 
  private:
   static uint64_t Take(void* self, Event* event);
-  static uint64_t TakeAndAnnounce(void* self, Event* event);
+  static uint64_t RecordAndAnnounce(void* self, Event* event);
 
   Trace& trace_;
   NvtxMemory& nvtx_memory_;

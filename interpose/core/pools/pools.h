@@ -156,7 +156,7 @@ class Pools {
 
   Slot* FindSlot(CUcontext context);
   static bool Enter(Slot* slot);
-  void TellStreamBegins(CUstream stream);
+  void AnnounceStream(CUstream stream);
   void Open(CUcontext context);
   int DeviceOf(CUcontext context);
   bool HasEnded(const Slot& slot) const;

@@ -33,7 +33,7 @@ int UncomputedReads::OnValue(const char* by, void* self) {
   auto* const reads = static_cast<UncomputedReads*>(self);
   reads->FindLine(&reads->value_);
   reads->value_.by.store(by, std::memory_order_release);
-  if (reads->IsTold()) reads->TellOfValue(by);
+  if (reads->IsTold()) reads->LogUncomputedValue(by);
   return 1;
 }
 
@@ -41,7 +41,7 @@ int UncomputedReads::OnSize(const char* by, void* self) {
   auto* const reads = static_cast<UncomputedReads*>(self);
   if (!reads->FindLine(&reads->size_)) return 0;
   reads->size_.by.store(by, std::memory_order_release);
-  if (reads->IsTold()) reads->TellOfSize(by);
+  if (reads->IsTold()) reads->LogUncomputedSize(by);
   return 1;
 }
 
@@ -58,14 +58,14 @@ const char* UncomputedReads::Remedy(const char* by) const {
   return is_all ? "." : "; values=all in --simulate computes it.";
 }
 
-void UncomputedReads::TellOfValue(const char* by) const {
+void UncomputedReads::LogUncomputedValue(const char* by) const {
   const char* at = value_.line[0] == '\0' ? "in a thread without Python" : value_.line;
   Log("the program read a result of %.60s that was not computed: the value is not valid, and "
       "decisions that depend on it may differ from those on a real GPU (%s)%s",
       Words(by), at, Remedy(by));
 }
 
-void UncomputedReads::TellOfSize(const char* by) const {
+void UncomputedReads::LogUncomputedSize(const char* by) const {
   const char* at = size_.line[0] == '\0' ? "in a thread without Python" : size_.line;
   Log("a size depends on a result of %.60s that was not computed: from here on, memory may differ "
       "from that on a real GPU (%s)%s",

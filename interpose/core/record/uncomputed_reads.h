@@ -46,8 +46,8 @@ class UncomputedReads {
   static int OnSize(const char* by, void* self);
   bool FindLine(First* first) const;
   bool IsTold() const;
-  void TellOfValue(const char* by) const;
-  void TellOfSize(const char* by) const;
+  void LogUncomputedValue(const char* by) const;
+  void LogUncomputedSize(const char* by) const;
   const char* Remedy(const char* by) const;
   void Describe(const First& first, uint64_t count, const char* const (&facts)[3]);
 

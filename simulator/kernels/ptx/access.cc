@@ -43,7 +43,7 @@ bool Unpack(const Instruction& i, Thread& thread) {
 }
 
 bool SelectMove(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!type || s->operands.size() != 2) return false;
   if (type.kind == 'p') return s->Plain(1, type) && s->Use(MovePredicate);
   if (type.bits < 16 || type.bits > 64) return false;
@@ -122,23 +122,23 @@ Handler PickStore(Type type) {
 
 // Consumes the modifiers for memory order, scope and caching. They have no effect here, because
 // every access is visible at once.
-void TakeOrder(Selection* s) {
-  s->TakeAny({"weak", "relaxed", "acquire", "release", "volatile"});
-  s->TakeAny({"cta", "cluster", "gpu", "sys"});
-  s->TakeAny({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
-  s->TakeAny({"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
-              "L1::no_allocate"});
-  s->TakeAny({"L2::64B", "L2::128B", "L2::256B"});
+void SkipMemoryOrder(Selection* s) {
+  s->ParseAny({"weak", "relaxed", "acquire", "release", "volatile"});
+  s->ParseAny({"cta", "cluster", "gpu", "sys"});
+  s->ParseAny({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
+  s->ParseAny({"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
+               "L1::no_allocate"});
+  s->ParseAny({"L2::64B", "L2::128B", "L2::256B"});
 }
 
-size_t TakeCount(Selection* s) {
+size_t ParseVectorCount(Selection* s) {
   if (s->Take("v2")) return 2;
   if (s->Take("v8")) return 8;
   return s->Take("v4") ? 4 : 1;
 }
 
 // Consumes the cache policy (made by createpolicy), an additional operand that has no effect here.
-bool TakePolicy(Selection* s) {
+bool ParsePolicy(Selection* s) {
   if (!s->Take("L2::cache_hint")) return true;
   if (s->operands.empty() || s->operands.back().operand.kind != Operand::kRegister) return false;
   s->operands.pop_back();
@@ -146,22 +146,22 @@ bool TakePolicy(Selection* s) {
 }
 
 bool SelectLoad(Selection* s) {
-  TakeOrder(s);
+  SkipMemoryOrder(s);
   s->Take("nc");
-  if (!TakePolicy(s)) return false;
-  s->instruction.space = s->TakeSpace();
-  const size_t count = TakeCount(s);
-  const Type type = s->TakeType();
+  if (!ParsePolicy(s)) return false;
+  s->instruction.space = s->ParseSpace();
+  const size_t count = ParseVectorCount(s);
+  const Type type = s->ParseTypeModifier();
   return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(1) &&
          s->Elements(0, count, type, true) && s->Use(PickLoad(type));
 }
 
 bool SelectStore(Selection* s) {
-  TakeOrder(s);
-  if (!TakePolicy(s)) return false;
-  s->instruction.space = s->TakeSpace();
-  const size_t count = TakeCount(s);
-  const Type type = s->TakeType();
+  SkipMemoryOrder(s);
+  if (!ParsePolicy(s)) return false;
+  s->instruction.space = s->ParseSpace();
+  const size_t count = ParseVectorCount(s);
+  const Type type = s->ParseTypeModifier();
   return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(0) &&
          s->Elements(1, count, type, false) && s->Use(PickStore(type));
 }
@@ -172,14 +172,15 @@ bool MakePolicy(const Instruction& i, Thread& thread) {
 }
 
 bool SelectPolicy(Selection* s) {
-  s->TakeAny({"fractional", "range", "cvt"});
-  s->TakeAny({"global", "L2"});
+  s->ParseAny({"fractional", "range", "cvt"});
+  s->ParseAny({"global", "L2"});
   const auto take = [s] {
-    return s->TakeAny(
+    return s->ParseAny(
         {"L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::evict_unchanged"});
   };
   while (take()) continue;
-  return s->TakeType() == Type{'b', 64} && s->Result(0, &s->instruction.out) && s->Use(MakePolicy);
+  return s->ParseTypeModifier() == Type{'b', 64} && s->Result(0, &s->instruction.out) &&
+         s->Use(MakePolicy);
 }
 
 // in[1] and in[2] are the two parts of the source address. in[3] is the number of bytes to copy;
@@ -202,9 +203,10 @@ bool CopyToShared(const Instruction& i, Thread& thread) {
 }
 
 bool SelectCopyToShared(Selection* s) {
-  s->TakeAny({"ca", "cg"});
-  s->TakeAny({"L2::64B", "L2::128B", "L2::256B"});
-  if (!TakePolicy(s) || !s->TakeAny({"shared", "shared::cta"}) || !s->Take("global")) return false;
+  s->ParseAny({"ca", "cg"});
+  s->ParseAny({"L2::64B", "L2::128B", "L2::256B"});
+  if (!ParsePolicy(s) || !s->ParseAny({"shared", "shared::cta"}) || !s->Take("global"))
+    return false;
   const size_t count = s->operands.size();
   if (count < 3 || count > 4 || !s->Address(1)) return false;
   s->instruction.in[1] = s->instruction.in[0];
@@ -221,7 +223,7 @@ bool SelectCopyToShared(Selection* s) {
 
 bool SelectAsyncCopy(Selection* s) {
   if (!s->Take("async")) return false;
-  if (s->TakeAny({"commit_group", "wait_group", "wait_all"})) return s->Use(DoNothing);
+  if (s->ParseAny({"commit_group", "wait_group", "wait_all"})) return s->Use(DoNothing);
   return SelectCopyToShared(s);
 }
 
@@ -241,8 +243,8 @@ bool ConvertAddress(const Instruction& i, Thread& thread) {
 
 bool SelectConvertAddress(Selection* s) {
   s->instruction.flag = s->Take("to");
-  s->instruction.space = s->TakeSpace();
-  const Type type = s->TakeType();
+  s->instruction.space = s->ParseSpace();
+  const Type type = s->ParseTypeModifier();
   return s->instruction.space != Space::kGeneric && type == Type{'u', 64} && s->Plain(1, type) &&
          s->Use(ConvertAddress);
 }
@@ -259,13 +261,13 @@ bool IsInSpace(const Instruction& i, Thread& thread) {
 
 bool SelectIsInSpace(Selection* s) {
   if (s->Take("const")) return false;  // constants are in global memory here
-  s->instruction.space = s->TakeSpace();
+  s->instruction.space = s->ParseSpace();
   return s->instruction.space != Space::kGeneric && s->Plain(1, {'u', 64}) && s->Use(IsInSpace);
 }
 
 bool SelectHint(Selection* s) {
-  s->TakeAny({"global", "local"});
-  s->TakeAny({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
+  s->ParseAny({"global", "local"});
+  s->ParseAny({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
   return s->Use(DoNothing);
 }
 
@@ -274,20 +276,22 @@ bool SelectHint(Selection* s) {
 bool SelectFence(Selection* s) {
   if (s->Take("proxy")) {
     if (!s->Take("async")) return false;
-    s->TakeAny({"global", "shared::cta", "shared::cluster"});
+    s->ParseAny({"global", "shared::cta", "shared::cluster"});
     return s->Use(DoNothing);
   }
-  s->TakeAny({"gl", "sc", "acq_rel", "acquire", "release"});
-  s->TakeAny({"cta", "cluster", "gpu", "sys"});
+  s->ParseAny({"gl", "sc", "acq_rel", "acquire", "release"});
+  s->ParseAny({"cta", "cluster", "gpu", "sys"});
   return s->Use(DoNothing);
 }
 
 // griddepcontrol has no effect, because a grid ends here before the next one begins.
 bool SelectGridOrder(Selection* s) {
-  return s->TakeAny({"wait", "launch_dependents"}) && s->Use(DoNothing);
+  return s->ParseAny({"wait", "launch_dependents"}) && s->Use(DoNothing);
 }
 
-bool SelectSleep(Selection* s) { return s->TakeType() == Type{'u', 32} && s->Use(DoNothing); }
+bool SelectSleep(Selection* s) {
+  return s->ParseTypeModifier() == Type{'u', 32} && s->Use(DoNothing);
+}
 
 }  // namespace
 

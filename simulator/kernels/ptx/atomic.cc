@@ -105,7 +105,7 @@ Handler PickUpdate(Selection* s, Type* type, size_t* sources) {
       {"dec", PickCount<Decrement>},
       {"cas", PickSwap, 2},
   };
-  *type = s->TakeType();
+  *type = s->ParseTypeModifier();
   for (const Row& row : kRows) {
     if (!s->Take(row.name)) continue;
     *sources = row.sources;
@@ -116,10 +116,10 @@ Handler PickUpdate(Selection* s, Type* type, size_t* sources) {
 
 // `first` is the index of the first operand after the result, if there is one.
 bool SelectUpdate(Selection* s, size_t first) {
-  s->TakeAny({"relaxed", "acquire", "release", "acq_rel"});
-  s->TakeAny({"cta", "cluster", "gpu", "sys"});
+  s->ParseAny({"relaxed", "acquire", "release", "acq_rel"});
+  s->ParseAny({"cta", "cluster", "gpu", "sys"});
   s->Take("noftz");
-  s->instruction.space = s->TakeSpace();
+  s->instruction.space = s->ParseSpace();
   Type type;
   size_t sources = 0;
   const Handler handler = PickUpdate(s, &type, &sources);

@@ -110,7 +110,9 @@ bool SetValue(const Instruction& i, Thread& thread) {
 // The type bf16, which ParseType does not know.
 constexpr Type kBrainType = {'h', 16};
 
-Type TakeCompareType(Selection* s) { return s->Take("bf16") ? kBrainType : s->TakeType(); }
+Type ParseCompareType(Selection* s) {
+  return s->Take("bf16") ? kBrainType : s->ParseTypeModifier();
+}
 
 // The types b*, u* and s* are compared as integers, b* only for equality.
 template <template <typename> class Family>
@@ -138,7 +140,7 @@ struct ValueFamily {
   static constexpr Handler kHandler = SetValue<T>;
 };
 
-bool TakeComparison(Selection* s, Comparison* comparison) {
+bool ParseComparison(Selection* s, Comparison* comparison) {
   struct Row {
     const char* name;
     Relation relation;
@@ -170,7 +172,7 @@ bool TakeComparison(Selection* s, Comparison* comparison) {
 }
 
 // Parses the operands after the result: the two that are compared, and an optional predicate.
-bool TakeCompared(Selection* s, Type type, const Comparison& comparison) {
+bool ParseComparedTypes(Selection* s, Type type, const Comparison& comparison) {
   s->instruction.target = comparison.Encode();
   const size_t count = comparison.join == Join::kNone ? 3 : 4;
   if (s->operands.size() != count || !s->Source(1, type, &s->instruction.in[0]) ||
@@ -182,7 +184,7 @@ bool TakeCompared(Selection* s, Type type, const Comparison& comparison) {
 
 bool SelectSetPredicate(Selection* s) {
   Comparison comparison;
-  if (!TakeComparison(s, &comparison) || s->operands.empty()) return false;
+  if (!ParseComparison(s, &comparison) || s->operands.empty()) return false;
   Written& result = s->operands[0];
   s->instruction.out2 = {.kind = Operand::kRegister};  // register 0 receives unused results
   if (result.paired) {
@@ -192,19 +194,19 @@ bool SelectSetPredicate(Selection* s) {
     if (second.operand.kind != Operand::kRegister) return false;
     s->instruction.out2 = second.operand;
   }
-  const Type type = TakeCompareType(s);
-  return s->Result(0, &s->instruction.out) && TakeCompared(s, type, comparison) &&
+  const Type type = ParseCompareType(s);
+  return s->Result(0, &s->instruction.out) && ParseComparedTypes(s, type, comparison) &&
          s->Use(PickCompared<PredicateFamily>(type));
 }
 
 bool SelectSetValue(Selection* s) {
   Comparison comparison;
-  if (!TakeComparison(s, &comparison)) return false;
-  const Type result = s->TakeType();
-  const Type type = s->TakeType();
+  if (!ParseComparison(s, &comparison)) return false;
+  const Type result = s->ParseTypeModifier();
+  const Type type = s->ParseTypeModifier();
   s->instruction.flag = result.kind == 'f';
   return result.bits == 32 && s->Result(0, &s->instruction.out) &&
-         TakeCompared(s, type, comparison) && s->Use(PickCompared<ValueFamily>(type));
+         ParseComparedTypes(s, type, comparison) && s->Use(PickCompared<ValueFamily>(type));
 }
 
 // Selects one of two operands and copies its bits, whatever its type.
@@ -220,7 +222,7 @@ bool ChooseBySign(const Instruction& i, Thread& thread) {
 }
 
 bool SelectChoice(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   return type && type.bits >= 16 && s->operands.size() == 4 && s->Result(0, &s->instruction.out) &&
          s->Source(1, type, &s->instruction.in[0]) && s->Source(2, type, &s->instruction.in[1]) &&
          s->Source(3, {'p', 1}, &s->instruction.in[2]) && s->Use(Choose);
@@ -228,8 +230,8 @@ bool SelectChoice(Selection* s) {
 
 bool SelectChoiceBySign(Selection* s) {
   s->Take("ftz");
-  const Type type = s->TakeType();
-  const Type by = s->TakeType();
+  const Type type = s->ParseTypeModifier();
+  const Type by = s->ParseTypeModifier();
   if (!type || s->operands.size() != 4 || !s->Result(0, &s->instruction.out) ||
       !s->Source(1, type, &s->instruction.in[0]) || !s->Source(2, type, &s->instruction.in[1]) ||
       !s->Source(3, by, &s->instruction.in[2])) {

@@ -113,7 +113,7 @@ bool ToPair(const Instruction& i, Thread& thread) {
   return true;
 }
 
-template <const Eighth& kFormat>
+template <const Float8Format& kFormat>
 bool ToEighths(const Instruction& i, Thread& thread) {
   const uint16_t upper = EighthOf(kFormat, thread.Get<float>(i.in[0]));
   const uint16_t lower = EighthOf(kFormat, thread.Get<float>(i.in[1]));
@@ -121,7 +121,7 @@ bool ToEighths(const Instruction& i, Thread& thread) {
   return true;
 }
 
-template <const Eighth& kFormat>
+template <const Float8Format& kFormat>
 bool FromEighths(const Instruction& i, Thread& thread) {
   const auto both = thread.Get<uint16_t>(i.in[0]);
   const uint32_t upper = HalfOf(ValueOfEighth(kFormat, static_cast<uint8_t>(both >> 8)));
@@ -192,7 +192,7 @@ Handler PickConversion(Type to, Type from) {
   return nullptr;
 }
 
-Rounding TakeWhole(Selection* s) {
+Rounding ParseIntegerRounding(Selection* s) {
   if (s->Take("rni")) return Rounding::kNearest;
   if (s->Take("rzi")) return Rounding::kZero;
   if (s->Take("rmi")) return Rounding::kDown;
@@ -201,14 +201,14 @@ Rounding TakeWhole(Selection* s) {
 }
 
 // Selects conversions of pairs of 8-bit floats, from f32 and to pairs of f16.
-template <const Eighth& kFormat>
+template <const Float8Format& kFormat>
 bool SelectEighths(Selection* s, Handler* handler) {
   if (s->Take("f16x2")) {
     *handler = FromEighths<kFormat>;
     return s->Plain(1, {'b', 16});
   }
   *handler = ToEighths<kFormat>;
-  return s->Take("satfinite") && s->TakeType() == Type{'f', 32} && s->Plain(2, {'f', 32});
+  return s->Take("satfinite") && s->ParseTypeModifier() == Type{'f', 32} && s->Plain(2, {'f', 32});
 }
 
 // Selects conversions of 16-bit and 8-bit floats.
@@ -218,24 +218,24 @@ bool SelectNarrow(Selection* s, Handler* handler) {
   if (s->Take("e5m2x2")) return SelectEighths<kE5M2>(s, handler);
   if (s->Take("f16x2")) *handler = ToPair<HalfOfSingle>;
   if (s->Take("bf16x2")) *handler = ToPair<ToBfloat16>;
-  if (*handler != nullptr) return s->TakeType() == kSingle && s->Plain(2, kSingle);
+  if (*handler != nullptr) return s->ParseTypeModifier() == kSingle && s->Plain(2, kSingle);
   if (!s->Take("bf16")) return false;
   // Both conversions have f32 as the other type; the opcode names the result's type first.
   const bool widens = s->name() == "cvt" && s->IsLast("bf16");
   *handler = widens ? FromBrain : ToBrain;
-  return s->TakeType() == kSingle && s->Plain(1, widens ? Type{'b', 16} : kSingle);
+  return s->ParseTypeModifier() == kSingle && s->Plain(1, widens ? Type{'b', 16} : kSingle);
 }
 
 bool SelectConvert(Selection* s) {
-  const Rounding whole = TakeWhole(s);
+  const Rounding whole = ParseIntegerRounding(s);
   s->Take("rn");  // the only supported rounding
   Handler narrow = nullptr;
   if (SelectNarrow(s, &narrow)) return s->Use(narrow);
   if (narrow != nullptr) return false;
   const bool flush = s->Take("ftz");
   s->instruction.flag = s->Take("sat");
-  const Type to = s->TakeType();
-  const Type from = s->TakeType();
+  const Type to = s->ParseTypeModifier();
+  const Type from = s->ParseTypeModifier();
   if (!to || !from || !s->Plain(1, from)) return false;
   const bool half = to == Type{'f', 16} || from == Type{'f', 16};
   if (half && (flush || s->instruction.flag || whole != Rounding::kNone)) return false;

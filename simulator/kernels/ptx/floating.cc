@@ -99,7 +99,7 @@ bool Use(Selection* s, Type type, unsigned variants) {
   }
 }
 
-unsigned TakeVariants(Selection* s) {
+unsigned ParseVariants(Selection* s) {
   unsigned variants = kPlain;
   if (s->Take("ftz")) variants |= kFlush;
   if (s->Take("sat")) variants |= kSaturate;
@@ -114,8 +114,9 @@ struct Turned {
 
 template <template <typename> class Operation, size_t kSources, int kMode>
 bool UseDirected(Selection* s) {
-  const unsigned variants = TakeVariants(s);
-  return Use<Turned<Operation, kSources, kMode>::template In, kSources>(s, s->TakeType(), variants);
+  const unsigned variants = ParseVariants(s);
+  return Use<Turned<Operation, kSources, kMode>::template In, kSources>(s, s->ParseTypeModifier(),
+                                                                        variants);
 }
 
 // Selects add, sub, mul, fma, div, sqrt, rcp and others, rounded to nearest, in a direction, or
@@ -125,16 +126,16 @@ bool SelectRounded(Selection* s) {
   if (s->Take("rz")) return UseDirected<Operation, kSources, FE_TOWARDZERO>(s);
   if (s->Take("rm")) return UseDirected<Operation, kSources, FE_DOWNWARD>(s);
   if (s->Take("rp")) return UseDirected<Operation, kSources, FE_UPWARD>(s);
-  s->TakeAny({"rn", "approx", "full"});
-  const unsigned variants = TakeVariants(s);
-  return Use<Operation, kSources>(s, s->TakeType(), variants);
+  s->ParseAny({"rn", "approx", "full"});
+  const unsigned variants = ParseVariants(s);
+  return Use<Operation, kSources>(s, s->ParseTypeModifier(), variants);
 }
 
 template <template <typename> class Operation, template <typename> class OrNan>
 bool SelectExtreme(Selection* s) {
   const unsigned variants = s->Take("ftz") ? kFlush : kPlain;
-  if (s->Take("NaN")) return Use<OrNan, 2>(s, s->TakeType(), variants);
-  return Use<Operation, 2>(s, s->TakeType(), variants);
+  if (s->Take("NaN")) return Use<OrNan, 2>(s, s->ParseTypeModifier(), variants);
+  return Use<Operation, 2>(s, s->ParseTypeModifier(), variants);
 }
 
 enum class Test { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
@@ -169,7 +170,7 @@ bool TestProperty(const Instruction& i, Thread& thread) {
 
 template <Test kTest>
 bool UseTest(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!s->Plain(1, type)) return false;
   if (type == Type{'f', 32}) return s->Use(TestProperty<float, kTest>);
   return type == Type{'f', 64} && s->Use(TestProperty<double, kTest>);

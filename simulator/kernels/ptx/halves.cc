@@ -44,7 +44,7 @@ double ValueOfHalf(uint16_t half) {
 
 float ValueOfBrain(uint16_t brain) { return std::bit_cast<float>(uint32_t{brain} << 16); }
 
-uint8_t EighthOf(const Eighth& format, float value) {
+uint8_t EighthOf(const Float8Format& format, float value) {
   if (std::isnan(value)) return 0x7f;
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const float size = std::fmin(std::fabs(value), format.largest);
@@ -57,7 +57,7 @@ uint8_t EighthOf(const Eighth& format, float value) {
   return sign | static_cast<uint8_t>(above + static_cast<int>(steps));
 }
 
-float ValueOfEighth(const Eighth& format, uint8_t bits) {
+float ValueOfEighth(const Float8Format& format, uint8_t bits) {
   const int magnitude = bits & 0x7f;
   const int exponent = magnitude >> format.fraction_bits;
   const int fraction = magnitude & ((1 << format.fraction_bits) - 1);

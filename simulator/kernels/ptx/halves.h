@@ -16,17 +16,17 @@ double ValueOfHalf(uint16_t half);
 float ValueOfBrain(uint16_t brain);
 
 // The format of an 8-bit float. e4m3 has no infinity and one pattern for NaN.
-struct Eighth {
+struct Float8Format {
   int fraction_bits;
   int least_exponent;  // least exponent of a normal number
   float largest;
 };
-inline constexpr Eighth kE4M3 = {3, -6, 448};
-inline constexpr Eighth kE5M2 = {2, -14, 57344};
+inline constexpr Float8Format kE4M3 = {3, -6, 448};
+inline constexpr Float8Format kE5M2 = {2, -14, 57344};
 
 // Rounds to nearest; a number that is too large becomes the largest finite one.
-uint8_t EighthOf(const Eighth& format, float value);
-float ValueOfEighth(const Eighth& format, uint8_t bits);
+uint8_t EighthOf(const Float8Format& format, float value);
+float ValueOfEighth(const Float8Format& format, uint8_t bits);
 
 }  // namespace vramstow::simulator::ptx
 

@@ -160,7 +160,7 @@ bool WithCarry(const Instruction& i, Thread& thread) {
 template <bool kSubtract, bool kReads>
 bool SelectCarry(Selection* s) {
   s->instruction.flag |= s->Take("cc");
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!type.IsInteger() || !s->Plain(2, type)) return false;
   if (type.bits == 32) return s->Use(WithCarry<uint32_t, kSubtract, kReads>);
   return type.bits == 64 && s->Use(WithCarry<uint64_t, kSubtract, kReads>);
@@ -184,7 +184,7 @@ bool MultiplyAddCarry(const Instruction& i, Thread& thread) {
 
 template <bool kReads>
 bool SelectMultiplyAddCarry(Selection* s, bool high) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!type.IsInteger() || !s->Plain(3, type)) return false;
   if (type == Type{'u', 32}) {
     return s->Use(high ? MultiplyAddCarry<uint32_t, true, kReads>
@@ -210,20 +210,20 @@ bool SelectMultiplyAddReadingCarry(Selection* s) {
 
 template <template <typename> class Operation, size_t kSources>
 bool SelectInteger(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   return s->Plain(kSources, type) && s->Use(PickInteger<Operation>(type));
 }
 
 template <template <typename> class Operation>
 bool SelectSigned(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   return s->Plain(1, type) && s->Use(PickSigned<Operation>(type));
 }
 
 template <template <typename> class Operation, template <typename> class Saturated, bool kSubtract>
 bool SelectSum(Selection* s) {
   if (s->Take("sat")) {
-    const Type type = s->TakeType();
+    const Type type = s->ParseTypeModifier();
     return type == Type{'s', 32} && s->Plain(2, type) && s->Use(Apply<int32_t, Saturated<int32_t>>);
   }
   if (s->Take("cc")) {
@@ -235,7 +235,7 @@ bool SelectSum(Selection* s) {
 
 bool SelectProduct(Selection* s) {
   if (s->Take("wide")) {
-    const Type type = s->TakeType();
+    const Type type = s->ParseTypeModifier();
     return s->Plain(2, type) && s->Use(PickWide<false>(type));
   }
   if (s->Take("hi")) return SelectInteger<MultiplyHigh, 2>(s);
@@ -244,7 +244,7 @@ bool SelectProduct(Selection* s) {
 
 bool SelectMultiplyAdd(Selection* s) {
   if (s->Take("wide")) {
-    const Type type = s->TakeType();
+    const Type type = s->ParseTypeModifier();
     return s->Plain(3, type) && s->Use(PickWide<true>(type));
   }
   s->instruction.flag = s->Take("cc");
@@ -256,7 +256,7 @@ bool SelectMultiplyAdd(Selection* s) {
 
 template <template <typename> class Operation, size_t kSources>
 bool Select24(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   return s->Take("lo") && type.bits == 32 && s->Plain(kSources, type) &&
          s->Use(PickInteger<Operation>(type));
 }

@@ -157,7 +157,7 @@ bool LookUp(const Instruction& i, Thread& thread) {
 
 template <template <typename> class Operation, size_t kSources>
 bool SelectLogic(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!s->Plain(kSources, type)) return false;
   if (type.kind == 'p') return s->Use(Apply<bool, Operation<bool>>);
   return type.kind == 'b' && s->Use(PickBits<Operation>(type));
@@ -165,12 +165,12 @@ bool SelectLogic(Selection* s) {
 
 template <template <typename> class Operation>
 bool SelectBits(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   return type.kind == 'b' && s->Plain(1, type) && s->Use(PickBits<Operation>(type));
 }
 
 bool SelectShiftLeft(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (type.kind != 'b' || !s->Plain(2, type)) return false;
   if (type.bits == 16) return s->Use(ShiftLeft<uint16_t>);
   if (type.bits == 32) return s->Use(ShiftLeft<uint32_t>);
@@ -178,7 +178,7 @@ bool SelectShiftLeft(Selection* s) {
 }
 
 bool SelectShiftRight(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!s->Plain(2, type)) return false;
   if (type == Type{'s', 16}) return s->Use(ShiftRight<int16_t>);
   if (type == Type{'s', 32}) return s->Use(ShiftRight<int32_t>);
@@ -194,13 +194,13 @@ bool SelectFunnel(Selection* s) {
   if (!s->instruction.flag && !s->Take("r")) return false;
   const bool clamp = s->Take("clamp");
   if (!clamp && !s->Take("wrap")) return false;
-  return s->TakeType() == Type{'b', 32} && s->Plain(3, {'b', 32}) &&
+  return s->ParseTypeModifier() == Type{'b', 32} && s->Plain(3, {'b', 32}) &&
          s->Use(clamp ? FunnelShift<true> : FunnelShift<false>);
 }
 
 template <bool (*k32)(const Instruction&, Thread&), bool (*k64)(const Instruction&, Thread&)>
 bool SelectCount(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (type.kind != 'b' || !s->Plain(1, type)) return false;
   if (type.bits == 32) return s->Use(k32);
   return type.bits == 64 && s->Use(k64);
@@ -208,7 +208,7 @@ bool SelectCount(Selection* s) {
 
 bool SelectFind(Selection* s) {
   s->instruction.flag = s->Take("shiftamt");
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!s->Plain(1, type)) return false;
   if (type == Type{'u', 32}) return s->Use(FindHighest<uint32_t>);
   if (type == Type{'s', 32}) return s->Use(FindHighest<int32_t>);
@@ -217,7 +217,7 @@ bool SelectFind(Selection* s) {
 }
 
 bool SelectExtract(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (!s->Plain(3, type)) return false;
   if (type == Type{'u', 32}) return s->Use(ExtractField<uint32_t>);
   if (type == Type{'s', 32}) return s->Use(ExtractField<int32_t>);
@@ -226,7 +226,7 @@ bool SelectExtract(Selection* s) {
 }
 
 bool SelectInsert(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   if (type.kind != 'b' || !s->Plain(4, type)) return false;
   if (type.bits == 32) return s->Use(InsertField<uint32_t>);
   return type.bits == 64 && s->Use(InsertField<uint64_t>);
@@ -234,7 +234,8 @@ bool SelectInsert(Selection* s) {
 
 template <Handler kHandler, size_t kSources>
 bool SelectWord(Selection* s) {
-  return s->TakeType() == Type{'b', 32} && s->Plain(kSources, {'b', 32}) && s->Use(kHandler);
+  return s->ParseTypeModifier() == Type{'b', 32} && s->Plain(kSources, {'b', 32}) &&
+         s->Use(kHandler);
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ bool SelectMatrix(Selection* s) {
   if (s->Take("x2")) count = 2;
   if (s->Take("x4")) count = 4;
   s->instruction.flag = s->Take("trans");
-  s->instruction.space = s->TakeSpace();
-  const Type type = s->TakeType();
+  s->instruction.space = s->ParseSpace();
+  const Type type = s->ParseTypeModifier();
   const size_t address = kLoads ? 1 : 0;
   return count != 0 && type == Type{'b', 16} && s->operands.size() == 2 && s->Address(address) &&
          s->instruction.space != Space::kLocal &&
@@ -158,7 +158,7 @@ void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
 }
 
-bool TakeNumber(Selection* s, std::string_view name, Number number, uint32_t* found) {
+bool ParseLeadingNumber(Selection* s, std::string_view name, Number number, uint32_t* found) {
   if (!s->Take(name)) return false;
   *found = static_cast<uint32_t>(number);
   return s->Take(name);
@@ -169,9 +169,9 @@ bool SelectMatrixMultiply(Selection* s) {
   uint32_t number = 0;
   const bool deep = s->Take("m16n8k16");
   const bool known =
-      deep ? TakeNumber(s, "f16", Number::kHalf, &number) ||
-                 TakeNumber(s, "bf16", Number::kBrain, &number)
-           : s->Take("m16n8k8") && TakeNumber(s, "tf32", Number::kTensorFloat, &number);
+      deep ? ParseLeadingNumber(s, "f16", Number::kHalf, &number) ||
+                 ParseLeadingNumber(s, "bf16", Number::kBrain, &number)
+           : s->Take("m16n8k8") && ParseLeadingNumber(s, "tf32", Number::kTensorFloat, &number);
   if (!known || !s->Take("f32") || !s->Take("f32") || s->operands.size() != 4) return false;
   constexpr size_t kCounts[] = {kAccumulators, 4, 2, kAccumulators};
   const auto first = static_cast<uint32_t>(s->routine->vectors.size());

@@ -27,12 +27,12 @@ bool Selection::Take(std::string_view modifier) {
   return false;
 }
 
-bool Selection::TakeAny(std::initializer_list<std::string_view> modifiers) {
+bool Selection::ParseAny(std::initializer_list<std::string_view> modifiers) {
   return std::any_of(modifiers.begin(), modifiers.end(),
                      [this](std::string_view modifier) { return Take(modifier); });
 }
 
-Type Selection::TakeType() {
+Type Selection::ParseTypeModifier() {
   for (size_t i = 1; i < parts_.size(); ++i) {
     const Type type = taken_[i] ? Type() : ParseType(parts_[i]);
     if (!type) continue;
@@ -61,10 +61,10 @@ std::string_view Selection::FirstLeft() const {
   return left == taken_.end() ? std::string_view() : parts_[left - taken_.begin()];
 }
 
-Space Selection::TakeSpace() {
-  if (TakeAny({"global", "const"})) return Space::kGlobal;
-  if (TakeAny({"shared", "shared::cta"})) return Space::kShared;
-  if (TakeAny({"local", "param", "param::entry", "param::func"})) return Space::kLocal;
+Space Selection::ParseSpace() {
+  if (ParseAny({"global", "const"})) return Space::kGlobal;
+  if (ParseAny({"shared", "shared::cta"})) return Space::kShared;
+  if (ParseAny({"local", "param", "param::entry", "param::func"})) return Space::kLocal;
   return Space::kGeneric;
 }
 

@@ -36,9 +36,9 @@ class Selection {
 
   std::string_view name() const { return parts_.empty() ? std::string_view() : parts_[0]; }
   bool Take(std::string_view modifier);
-  bool TakeAny(std::initializer_list<std::string_view> modifiers);
+  bool ParseAny(std::initializer_list<std::string_view> modifiers);
   // Consumes the next modifier that is a type. Returns an empty type if none is left.
-  Type TakeType();
+  Type ParseTypeModifier();
   bool AllTaken() const;
   // True if one of the instruction's types is a floating-point type.
   bool IsFloating() const;
@@ -48,7 +48,7 @@ class Selection {
   bool IsLast(std::string_view modifier) const { return parts_.back() == modifier; }
   // Returns the first modifier that was not consumed, for messages.
   std::string_view FirstLeft() const;
-  Space TakeSpace();
+  Space ParseSpace();
 
   std::vector<Written> operands;
   Instruction instruction;

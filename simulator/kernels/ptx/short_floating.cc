@@ -50,11 +50,11 @@ bool ApplyShort(const Instruction& i, Thread& thread) {
 
 template <typename Operation, size_t kSources>
 bool SelectShort(Selection* s) {
-  s->TakeAny({"rn", "approx"});
+  s->ParseAny({"rn", "approx"});
   s->instruction.flag = s->Take("sat");
-  const bool pair = s->TakeAny({"f16x2", "bf16x2"});
+  const bool pair = s->ParseAny({"f16x2", "bf16x2"});
   s->instruction.count = pair ? 2 : 1;
-  if (!pair && !s->TakeAny({"f16", "bf16"})) return false;
+  if (!pair && !s->ParseAny({"f16", "bf16"})) return false;
   const Type bits = {'b', static_cast<uint8_t>(pair ? 32 : 16)};
   // PTX has no literals of 16-bit floats, so immediate values are used as bits.
   return s->Plain(kSources, bits) && s->Use(s->IsLast("bf16") || s->IsLast("bf16x2")

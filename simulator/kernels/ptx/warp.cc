@@ -20,7 +20,7 @@ bool SelectBarrierReduction(Selection* s) {
   if (s->Take("and")) result = BarrierResult::kAll;
   if (s->Take("or")) result = BarrierResult::kAny;
   const size_t count = s->operands.size();
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   const bool counts = result == BarrierResult::kCount;
   if (result == BarrierResult::kNone || type != (counts ? Type{'u', 32} : Type{'p', 1}) ||
       count < 3 || count > 4 || !s->Result(0, &s->instruction.out) ||
@@ -98,7 +98,7 @@ void DoShuffle(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
 }
 
 // Parses "d|p": a result, and a second one or the unused register.
-bool TakePair(Selection* s) {
+bool ParsePair(Selection* s) {
   s->instruction.out2 = {.kind = Operand::kRegister};
   if (s->operands.empty()) return false;
   Written& result = s->operands[0];
@@ -111,7 +111,7 @@ bool TakePair(Selection* s) {
 }
 
 // Parses the result, the sources and the mask.
-bool TakeMasked(Selection* s, size_t sources, Type type) {
+bool ParseMasked(Selection* s, size_t sources, Type type) {
   if (!s->Take("sync") || s->operands.size() != sources + 2 || !s->Result(0, &s->instruction.out)) {
     return false;
   }
@@ -127,7 +127,7 @@ bool SelectShuffle(Selection* s) {
   if (s->Take("down")) exchange = DoShuffle<Shuffle::kDown>;
   if (s->Take("bfly")) exchange = DoShuffle<Shuffle::kButterfly>;
   if (s->Take("idx")) exchange = DoShuffle<Shuffle::kIndex>;
-  return s->TakeType() == Type{'b', 32} && TakePair(s) && TakeMasked(s, 3, {'b', 32}) &&
+  return s->ParseTypeModifier() == Type{'b', 32} && ParsePair(s) && ParseMasked(s, 3, {'b', 32}) &&
          s->UseExchange(exchange);
 }
 
@@ -168,8 +168,8 @@ bool SelectVote(Selection* s) {
   if (s->Take("uni")) exchange = DoVote<Vote::kSame>;
   const bool ballot = s->Take("ballot");
   if (ballot) exchange = DoVote<Vote::kBallot>;
-  const Type type = s->TakeType();
-  return type == (ballot ? Type{'b', 32} : Type{'p', 1}) && TakeMasked(s, 1, {'p', 1}) &&
+  const Type type = s->ParseTypeModifier();
+  return type == (ballot ? Type{'b', 32} : Type{'p', 1}) && ParseMasked(s, 1, {'p', 1}) &&
          s->UseExchange(exchange);
 }
 
@@ -193,8 +193,8 @@ void DoMatch(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
 
 bool SelectMatch(Selection* s) {
   s->instruction.out2 = {.kind = Operand::kRegister};
-  const Type type = s->TakeType();
-  return s->Take("any") && type.kind == 'b' && TakeMasked(s, 1, type) &&
+  const Type type = s->ParseTypeModifier();
+  return s->Take("any") && type.kind == 'b' && ParseMasked(s, 1, type) &&
          s->UseExchange(type.bits == 32   ? DoMatch<uint32_t>
                         : type.bits == 64 ? DoMatch<uint64_t>
                                           : nullptr);
@@ -228,7 +228,7 @@ Exchange PickReduceBits(Type type) {
 }
 
 bool SelectReduce(Selection* s) {
-  const Type type = s->TakeType();
+  const Type type = s->ParseTypeModifier();
   Exchange exchange = nullptr;
   if (s->Take("add")) exchange = PickReduce<WrappingAdd>(type);
   if (s->Take("min")) exchange = PickReduce<Smaller>(type);
@@ -236,7 +236,7 @@ bool SelectReduce(Selection* s) {
   if (s->Take("and")) exchange = PickReduceBits<And>(type);
   if (s->Take("or")) exchange = PickReduceBits<Or>(type);
   if (s->Take("xor")) exchange = PickReduceBits<Xor>(type);
-  return TakeMasked(s, 1, type) && s->UseExchange(exchange);
+  return ParseMasked(s, 1, type) && s->UseExchange(exchange);
 }
 
 // Returns the lanes that reach this instruction together. A lane belongs to them if it arrives
@@ -253,7 +253,8 @@ void DoActiveMask(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
 
 bool SelectActiveMask(Selection* s) {
   s->instruction.flag = true;
-  return s->TakeType() == Type{'b', 32} && s->Plain(0, {'b', 32}) && s->UseExchange(DoActiveMask);
+  return s->ParseTypeModifier() == Type{'b', 32} && s->Plain(0, {'b', 32}) &&
+         s->UseExchange(DoActiveMask);
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ unsigned WidthOf(const Instruction& i) {
   return Form::Of(i).sum == SumKind::kHalf ? i.count * 4u : i.count * 2u;
 }
 
-const float* EighthValues(const Eighth& format) {
-  static const auto make = [](const Eighth& of) {
+const float* EighthValues(const Float8Format& format) {
+  static const auto make = [](const Float8Format& of) {
     auto* values = new float[256];
     for (unsigned bits = 0; bits < 256; ++bits) {
       values[bits] = ValueOfEighth(of, static_cast<uint8_t>(bits));
@@ -306,7 +306,7 @@ void DoGroupMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads])
   });
 }
 
-bool TakeNumberKind(Selection* s, NumberKind* number) {
+bool ParseNumberKind(Selection* s, NumberKind* number) {
   constexpr std::string_view kNames[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"};
   for (size_t k = 0; k < std::size(kNames); ++k) {
     if (!s->Take(kNames[k])) continue;
@@ -317,7 +317,7 @@ bool TakeNumberKind(Selection* s, NumberKind* number) {
 }
 
 // Parses the types of the sum, A and B, and checks that they can be combined.
-bool TakeNumbers(Selection* s, Form* form) {
+bool ParseNumberKinds(Selection* s, Form* form) {
   NumberKind a = NumberKind::kHalf;
   NumberKind b = NumberKind::kHalf;
   SumKind sum = SumKind::kSingle;
@@ -327,8 +327,8 @@ bool TakeNumbers(Selection* s, Form* form) {
     if (!s->Take("f16")) return false;
     sum = SumKind::kHalf;
   }
-  if (!TakeNumberKind(s, &a)) return false;
-  if (!TakeNumberKind(s, &b)) return false;
+  if (!ParseNumberKind(s, &a)) return false;
+  if (!ParseNumberKind(s, &b)) return false;
   const bool eighths = (a == NumberKind::kE4M3 || a == NumberKind::kE5M2) &&
                        (b == NumberKind::kE4M3 || b == NumberKind::kE5M2);
   const bool whole = a >= NumberKind::kSigned && b >= NumberKind::kSigned;
@@ -341,7 +341,7 @@ bool TakeNumbers(Selection* s, Form* form) {
 }
 
 // Parses m64nNkK and returns N; K must match the type. Returns 0 if it does not match.
-unsigned TakeWidth(Selection* s, unsigned depth) {
+unsigned ParseWidth(Selection* s, unsigned depth) {
   for (unsigned width = kGroup; width <= kMaxWidth; width += kGroup) {
     const std::string name = "m64n" + std::to_string(width) + "k" + std::to_string(depth);
     if (s->Take(name)) return width;
@@ -350,7 +350,7 @@ unsigned TakeWidth(Selection* s, unsigned depth) {
 }
 
 // 1 or -1.
-bool TakeSign(const Selection& s, size_t index, bool* negated) {
+bool ParseSign(const Selection& s, size_t index, bool* negated) {
   Operand sign;
   if (!s.Source(index, {'s', 32}, &sign) || sign.kind != Operand::kImmediate) return false;
   *negated = sign.value != 1;
@@ -359,13 +359,13 @@ bool TakeSign(const Selection& s, size_t index, bool* negated) {
 
 // Parses the operands after the matrices: whether to add to D, the signs, and whether 16-bit
 // matrices are transposed.
-bool TakeRest(Selection* s, Form* form) {
+bool ParseRest(Selection* s, Form* form) {
   const size_t count = s->operands.size();
   if (count < 4 || !s->Source(3, {'p', 1}, &s->instruction.in[2])) return false;
   if (form->sum == SumKind::kWhole) return count == 4;
   bool negated_a = false;
   bool negated_b = false;
-  if (!TakeSign(*s, 4, &negated_a) || !TakeSign(*s, 5, &negated_b)) return false;
+  if (!ParseSign(*s, 4, &negated_a) || !ParseSign(*s, 5, &negated_b)) return false;
   form->negated = negated_a != negated_b;
   size_t next = 6;
   if (BytesOf(form->a) == 2) {
@@ -385,8 +385,8 @@ bool TakeRest(Selection* s, Form* form) {
 bool SelectGroupMultiply(Selection* s) {
   Form form;
   form.saturated = s->Take("satfinite");
-  if (!TakeNumbers(s, &form)) return false;
-  const unsigned width = TakeWidth(s, kDepthBytes / BytesOf(form.a));
+  if (!ParseNumberKinds(s, &form)) return false;
+  const unsigned width = ParseWidth(s, kDepthBytes / BytesOf(form.a));
   if (width == 0 || s->operands.size() < 4) return false;
   const size_t results = form.sum == SumKind::kHalf ? width / 4 : width / 2;
   const auto first = static_cast<uint32_t>(s->routine->vectors.size());
@@ -397,7 +397,7 @@ bool SelectGroupMultiply(Selection* s) {
                           : !s->Source(1, {'b', 64}, &s->instruction.in[0])) {
     return false;
   }
-  if (!s->Source(2, {'b', 64}, &s->instruction.in[1]) || !TakeRest(s, &form)) return false;
+  if (!s->Source(2, {'b', 64}, &s->instruction.in[1]) || !ParseRest(s, &form)) return false;
   s->instruction.vector = first;
   s->instruction.count = static_cast<uint8_t>(results);
   s->instruction.target = form.Pack();
@@ -409,7 +409,7 @@ bool SelectGroupMultiply(Selection* s) {
 // for.
 bool SelectWarpgroup(Selection* s) {
   if (!s->Take("sync") || !s->Take("aligned")) return false;
-  if (s->TakeAny({"fence", "commit_group"})) return s->operands.empty() && s->Use(DoNothing);
+  if (s->ParseAny({"fence", "commit_group"})) return s->operands.empty() && s->Use(DoNothing);
   if (s->Take("wait_group")) return s->operands.size() == 1 && s->Use(DoNothing);
   return s->Take("mma_async") && SelectGroupMultiply(s);
 }

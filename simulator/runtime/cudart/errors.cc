@@ -46,6 +46,6 @@ const char* cudaGetErrorString(cudaError_t error) {
   }
 }
 
-cudaError_t cudaGetLastError() { return TakeLastError(); }
+cudaError_t cudaGetLastError() { return PopLastError(); }
 
 cudaError_t cudaPeekAtLastError() { return LastError(); }

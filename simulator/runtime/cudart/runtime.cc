@@ -153,7 +153,7 @@ cudaError_t Leave(cudaError_t error) {
 
 cudaError_t LastError() { return thread_state.last_error; }
 
-cudaError_t TakeLastError() {
+cudaError_t PopLastError() {
   cudaError_t error = thread_state.last_error;
   thread_state.last_error = cudaSuccess;
   return error;

@@ -30,9 +30,9 @@ cudaError_t EnterContext();
 // Stores `error` as the thread's last error unless it is a success, and returns it.
 cudaError_t Leave(cudaError_t error);
 
-// Return the thread's last error; TakeLastError also resets it.
+// Return the thread's last error; PopLastError also resets it.
 cudaError_t LastError();
-cudaError_t TakeLastError();
+cudaError_t PopLastError();
 
 // Return the thread's current device, and the driver's handle and the primary context of a device.
 cudaError_t CurrentDevice(int* device);

@@ -155,7 +155,7 @@ TEST_F(HostCopyTest, WhatWasNotComputedTakesNoPageOnTheHostAndIsKnownWhenItComes
   contents_->uncomputed().Mark(first, kSize, kBy);
   contents_->Fill(second, 9, 1, 1000);
   contents_->Copy(pages.address(), first, kSize);
-  EXPECT_STREQ(kBy, contents_->uncomputed().TakeLastRead());
+  EXPECT_STREQ(kBy, contents_->uncomputed().PopLastRead());
   EXPECT_EQ(0u, pages.CountWritten());
   const uint64_t held = space_.HeldBytes();
   EXPECT_FALSE(contents_->LeavesOut(second, pages.address(), kSize)) << "it takes no room";

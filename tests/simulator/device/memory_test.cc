@@ -34,8 +34,8 @@ TEST(RangeAllocatorTest, AlignmentSkipsAndKeepsTheRest) {
   ranges.Add(0x1100, 0x2000);
   EXPECT_EQ(0x2000u, ranges.Take(0x100, 0x1000));
   EXPECT_EQ(0x1100u, ranges.Take(0xf00, 0x100));
-  EXPECT_TRUE(ranges.TakeAt(0x2100, 0x1000));
-  EXPECT_FALSE(ranges.TakeAt(0x2100, 1));
+  EXPECT_TRUE(ranges.RemoveAt(0x2100, 0x1000));
+  EXPECT_FALSE(ranges.RemoveAt(0x2100, 1));
 }
 
 class MemoryTest : public ::testing::Test {
@@ -160,7 +160,7 @@ TEST_F(MemoryTest, ALargeCopyOfTheHostsThatHasNoRoomIsLeftOutAndMarked) {
   char byte = 1;
   contents_->Copy(reinterpret_cast<uintptr_t>(&byte), second + 50, 1);
   EXPECT_EQ(0, byte) << "never what lay there before";
-  EXPECT_STREQ("a copy beyond contents=32MiB", contents_->uncomputed().TakeLastRead());
+  EXPECT_STREQ("a copy beyond contents=32MiB", contents_->uncomputed().PopLastRead());
   contents_->Copy(second, from, kMiB);
   EXPECT_EQ(nullptr, contents_->uncomputed().Find(second, kMiB));
   EXPECT_NE(nullptr, contents_->uncomputed().Find(second + kMiB, 1));

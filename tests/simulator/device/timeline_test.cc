@@ -202,9 +202,9 @@ TEST(TimelineTest, HostWorkIsHandedOutInOrderAndBlocksItsQueue) {
   timeline.Enqueue(queue, std::make_shared<Call>([](uint64_t) {}, true), {}, 0);
   const Mark last = timeline.Enqueue(queue, Note(&order, 2), {}, 0);
   EXPECT_EQ(1u, timeline.pending_host_work());
-  EXPECT_EQ(nullptr, timeline.TakeHostWork().work);
+  EXPECT_EQ(nullptr, timeline.PopHostWork().work);
   timeline.Advance(1000000);
-  const Timeline::HostWork item = timeline.TakeHostWork();
+  const Timeline::HostWork item = timeline.PopHostWork();
   ASSERT_NE(nullptr, item.work);
   EXPECT_FALSE(timeline.StepTowards(last)) << "only the host can go on";
   timeline.FinishHostWork(item.queue);
@@ -305,7 +305,7 @@ TEST(TimelineTest, WorkBehindTheHostIsDueLaterWhenTheHostWasSlow) {
   const Mark last = timeline.Enqueue(queue, nullptr, {}, 1000);
   EXPECT_EQ(timeline.due_ns(), 2000u);
   timeline.Advance(50'000);
-  timeline.FinishHostWork(timeline.TakeHostWork().queue);
+  timeline.FinishHostWork(timeline.PopHostWork().queue);
   EXPECT_EQ(timeline.due_ns(), 52'000u);
   timeline.Enqueue(queue, nullptr, {}, 1000);
   EXPECT_EQ(timeline.due_ns(), 53'000u);

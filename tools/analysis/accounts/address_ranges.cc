@@ -123,7 +123,7 @@ bool AddressRanges::Map(const Mapping& mapping) {
   return true;
 }
 
-Mapping AddressRanges::TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping) {
+Mapping AddressRanges::RemoveMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping) {
   const Mapping taken = (*mapping)->second;
   *mapping = mappings_.erase(*mapping);
   mapped_bytes_ -= taken.size;
@@ -137,7 +137,7 @@ std::vector<Mapping> AddressRanges::Unmap(uint64_t address, uint64_t size) {
   auto mapping = mappings_.lower_bound(address);
   while (mapping != mappings_.end() && mapping->first < address + size) {
     if (mapping->first + mapping->second.size > address + size) break;
-    removed.push_back(TakeMapping(&mapping));
+    removed.push_back(RemoveMapping(&mapping));
   }
   return removed;
 }
@@ -147,7 +147,7 @@ std::vector<Mapping> AddressRanges::Displace(uint64_t address, uint64_t size) {
   if (!IsRange(address, size)) return removed;
   auto mapping = FirstEndingAfter(&mappings_, address, SizeOfMapping);
   while (mapping != mappings_.end() && mapping->first < address + size) {
-    removed.push_back(TakeMapping(&mapping));
+    removed.push_back(RemoveMapping(&mapping));
   }
   return removed;
 }

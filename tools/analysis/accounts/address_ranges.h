@@ -90,7 +90,7 @@ class AddressRanges {
   // Adds holes where nothing is mapped any more, within the known ranges, joined with their
   // neighbours in the same range.
   void OpenHoles(uint64_t address, uint64_t end);
-  Mapping TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
+  Mapping RemoveMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
 
   absl::btree_map<uint64_t, uint64_t> ranges_;   // address → size
   absl::btree_map<uint64_t, Mapping> mappings_;  // by address

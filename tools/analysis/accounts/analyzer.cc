@@ -166,7 +166,7 @@ Analysis Analyzer::Finish(const EventSource& source) {
   Analysis analysis;
   Facts& facts = analysis.facts;
   facts.end_ns = accounts_.now_ns();
-  facts.facts = marks_.TakeFacts();
+  facts.facts = marks_.MoveOutFacts();
   failures_.End(source, &facts.facts);
   accounts_.FillFacts(source, &facts);
   facts.peak.mapped_bytes = space_.addresses().highest_mapped_bytes();
@@ -187,7 +187,7 @@ void Analyzer::FillLives(Detail* detail) {
     if (IsDeviceMemory(block.memory)) accounts_.lives().Add(Accounts::LifeOf(block));
   });
   framework_.EndLives();
-  Lives segments = segments_.TakeLives();
+  Lives segments = segments_.MoveOutLives();
   detail->lives_left_out = accounts_.lives().left_out() + lives_gone_;
   detail->segments_left_out = segments.left_out();
   detail->lives = accounts_.lives().Take();
@@ -212,7 +212,7 @@ void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
   detail->marks = marks_.Take();
   detail->marks_left_out = marks_.left_out();
   detail->censuses = censuses_.Take();
-  detail->launches = launches_.TakeSteps();
+  detail->launches = launches_.MoveOutSteps();
   detail->model_clock = model_clock_.Take();
   detail->events = accounts_.events();
   detail->peak_event = accounts_.levels().peak_event();

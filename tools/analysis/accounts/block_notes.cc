@@ -78,16 +78,16 @@ bool BlockNotes::Join(const std::vector<Entry>& sorted) {
   return true;
 }
 
-void BlockNotes::TakeAll(const Place& place) {
+void BlockNotes::DeliverAll(const Place& place) {
   if (Join(Sorted())) {
     place(notes_);
   } else {
-    TakeInOrder(place);
+    DeliverInOrder(place);
   }
   entries_.clear();
 }
 
-void BlockNotes::TakeInOrder(const Place& place) {
+void BlockNotes::DeliverInOrder(const Place& place) {
   absl::flat_hash_map<uint64_t, BlockNote> known;
   const auto place_known = [&] {
     notes_.clear();

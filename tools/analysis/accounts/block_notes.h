@@ -41,7 +41,7 @@ class BlockNotes {
   // contradicts the earlier ones (two allocations at one address, or a free of another size than
   // was allocated) is passed in a later call of `place`.
   using Place = std::function<void(const std::vector<BlockNote>&)>;
-  void TakeAll(const Place& place);
+  void DeliverAll(const Place& place);
 
  private:
   struct Entry {
@@ -52,7 +52,7 @@ class BlockNotes {
   static bool Apply(const Entry& entry, BlockNote* note);
   const std::vector<Entry>& Sorted();
   bool Join(const std::vector<Entry>& sorted);
-  void TakeInOrder(const Place& place);
+  void DeliverInOrder(const Place& place);
 
   std::vector<Entry> entries_;  // in order of arrival
   std::vector<Entry> sorted_;

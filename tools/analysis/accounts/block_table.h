@@ -60,7 +60,7 @@ class BlockTable {
 
   // Calls `is_wanted` for each block, and removes the blocks for which it returns true.
   template <typename IsWanted>  // bool(const LiveBlock&)
-  void TakeIf(IsWanted is_wanted) {
+  void RemoveIf(IsWanted is_wanted) {
     std::vector<uint64_t> addresses;
     ForEach([&](const LiveBlock& block) {
       if (is_wanted(block)) addresses.push_back(block.address);

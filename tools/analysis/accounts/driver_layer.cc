@@ -212,7 +212,7 @@ void DriverLayer::AddContextEnd(const Event& event) {
 
 void DriverLayer::DropContext(int16_t device) {
   for (BlockPlace place : {BlockPlace::kAddresses, BlockPlace::kArrays, BlockPlace::kRegistered}) {
-    memory_.At(place).table().TakeIf([this, device](const LiveBlock& block) {
+    memory_.At(place).table().RemoveIf([this, device](const LiveBlock& block) {
       if (block.device != device || !GoesWithContext(block.memory)) return false;
       accounts_.End(block);
       ++accounts_.counts().freed_with_context;

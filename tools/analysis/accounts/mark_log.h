@@ -23,7 +23,7 @@ class MarkLog {
  public:
   // Adds `event`, a kMark, which is the `number`th of all events.
   void Add(const Event& event, std::string_view text, uint64_t number, uint64_t now_ns) {
-    if (TakeFact(text)) return;
+    if (RecordFact(text)) return;
     if (marks_.size() == kMax) {
       ++left_out_;
       return;
@@ -41,12 +41,12 @@ class MarkLog {
   uint64_t left_out() const { return left_out_; }
   std::vector<MarkDetail> Take() { return std::move(marks_); }
   // Returns the facts by key; the last value of a key counts.
-  std::map<std::string, std::string> TakeFacts() { return std::move(facts_); }
+  std::map<std::string, std::string> MoveOutFacts() { return std::move(facts_); }
 
  private:
   static constexpr size_t kMax = 100'000;
 
-  bool TakeFact(std::string_view text) {
+  bool RecordFact(std::string_view text) {
     constexpr std::string_view kFact = "vramstow.fact ";
     constexpr size_t kMaxFacts = 256;
     if (!text.starts_with(kFact)) return false;

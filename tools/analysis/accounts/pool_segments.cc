@@ -207,7 +207,7 @@ void PoolSegments::EndLife(uint64_t address, uint64_t size, const Segment& segme
   lives_.Add(life);
 }
 
-Lives PoolSegments::TakeLives() {
+Lives PoolSegments::MoveOutLives() {
   for (const auto& [address, segment] : segments_) {
     lives_.Add(LifeOf(address, segment.size, segment));
   }

@@ -45,7 +45,7 @@ class PoolSegments {
 
   // Returns the lives of all segments, including those that are still live. Call it at the end of
   // the analysis.
-  Lives TakeLives();
+  Lives MoveOutLives();
 
  private:
   struct Segment {

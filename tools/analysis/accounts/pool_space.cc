@@ -155,7 +155,7 @@ void PoolSpace::Take(uint64_t address, uint64_t size) {
 // Handles removals before additions, because a new block may lie where an old one was.
 void PoolSpace::PlaceBlocks() const {
   if (notes_.empty()) return;
-  notes_.TakeAll([this](const std::vector<BlockNote>& notes) {
+  notes_.DeliverAll([this](const std::vector<BlockNote>& notes) {
     for (const BlockNote& note : notes) {
       if (note.taken != 0) Go(note.address, note.taken);
     }

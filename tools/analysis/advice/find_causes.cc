@@ -145,7 +145,7 @@ std::vector<Cause> FindCauses(const FailureMoment& moment) {
     if (!cause.has_value()) continue;
     cause->id = row.id;
     cause->fits = cause->bytes >= moment.lacking();
-    TellOfSwitch(moment, &*cause);
+    DescribeSwitch(moment, &*cause);
     found.emplace_back(row.rule->rank, *std::move(cause));
   }
   OrderCauses(moment.live_bytes(), &found);

@@ -118,8 +118,8 @@ bool IsKeptByMetric(const Detail& detail, std::string_view holder) {
 
 }  // namespace
 
-void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
-                   Cause* cause) {
+void DescribeResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
+                     Cause* cause) {
   const CensusSummary told = SummarizeCensus(moment.holders(), lives);
   if (told.viewed * 2 > told.known) {
     cause->evidence +=

@@ -20,8 +20,8 @@ namespace vramstow {
 // Returns a sentence that ends with a full stop; empty if there is no advice.
 std::string AdviceForOwner(std::string_view holder);
 // Fills in what to do about results that the program still holds, and what that costs.
-void TellOfResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
-                   Cause* cause);
+void DescribeResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
+                     Cause* cause);
 
 }  // namespace vramstow
 

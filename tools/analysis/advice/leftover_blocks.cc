@@ -152,7 +152,7 @@ Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return cause;
 }
 
-void TellOfOneBackward(Cause* cause) {
+void DescribeOneBackward(Cause* cause) {
   cause->title = "The autograd graphs of several iterations of a loop wait for one backward pass";
   cause->cost = "None: gradients add up.";
   cause->action =

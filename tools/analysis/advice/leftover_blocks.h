@@ -44,7 +44,7 @@ std::string RootOfHolder(const std::string& holder);
 Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile);
 // Fills in the title and the action for the case that a loop makes several graphs, which wait for
 // one backward pass.
-void TellOfOneBackward(Cause* cause);
+void DescribeOneBackward(Cause* cause);
 
 }  // namespace vramstow
 

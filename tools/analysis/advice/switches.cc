@@ -58,7 +58,7 @@ bool IsOf(const FailureMoment& moment, const Cause& cause, std::string_view func
 
 }  // namespace
 
-void TellOfSwitch(const FailureMoment& moment, Cause* cause) {
+void DescribeSwitch(const FailureMoment& moment, Cause* cause) {
   if (!IsAboutLargeResults(cause->id)) return;
   const auto found = std::ranges::find_if(
       kSwitches, [&](const Switch& one) { return IsOf(moment, *cause, one.function); });

@@ -15,7 +15,7 @@
 namespace vramstow {
 
 // Replaces the action of a cause that is about large results; other causes are unchanged.
-void TellOfSwitch(const FailureMoment& moment, Cause* cause);
+void DescribeSwitch(const FailureMoment& moment, Cause* cause);
 
 }  // namespace vramstow
 

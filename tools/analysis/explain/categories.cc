@@ -130,9 +130,9 @@ bool IsPlainResult(const HeldBlock& block) {
          block.about.find("requires grad") == std::string::npos;
 }
 
-class ToldCategories {
+class MarkedCategories {
  public:
-  explicit ToldCategories(const Detail& detail) {
+  explicit MarkedCategories(const Detail& detail) {
     MarkedUse told;
     for (const CensusDetail& census : detail.censuses) {
       for (const HeldBlock& block : census.blocks) {
@@ -279,7 +279,7 @@ struct CategoryFinder::Known {
   PhasesOver phases;
   std::optional<KvCaches> own_caches;
   const KvCaches& caches;
-  ToldCategories told;
+  MarkedCategories told;
 };
 
 CategoryFinder::CategoryFinder(const Detail& detail) : known_(std::make_unique<Known>(detail)) {}

@@ -296,7 +296,7 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
       autograd_calls_.emplace_back(life.birth, life.site);
     }
   }
-  for (const ToldCall& call : told.calls()) {
+  for (const MarkedCall& call : told.calls()) {
     if (!call.with_gradients) inferences_.push_back({call.begin, call.end});
   }
   FindByMarks(detail, told);
@@ -420,7 +420,7 @@ void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint
   uint64_t begin = BeginLikeTheNext(detail, ends.front(), ends.size() > 1 ? ends[1] : kStillLive);
   // After an evaluation, the next iteration begins when the evaluation is over.
   const auto after_evaluation = [&](uint64_t from, uint64_t to) {
-    auto call = std::ranges::lower_bound(told.calls(), from, {}, &ToldCall::begin);
+    auto call = std::ranges::lower_bound(told.calls(), from, {}, &MarkedCall::begin);
     for (; call != told.calls().end() && call->begin < to; ++call) {
       if (!call->with_gradients && call->end < to) from = call->end;
     }
@@ -483,9 +483,9 @@ void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& told) {
   if (told.main_calls().size() < 2) return;
   by_ = By::kForward;
   // An evaluation, or a server of requests, has no iterations.
-  is_sure_ = std::ranges::any_of(told.main_calls(), &ToldCall::with_gradients);
+  is_sure_ = std::ranges::any_of(told.main_calls(), &MarkedCall::with_gradients);
   all_.clear();
-  for (const ToldCall& call : told.main_calls()) {
+  for (const MarkedCall& call : told.main_calls()) {
     all_.push_back({call.begin, std::min(call.end, detail.events + 1)});
   }
 }

@@ -88,7 +88,7 @@ std::vector<uint64_t> OneAfterTheOther(Groups steps) {
 MarkedSteps::MarkedSteps(const Detail& detail) {
   Groups own;
   Groups steps;
-  std::map<std::string, std::vector<ToldCall>> calls;
+  std::map<std::string, std::vector<MarkedCall>> calls;
   const auto begin_call = [&](std::string_view module, uint64_t event, bool with_gradients) {
     calls[std::string(module)].push_back({event, kStillLive, with_gradients});
   };
@@ -133,7 +133,7 @@ MarkedSteps::MarkedSteps(const Detail& detail) {
       main_calls_ = of_module;
     }
   }
-  std::ranges::sort(calls_, {}, &ToldCall::begin);
+  std::ranges::sort(calls_, {}, &MarkedCall::begin);
 }
 
 }  // namespace vramstow

@@ -24,7 +24,7 @@
 namespace vramstow {
 
 // One call of an outermost module, or of torch.save.
-struct ToldCall {
+struct MarkedCall {
   uint64_t begin = 0;  // events
   uint64_t end = 0;    // kStillLive if it did not end
   bool with_gradients = false;
@@ -43,18 +43,18 @@ class MarkedSteps {
   bool IsOfGraph(uint64_t step) const { return graph_steps_.contains(step); }
   // All calls of outermost modules, in order; and the calls of the module that is called most
   // often.
-  const std::vector<ToldCall>& calls() const { return calls_; }
-  const std::vector<ToldCall>& main_calls() const { return main_calls_; }
-  const std::vector<ToldCall>& saves() const { return saves_; }
+  const std::vector<MarkedCall>& calls() const { return calls_; }
+  const std::vector<MarkedCall>& main_calls() const { return main_calls_; }
+  const std::vector<MarkedCall>& saves() const { return saves_; }
 
  private:
   std::vector<uint64_t> marks_;
   std::string mark_;
   std::vector<uint64_t> steps_;
   absl::flat_hash_set<uint64_t> graph_steps_;
-  std::vector<ToldCall> calls_;
-  std::vector<ToldCall> main_calls_;
-  std::vector<ToldCall> saves_;
+  std::vector<MarkedCall> calls_;
+  std::vector<MarkedCall> main_calls_;
+  std::vector<MarkedCall> saves_;
 };
 
 }  // namespace vramstow

@@ -121,7 +121,7 @@ OtherWork::OtherWork(const Detail& detail, const MarkedSteps& told)
     return l.tensor && (site.in_backward || site.in_optimizer);
   });
   FindStretches(detail, told);
-  for (const ToldCall& save : told.saves()) {
+  for (const MarkedCall& save : told.saves()) {
     const uint64_t end = std::min(save.end, detail.events + 1);
     all_.push_back({Stretch::Kind::kSaving, save.begin, end, 0, false});
   }

@@ -38,7 +38,7 @@ class LaunchTally {
   void Add(const Event& event, std::string_view kernel, uint64_t now);
 
   LaunchesFacts Facts() const;
-  std::vector<LaunchStep> TakeSteps() { return std::move(steps_); }
+  std::vector<LaunchStep> MoveOutSteps() { return std::move(steps_); }
 
  private:
   static constexpr size_t kMaxSteps = size_t{1} << 18;

@@ -55,8 +55,8 @@ class StackNotes {
     }
     return known->second;
   }
-  std::vector<std::string> TakeNames() { return std::move(names_); }
-  TorchLines TakeLines() { return std::move(lines_); }
+  std::vector<std::string> MoveOutNames() { return std::move(names_); }
+  TorchLines MoveOutLines() { return std::move(lines_); }
 
  private:
   const EventSource& source_;
@@ -166,8 +166,8 @@ AllocationSequence SequenceOf(EventSource* source) {
   }
   AllocationSequence* most = devices.Most();
   if (most == nullptr) return {};
-  most->site_names = notes.TakeNames();
-  most->torch_lines = notes.TakeLines();
+  most->site_names = notes.MoveOutNames();
+  most->torch_lines = notes.MoveOutLines();
   return std::move(*most);
 }
 

@@ -163,7 +163,7 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBy
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext /*context*/, uint32_t /*streamId*/,
                                               size_t* dropped) {
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  *dropped = TheRecords().TakeDropped();
+  *dropped = TheRecords().PopDropped();
   return CUPTI_SUCCESS;
 }
 

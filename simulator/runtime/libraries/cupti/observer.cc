@@ -163,7 +163,7 @@ Observer& TheObserver() {
   return *observer;
 }
 
-void Observer::TakePlace() {
+void Observer::UpdateProfilerSlot() {
   static ProfilerPlace* place = FindProfilerPlace();
   if (place == nullptr) return;
   bool any = callbacks_.load(std::memory_order_relaxed);
@@ -173,17 +173,17 @@ void Observer::TakePlace() {
 
 void Observer::Switch(CUpti_ActivityKind kind, bool on) {
   on_[static_cast<size_t>(kind)].store(on, std::memory_order_relaxed);
-  TakePlace();
+  UpdateProfilerSlot();
 }
 
 void Observer::SwitchAllOff() {
   for (std::atomic<bool>& on : on_) on.store(false, std::memory_order_relaxed);
-  TakePlace();
+  UpdateProfilerSlot();
 }
 
 void Observer::SwitchCallbacks(bool on) {
   callbacks_.store(on, std::memory_order_relaxed);
-  TakePlace();
+  UpdateProfilerSlot();
 }
 
 void Observer::SwitchCall(bool runtime, uint32_t id, bool on) {

@@ -33,7 +33,7 @@ class Observer {
   bool RecordsCall(bool runtime, uint32_t id) const;
 
  private:
-  void TakePlace();
+  void UpdateProfilerSlot();
 
   std::atomic<bool> on_[kActivityKinds] = {};
   std::atomic<bool> callbacks_ = false;

@@ -127,7 +127,7 @@ void Records::Deliver(bool all) {
   if (all) Complete();
 }
 
-size_t Records::TakeDropped() {
+size_t Records::PopDropped() {
   const MutexLock lock(&mutex_);
   return std::exchange(dropped_, 0);
 }

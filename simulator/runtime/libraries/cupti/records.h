@@ -46,7 +46,7 @@ class Records {
   // it is not full.
   void Deliver(bool all);
 
-  size_t TakeDropped();
+  size_t PopDropped();
 
  private:
   void Append(const void* record, size_t bytes);

@@ -33,7 +33,7 @@ struct Brain {
 };
 
 template <__nv_fp8_interpretation_t kKind>
-struct Eighth {
+struct Float8Format {
   using StoredType = __nv_fp8_storage_t;
   using ComputedType = float;
   static float Load(StoredType value) {
@@ -147,9 +147,9 @@ void WithElement(ncclDataType_t type, const Action& action) {
     case ncclBfloat16:
       return action(Brain());
     case ncclFloat8e4m3:
-      return action(Eighth<__NV_E4M3>());
+      return action(Float8Format<__NV_E4M3>());
     case ncclFloat8e5m2:
-      return action(Eighth<__NV_E5M2>());
+      return action(Float8Format<__NV_E5M2>());
     default:
       return;
   }

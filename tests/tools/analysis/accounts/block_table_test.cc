@@ -66,7 +66,7 @@ TEST(BlockTable, TakesThoseThatAreWantedAndLeavesTheOthers) {
   BlockTable table;
   LiveBlock* known = nullptr;
   for (uint64_t i = 1; i <= 1000; ++i) table.Insert(BlockAt(i * 512, i), &known);
-  table.TakeIf([](const LiveBlock& block) { return block.birth % 3 == 0; });
+  table.RemoveIf([](const LiveBlock& block) { return block.birth % 3 == 0; });
   EXPECT_EQ(table.size(), 667u);
   table.ForEach([](const LiveBlock& block) { EXPECT_NE(block.birth % 3, 0u); });
 }

@@ -92,7 +92,7 @@ using Notes = std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>;  // address
 
 std::vector<Notes> TakenFrom(BlockNotes* notes) {
   std::vector<Notes> taken;
-  notes->TakeAll([&](const std::vector<BlockNote>& some) {
+  notes->DeliverAll([&](const std::vector<BlockNote>& some) {
     Notes& placed = taken.emplace_back();
     for (const BlockNote& note : some) placed.emplace_back(note.address, note.taken, note.size);
   });

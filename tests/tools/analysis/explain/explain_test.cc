@@ -425,7 +425,7 @@ TEST(Launches, AreSummedExactlyWhereTheirStepsAreJoined) {
     tally.Add({.size = 2, .kind = EventKind::kLaunch}, "kernel", i);
   }
   EXPECT_EQ(tally.Facts().launches, 2 * kEvents);
-  const std::vector<LaunchStep> steps = tally.TakeSteps();
+  const std::vector<LaunchStep> steps = tally.MoveOutSteps();
   EXPECT_LE(steps.size(), size_t{1} << 18);
   EXPECT_EQ(LaunchesBetween(steps, 1, kEvents + 1), 2 * kEvents);
   const auto half = static_cast<double>(LaunchesBetween(steps, 1, kEvents / 2));

@@ -21,8 +21,8 @@ constexpr uint64_t kMaxMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
 
 // Says that a smaller batch would not help, because the results in `without` do not grow with it.
-void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& without,
-                   Cause* cause) {
+void DescribeMissingBatch(const FailureMoment& moment, const std::vector<const Life*>& without,
+                          Cause* cause) {
   const auto largest = std::ranges::max_element(without, {}, &Life::size);
   const std::string about = moment.holders().Of(**largest)->about;
   cause->title = "Intermediate results are too large, even with a smaller batch";
@@ -38,7 +38,7 @@ void TellOfNoBatch(const FailureMoment& moment, const std::vector<const Life*>& 
 
 // Adds advice for a frozen model in eval() through which gradients flow, for example to a trained
 // prompt.
-void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
+void DescribeEvaluation(const FailureMoment& moment, Cause* cause) {
   uint64_t all = 0;
   uint64_t evaluating = 0;
   for (const Life* life : moment.live()) {
@@ -56,7 +56,7 @@ void TellOfEvaluation(const FailureMoment& moment, Cause* cause) {
 
 // Says that one sample is far larger than the others, and that all of them are padded to its
 // length.
-void TellOfUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause) {
+void DescribeUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause) {
   const uint64_t bytes = BytesOf(cause->held);
   const auto largest = std::ranges::max_element(cause->held, {}, &Life::size);
   cause->bytes = bytes - usual;
@@ -109,11 +109,11 @@ Found FindActivations(const FailureMoment& moment) {
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
-  TellOfEvaluation(moment, &cause);
+  DescribeEvaluation(moment, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
-  if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(moment, without, &cause);
+  if (BytesOf(without) * 2 > BytesOf(activations)) DescribeMissingBatch(moment, without, &cause);
   const uint64_t usual = UsualOfUnevenBatch(moment, activations);
-  if (usual > 0) TellOfUnevenBatch(moment, usual, &cause);
+  if (usual > 0) DescribeUnevenBatch(moment, usual, &cause);
   return cause;
 }
 

@@ -134,7 +134,7 @@ bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& bef
   return IsJoin(name) && before.all * 4 <= made.size;
 }
 
-void TellOfRepetition(const std::string& name, Cause* cause) {
+void DescribeRepetition(const std::string& name, Cause* cause) {
   cause->title = "A tensor is copied for each repetition";
   cause->evidence += ": " + name + " copies its input once for each repetition.";
   cause->cost = "None.";
@@ -144,7 +144,7 @@ void TellOfRepetition(const std::string& name, Cause* cause) {
       "scaled_dot_product_attention(..., enable_gqa=True), or group the queries.";
 }
 
-void TellOfMatrix(Cause* cause) {
+void DescribeMatrix(Cause* cause) {
   cause->title = "A dense matrix contains a number for each pair";
   cause->evidence += ": its two sides are as long as the data.";
   cause->cost = "None, if most of its numbers are 0; otherwise a loop over pieces.";
@@ -177,7 +177,7 @@ bool ComparesBoxes(const FailureMoment& moment, const Made& made) {
   });
 }
 
-void TellOfBoxes(Cause* cause) {
+void DescribeBoxes(Cause* cause) {
   cause->title = "All boxes of an image are compared with all others";
   cause->cost = "A loop over pieces, for a few images.";
   cause->action =
@@ -185,7 +185,7 @@ void TellOfBoxes(Cause* cause) {
       "compare some of the boxes at a time (split()), or match them on the host (.cpu()).";
 }
 
-void TellOfBatch(Cause* cause) {
+void DescribeBatch(Cause* cause) {
   cause->title = "A line makes a large batch from a small input, and a model computes all of it";
   cause->cost = "A loop over pieces.";
   cause->action =
@@ -206,7 +206,7 @@ bool IsOfLoss(const FailureMoment& moment, const std::vector<const Life*>& famil
          });
 }
 
-void TellOfLoss(Cause* cause) {
+void DescribeLoss(Cause* cause) {
   cause->title = "A loss needs the scores of all classes for each position";
   cause->cost = "A loop over pieces; if only some classes are used, another loss.";
   cause->action =
@@ -239,11 +239,11 @@ Found FindBroadcast(const FailureMoment& moment) {
     cause.evidence += ", and no existing tensor has more than " + AdviceText(before.largest);
   }
   if (IsRepetition(name)) {
-    TellOfRepetition(name, &cause);
+    DescribeRepetition(name, &cause);
     return cause;
   }
   if (IsConstructor(name)) {
-    TellOfMatrix(&cause);
+    DescribeMatrix(&cause);
     return cause;
   }
   cause.evidence +=
@@ -255,15 +255,15 @@ Found FindBroadcast(const FailureMoment& moment) {
                       LargestPlaces(moment.detail(), family.empty() ? moment.live() : family) + ".";
   }
   if (IsBatchOfModel(moment, *made, family)) {
-    TellOfBatch(&cause);
+    DescribeBatch(&cause);
     return cause;
   }
   if (ComparesBoxes(moment, *made)) {
-    TellOfBoxes(&cause);
+    DescribeBoxes(&cause);
     return cause;
   }
   if (IsProduct(name) && IsOfLoss(moment, family)) {
-    TellOfLoss(&cause);
+    DescribeLoss(&cause);
     return cause;
   }
   cause.cost = "None, if it was not intended; otherwise a loop over pieces.";

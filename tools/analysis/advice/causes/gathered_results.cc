@@ -55,7 +55,7 @@ Found FindGatheredResults(const FailureMoment& moment) {
   cause.evidence = std::to_string(cause.held.size()) + " results in one variable take " +
                    AdviceText(cause.bytes) + " of " + AdviceText(moment.live_bytes()) +
                    " that were live: " + LargestPlaces(moment.detail(), cause.held) + ".";
-  TellOfResults(moment, cause.held, &cause);
+  DescribeResults(moment, cause.held, &cause);
   return cause;
 }
 

@@ -170,7 +170,7 @@ std::string PlaceOfAccumulator(const FailureMoment& moment, const std::vector<co
   return moment.detail().lines[moment.site_of(**made).own.back().text];
 }
 
-void TellOfUnrolledLoop(Cause* cause) {
+void DescribeUnrolledLoop(Cause* cause) {
   cause->is_estimate = true;  // the state that is passed from turn to turn stays live
   cause->title = "The autograd graph of a loop grows with each iteration of the loop";
   cause->evidence += " One variable's graph holds all of them.";
@@ -220,11 +220,11 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   }
   const bool comes_later = is_first_step && !IsCalledEvaluation(moment);
   if (comes_later || (trains && WaitsForBackward(moment, pile.lives))) {
-    TellOfOneBackward(&cause);
+    DescribeOneBackward(&cause);
     return cause;
   }
   if (!trains && IsUnrolledLoop(moment, pile.lives)) {
-    TellOfUnrolledLoop(&cause);
+    DescribeUnrolledLoop(&cause);
     return cause;
   }
   if (HasGraphOfGradients(moment)) {

@@ -91,7 +91,7 @@ Found FindKeptOutputs(const FailureMoment& moment) {
   if (moment.holders().OfAll(pile.lives).empty()) {
     cause.evidence += " A list, a dict or a hook may reference them.";
   }
-  TellOfResults(moment, pile.lives, &cause);
+  DescribeResults(moment, pile.lives, &cause);
   return cause;
 }
 

@@ -108,7 +108,7 @@ uint64_t RefusedAt(const FailureMoment& moment, const Life& one) {
       }));
 }
 
-void TellOfGathering(const FailureMoment& moment, Cause* cause) {
+void DescribeGathering(const FailureMoment& moment, Cause* cause) {
   const std::string place = CommonPlace(moment.detail(), cause->held, true);
   if (place.empty()) return;
   cause->place = place;
@@ -165,7 +165,7 @@ Found FindLargestHolder(const FailureMoment& moment) {
     cause.cost = "Time, or precision.";
   }
   if (!of_backward_pass && AreBeingGathered(moment, cause.held)) {
-    TellOfGathering(moment, &cause);
+    DescribeGathering(moment, &cause);
   }
   return cause;
 }

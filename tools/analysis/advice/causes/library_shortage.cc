@@ -21,7 +21,7 @@ bool IsInBackwardThread(const FailureMoment& moment) {
 
 // Describes a request for a library handle on autograd's own thread. Releasing the cache before
 // backward() does not help, because PyTorch allocates the memory again before this request is made.
-void TellOfBackwardThread(const std::string& request, Cause* cause) {
+void DescribeBackwardThread(const std::string& request, Cause* cause) {
   cause->is_tried = false;
   cause->action =
       "At the start of the program, while the GPU is empty, run a small forward and backward pass "
@@ -34,10 +34,10 @@ void TellOfBackwardThread(const std::string& request, Cause* cause) {
 }
 
 // Fills in the action. `can_empty` says that empty_cache() releases enough.
-void TellWhatToDo(const FailureMoment& moment, bool can_empty, Cause* cause) {
+void DescribeAdvice(const FailureMoment& moment, bool can_empty, Cause* cause) {
   const std::string request = AdviceText(moment.requested());
   const bool is_math = IsMathLibrary(moment.failure().library);
-  if (is_math && IsInBackwardThread(moment)) return TellOfBackwardThread(request, cause);
+  if (is_math && IsInBackwardThread(moment)) return DescribeBackwardThread(request, cause);
   const std::string first =
       is_math ? "et the library create the handle of this thread at the start, while the GPU is "
                 "empty: run one small operation of the same kind."
@@ -73,7 +73,7 @@ Found FindLibraryShortage(const FailureMoment& moment) {
                    " . PyTorch held " + AdviceText(cause.bytes) +
                    " free in its cache. A library requests its memory from the driver, and cannot "
                    "use that cache.";
-  TellWhatToDo(moment, can_empty, &cause);
+  DescribeAdvice(moment, can_empty, &cause);
   return cause;
 }
 

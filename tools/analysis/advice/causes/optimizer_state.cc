@@ -26,8 +26,8 @@ bool IsHistory(const FailureMoment& moment, const std::vector<const Life*>& stat
   return growing * 2 > BytesOf(state);
 }
 
-void TellOfHistory(const FailureMoment& moment, const std::vector<const Life*>& state,
-                   Cause* cause) {
+void DescribeHistory(const FailureMoment& moment, const std::vector<const Life*>& state,
+                     Cause* cause) {
   cause->grows = true;
   cause->bytes = BytesOf(state);
   cause->change = Without(moment.detail(), state);
@@ -72,7 +72,7 @@ Found FindOptimizerState(const FailureMoment& moment) {
                         AdviceText(BytesOf(state)) + " of it were live when the request failed."
                   : AdviceText(cause.bytes) + " are state that the optimizer stores.";
   if (IsHistory(moment, state)) {
-    TellOfHistory(moment, state, &cause);
+    DescribeHistory(moment, state, &cause);
     return cause;
   }
   cause.cost =

@@ -36,7 +36,7 @@ std::vector<Listed> ListedOn(const Facts& facts, int device) {
   return listed;
 }
 
-Found TellOfListed(const FailureMoment& moment, const std::vector<Listed>& listed) {
+Found DescribeListedProcesses(const FailureMoment& moment, const std::vector<Listed>& listed) {
   Cause cause;
   std::string names;
   for (const Listed& one : listed) {
@@ -62,7 +62,7 @@ Found FindOtherProcesses(const FailureMoment& moment) {
   const OutOfMemoryFacts& failure = moment.failure();
   if (failure.free_from == FreeKnownFrom::kNothing || moment.is_limited()) return std::nullopt;
   const std::vector<Listed> listed = ListedOn(moment.facts(), failure.device);
-  if (!listed.empty()) return TellOfListed(moment, listed);
+  if (!listed.empty()) return DescribeListedProcesses(moment, listed);
   for (const DeviceFacts& device : moment.facts().devices) {
     if (device.device != failure.device || !device.total_bytes.has_value()) continue;
     const uint64_t own = moment.room();

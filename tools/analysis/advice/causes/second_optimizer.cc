@@ -106,8 +106,8 @@ std::vector<const Life*> OfEarlierPasses(const FailureMoment& moment,
 }
 
 // Reports that there are several optimizers, whichever of them steps now.
-Found TellOfSeveral(const FailureMoment& moment, const std::vector<const Life*>& earlier,
-                    size_t optimizers) {
+Found DescribeSeveralOptimizers(const FailureMoment& moment,
+                                const std::vector<const Life*>& earlier, size_t optimizers) {
   Cause cause;
   cause.bytes = BytesOf(earlier);
   cause.held = earlier;
@@ -137,7 +137,7 @@ Found FindSecondOptimizer(const FailureMoment& moment) {
     size_t optimizers = 0;
     const std::vector<const Life*> earlier = OfEarlierOptimizers(moment, state, &optimizers);
     if (!moment.IsLarge(BytesOf(earlier))) return std::nullopt;
-    return TellOfSeveral(moment, earlier, optimizers);
+    return DescribeSeveralOptimizers(moment, earlier, optimizers);
   }
   Cause cause;
   cause.bytes = BytesOf(old);

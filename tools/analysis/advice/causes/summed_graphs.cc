@@ -47,7 +47,7 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   const CensusSummary told = SummarizeCensus(moment.holders(), made);
   if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
   cause.change = FreedWithTurn(moment, made, turns);
-  TellOfOneBackward(&cause);
+  DescribeOneBackward(&cause);
   cause.place = CommonPlace(moment.detail(), made, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, made);
   cause.evidence = std::to_string(turns.size()) +
