@@ -82,6 +82,11 @@ enum class OffloadResult : uint8_t {
   kNotThere,   // the device does not support it
 };
 
+struct PauseOptions {
+  bool keep;            // keeps the contents on the host; otherwise they are discarded
+  bool graphs = false;  // also pauses memory that captured graphs may use or that they cached
+};
+
 class Offloader {
  public:
   Offloader() = default;
@@ -119,10 +124,6 @@ class Offloader {
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns `before` for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
-  struct PauseOptions {
-    bool keep;            // keeps the contents on the host; otherwise they are discarded
-    bool graphs = false;  // also pauses memory that captured graphs may use or that they cached
-  };
   // Removes the device memory of a tag's blocks; nothing may touch them until Resume. Blocks that
   // are allocated under the tag later are not affected. After a pause with graphs no graph may be
   // launched until Resume (refuses_graphs).

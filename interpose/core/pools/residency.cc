@@ -151,8 +151,8 @@ int Residency::PauseRegion(const char* region, int contents) const {
   if (region == nullptr || (contents & ~(VRAMSTOW_DISCARD | VRAMSTOW_GRAPHS)) != 0) {
     return VRAMSTOW_INVALID;
   }
-  const Offloader::PauseOptions options = {.keep = (contents & VRAMSTOW_DISCARD) == 0,
-                                           .graphs = (contents & VRAMSTOW_GRAPHS) != 0};
+  const PauseOptions options = {.keep = (contents & VRAMSTOW_DISCARD) == 0,
+                                .graphs = (contents & VRAMSTOW_GRAPHS) != 0};
   uint64_t bytes = 0;
   return AskForRegion(region, &bytes, [=](Offloader* offloader, uint32_t tag, uint64_t* moved) {
     return offloader->Pause(tag, options, moved);

@@ -4,8 +4,8 @@
 // second, has every pool release memory that was not used for long.
 //
 // Ownership: static storage; the thread is never joined. Threads: Start from any, Stop at the end
-// of the process, AbandonAfterFork in a forked child. Errors: without a thread or a socket everything else
-// works; a socket that could not be made is reported on stderr once. Units: none.
+// of the process, AbandonAfterFork in a forked child. Errors: without a thread or a socket
+// everything else works; a socket that could not be made is reported on stderr once. Units: none.
 //
 // Locks: none of its own. The thread holds none while it waits.
 #ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_SERVICE_H_
