@@ -23,7 +23,7 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size);
 // Returns a description of the simulated GPUs of this process, for a trace. Never null.
 const char* vramstowSimulatorDescription(void);
 
-// A rank that runs, of a job with world= in its SPEC.
+// A rank that runs. It belongs to a job with world= in its SPEC.
 struct vramstowSimulatorRank {
   int rank;
   int world;  // number of ranks of the job
@@ -33,19 +33,19 @@ struct vramstowSimulatorRank {
   int local_world;
 };
 
-// Fills in the rank at position `index` after rank= (`size` bytes of it). Returns the number of
-// ranks that run, 0 if the SPEC has no world=, or a negative number if it is wrong. A null `spec`
-// means the SPEC of the process. Needs no cuInit.
+// Fills in the first `size` bytes of *rank for the rank at position `index` in the list of rank=.
+// Returns the number of ranks that run, 0 if the SPEC has no world=, or a negative number if the
+// SPEC is wrong. A null `spec` means the SPEC of the process. Needs no cuInit.
 int vramstowSimulatorRanks(const char* spec, int index, struct vramstowSimulatorRank* rank,
                            size_t size);
 
 // Returns the address of a function that a runtime calls without a public name, as a vendor's
-// runtime may do through a private table: with primary=private in the SPEC these are the functions
-// of primary contexts, by their documented names. Returns null for any other name, and without that
-// option. Needs no cuInit.
+// runtime may do through a private table. With primary=private in the SPEC, the functions of
+// primary contexts are found here by their documented names. Returns null for any other name, and
+// for each name if that option is not given. Needs no cuInit.
 void* vramstowSimulatorPrivateFunction(const char* name);
 
-// One launch, as a registered kernel receives it.
+// A launch of a kernel, passed to the registered function that runs in place of the kernel.
 struct vramstowSimulatorLaunch {
   unsigned grid[3];
   unsigned block[3];
@@ -58,7 +58,7 @@ struct vramstowSimulatorLaunch {
 typedef void (*vramstowSimulatorKernel)(const struct vramstowSimulatorLaunch* launch);
 
 // Registers `function` to run as the kernel `name`, which takes `duration_ns`. The parameter sizes
-// are the bytes of each argument that are copied at launch. A null function unregisters the kernel.
+// say how many bytes of each argument are copied at launch. A null function unregisters the kernel.
 // Returns 0 on success.
 int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel function,
                                     const size_t* parameter_sizes, size_t parameter_count,
@@ -76,8 +76,8 @@ enum VramstowSimulatorUse {
   kVramstowSimulatorReads = 1,
   kVramstowSimulatorWrites = 2,
   kVramstowSimulatorFills = 4,  // every byte is written, and its old value does not matter
-  // With kVramstowSimulatorFills: every byte becomes zero. A task that does only this needs no
-  // `run` and is done whatever its size.
+  // The task sets every byte to zero; used together with kVramstowSimulatorFills. A task that only
+  // zeroes memory needs no `run` and is done whatever its size.
   kVramstowSimulatorZeroes = 8,
 };
 struct vramstowSimulatorRange {
@@ -115,22 +115,23 @@ struct vramstowSimulatorTask {
   void* user;
   int traits;  // sum of values of enum VramstowSimulatorTrait
   // Called right before `run` if some of the memory that the task reads was not computed. If `lost`
-  // is not 0, some of it reads as zeros; else it has old values, or values derived from them. May
-  // be null.
+  // is not 0, some of that memory reads as zeros. Otherwise it has old values, or values derived
+  // from old ones. May be null.
   void (*reads_uncomputed)(void* user, int lost);
 };
 
 // Makes the task a part of the last work that this thread's current context has in the stream; the
 // task takes no time and changes no order. In a capture it becomes a part of the last node, and
 // runs at each launch of the graph. If the results are not computed, the memory that the task
-// should have filled reads as zeros. Returns 0 on success, else a CUresult after dropping the task.
+// should have filled reads as zeros. Returns 0 on success. Otherwise it drops the task and returns
+// a CUresult.
 int vramstowSimulatorAppend(struct CUstream_st* stream, const struct vramstowSimulatorTask* task);
 
 // Calls `seen` for each task that is appended, and for each launch of a graph, with the ranges of
 // memory that it reads and writes. The thread that submits the work calls it, without the driver's
 // lock. A null `seen` stops the calls. The kernels that a task replaces are launched while
-// vramstowSimulatorHoldsKernels() is not 0: their arguments refer to no memory that the task does
-// not name.
+// vramstowSimulatorHoldsKernels() is not 0. The arguments of such kernels refer only to memory that
+// the task also names.
 typedef void (*vramstowSimulatorUseWatcher)(const struct vramstowSimulatorRange* ranges,
                                             size_t count, void* user);
 void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user);
@@ -138,11 +139,12 @@ void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user);
 // Returns 1 if vramstowSimulatorWatchUses has set a watcher, else 0.
 int vramstowSimulatorWatchesUses(void);
 
-// Calls the watcher, if there is one, for work of this thread that has no task.
+// Calls the watcher, if one is set, with the ranges of memory that work of this thread reads and
+// writes. Used for work that has no task.
 void vramstowSimulatorTellUses(const struct vramstowSimulatorRange* ranges, size_t count);
 
-// Returns whether a task that touches that many bytes, with that many operations, would be computed
-// now. Needs no lock.
+// Returns whether a task that accesses that many bytes and makes that many operations would be
+// computed now. Needs no lock.
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations);
 
 // Returns the difference between the pointer to a byte in this process and its device address.
@@ -150,20 +152,21 @@ int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations);
 // driver was not started.
 int64_t vramstowSimulatorShadow(void);
 
-// While the sum of the changes by this thread is above 0, kernels that it launches take their time
-// and do nothing, because a task computes their results.
+// Adds `change` to a counter of this thread. While the counter is above 0, kernels that the thread
+// launches take their time and do nothing, because a task computes their results.
 void vramstowSimulatorHoldKernels(int change);
 
-// Returns whether the sum of vramstowSimulatorHoldKernels by this thread is above 0.
+// Returns whether kernels of this thread take their time and do nothing now, because of
+// vramstowSimulatorHoldKernels.
 int vramstowSimulatorHoldsKernels(void);
 
-// While the sum of the changes by this thread is above 0, the thread only measures time: kernels
-// that it launches take their time and do nothing, and large tasks are left out.
+// Adds `change` to a counter of this thread. While the counter is above 0, the thread only measures
+// time: kernels that it launches take their time and do nothing, and large tasks are left out.
 void vramstowSimulatorTry(int change);
 
-// Makes small copies (up to 8 bytes) from a device to the host that this thread requests end with a
-// call of `patch`, which may change the bytes that were read. A null `patch` stops that. Must be
-// called with the driver's lock held.
+// Sets a function `patch` for small copies (up to 8 bytes) from a device to the host that this
+// thread requests. `patch` is called at the end of each such copy and may change the bytes that
+// were read. A null `patch` stops that. Must be called with the driver's lock held.
 void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user);
 
 // Returns how often the host has read device memory that should have been computed and was not.
@@ -176,13 +179,13 @@ uint64_t vramstowSimulatorCountUncomputedReads(void);
 // the next one.
 void vramstowSimulatorWatchUncomputedReads(int (*seen)(const char* by, void* user), void* user);
 
-// These functions do the same for sizes that follow from uncomputed results. Such a size does not
-// count as a read.
+// The first function returns how often the size of a result followed from uncomputed values. The
+// second one calls `seen` at the first such size. A size of this kind does not count as a read.
 uint64_t vramstowSimulatorCountUnknownSizes(void);
 void vramstowSimulatorWatchUnknownSizes(int (*seen)(const char* by, void* user), void* user);
 
-// Records that a library invented the size of a result of `by`, whose size depends on values. The
-// name lives as long as the process.
+// Records that a library invented the size of a result, because that size depends on values. `by`
+// names the operation; the name lives as long as the process.
 void vramstowSimulatorNoteUnknownSize(const char* by);
 
 // --- The work that a GPU would have to do (work-log= and clock=model of the SPEC)
@@ -193,8 +196,8 @@ struct vramstowSimulatorWorkLine {
   size_t size;       // size of this struct in the caller's version
   const char* kind;  // operator, copy, kernel, collective
   const char* name;  // "mm", "to_device", "all_reduce"
-  // The precision of products: f16, bf16, tf32, f32 or f64; f16_odd or bf16_odd if a row of a
-  // matrix has an odd number of elements. For other work "-".
+  // The precision of products: f16, bf16, tf32, f32 or f64. It is f16_odd or bf16_odd if a row of a
+  // matrix has an odd number of elements. Work that is not a product has "-".
   const char* precision;
   uint64_t operations;  // multiplications and additions of products; else 0
   uint64_t read_bytes;
@@ -205,9 +208,9 @@ struct vramstowSimulatorWorkLine {
 // Returns a number other than 0 if there is a work log or the clock is clock=model.
 int vramstowSimulatorLogsWork(void);
 
-// Writes the line if there is a work log. With clock=model the work takes as long in the stream as
-// it would on a GPU, after the work that is already there. Memory that the work reads and writes
-// (`ranges`, as those of a task) is accessed over PCIe if it lies on the host.
+// Writes the line if there is a work log. With clock=model, work of the duration that a GPU would
+// need is also added to the end of the stream. `ranges` is the memory that the work reads and
+// writes; it is accessed over PCIe if it lies on the host.
 void vramstowSimulatorLogWork(struct CUstream_st* stream,
                               const struct vramstowSimulatorWorkLine* line,
                               const struct vramstowSimulatorRange* ranges, size_t count);
@@ -227,21 +230,23 @@ struct vramstowSimulatorModelClock {
   uint64_t due_ns;        // when all work submitted so far will have ended, or now
 };
 
-// Fills in `size` bytes of the clock, so that the struct may grow at its end. Returns 0, or another
-// number if the clock is not clock=model. Needs no lock.
+// Fills in the first `size` bytes of the clock, so that the struct may grow at its end. Returns 0,
+// or another number if the clock is not clock=model. Needs no lock.
 int vramstowSimulatorReadModelClock(struct vramstowSimulatorModelClock* clock, size_t size);
-// Lets the host do nothing for this time of clock=model. A program that would sleep until work has
-// ended calls this, because real time does not count with that clock. Has no effect with another
-// clock.
+// Advances the host's time of clock=model by this much, without any work of the host. A program
+// that would sleep until work has ended calls this, because real time does not count with that
+// clock. Has no effect with another clock.
 void vramstowSimulatorPass(uint64_t nanoseconds);
 
 // The two functions that copy act as a network card does with registered memory: they copy `size`
 // bytes at `offset` out of, or into, the memory that a descriptor of cuMemGetHandleForAddressRange
-// stands for. That is the physical memory which was there when the descriptor was made, whatever is
-// mapped at its addresses now. The copy is not work on a stream. They return 0 or a CUresult.
+// stands for. That memory is the physical memory that was mapped when the descriptor was made, even
+// if other memory is mapped at its addresses now. The copy is not work on a stream. They return 0
+// or a CUresult.
 // vramstowSimulatorRegister makes such a descriptor without a call of the driver, as the kernel
-// module for network cards (nvidia-peermem) does when a card registers an address: for any range,
-// and without notice to an interposer in front of the driver. The caller closes the descriptor.
+// module for network cards (nvidia-peermem) does when a card registers an address. It accepts any
+// range, and an interposer in front of the driver does not see it. The caller closes the
+// descriptor.
 int vramstowSimulatorRegister(uint64_t address, size_t size, int* descriptor);
 int vramstowSimulatorReadRegistered(int descriptor, uint64_t offset, void* bytes, size_t size);
 int vramstowSimulatorWriteRegistered(int descriptor, uint64_t offset, const void* bytes,
@@ -275,8 +280,8 @@ struct vramstowSimulatorDeviceReport {
 // number if the SPEC is wrong.
 int vramstowSimulatorDeviceCount(void);
 
-// Fills in `size` bytes of the report, so that the struct may grow at its end. Returns 0 on
-// success.
+// Fills in the first `size` bytes of the report, so that the struct may grow at its end. Returns 0
+// on success.
 int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceReport* report,
                                   size_t size);
 
@@ -291,7 +296,7 @@ int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* 
                                    int room);
 
 // The structures below are passed to a profiler in this process (the stand-in for CUPTI). There is
-// one slot for a profiler; while it is empty, a call costs only one load more.
+// one slot for a profiler. While the slot is empty, a call costs only one more load instruction.
 //
 // A call of the driver, or of a runtime over it. The caller fills in the fields that it knows.
 struct vramstowSimulatorCall {
@@ -373,7 +378,8 @@ struct vramstowSimulatorProfiler {
   void (*leave)(struct vramstowSimulatorCall* call);
   void (*queue)(struct vramstowSimulatorWork* work);
   void (*work)(const struct vramstowSimulatorWork* work);
-  // Called after a call that allocated (or freed) memory, or tried to; its result is set.
+  // Called after a call that allocated or freed memory, or failed to do so. The result of the call
+  // is set.
   void (*memory)(const struct vramstowSimulatorCall* call, uint64_t address, uint64_t bytes);
 };
 

@@ -20,7 +20,9 @@ namespace {
 // twice.
 constexpr uint64_t kFileBytes = 1ull << 50;
 
-// Preferred addresses of the two reservations; if they are free, each run has the same addresses.
+// Preferred addresses of the two reservations: the device addresses, and the shadow (the host
+// memory that holds their bytes). If the preferred addresses are free, each run has the same
+// addresses.
 constexpr uint64_t kAddressHint = 0x200000000000;
 constexpr uint64_t kShadowHint = 0x300000000000;
 
@@ -71,8 +73,8 @@ bool AddressSpace::Reserve(int devices, uint64_t device_bytes, std::string* erro
     return false;
   }
   devices_ = devices;
-  // Twice the device memory leaves room for holes between blocks. If the process does not have so
-  // many free addresses, as many as the device memory has bytes are enough to work.
+  // Twice the device memory leaves room for holes between blocks. If the process does not have that
+  // many free addresses, as many addresses as bytes of device memory are enough to work.
   for (const uint64_t factor : {2, 1}) {
     plain_size_ = AlignUp(device_bytes * factor, kGiB);
     for (const uint64_t mapped : kMappedSizes) {
@@ -98,8 +100,8 @@ bool AddressSpace::ReserveAddresses(uint64_t size) {
   }
   address_range_ = addresses;
   shadow_range_ = shadow;
-  // The kernel aligns a range to small pages only, so the area begins at the range's first large
-  // page.
+  // The kernel aligns a range to small pages only. So the area begins at the first large page
+  // inside the range.
   base_ = AlignUp(reinterpret_cast<uintptr_t>(addresses), kDevicePage);
   delta_ = AlignUp(reinterpret_cast<uintptr_t>(shadow), kDevicePage) - base_;
   size_ = size;

@@ -37,7 +37,8 @@ class AddressSpace {
     return reinterpret_cast<char*>(static_cast<uintptr_t>(address + delta_));
   }
 
-  // The difference between an address in the shadow and the device address whose bytes it holds.
+  // The difference between an address in the shadow (the reservation that holds the bytes) and the
+  // device address of the same byte.
   int64_t shadow_distance() const { return static_cast<int64_t>(delta_); }
 
   uint64_t plain_base(int device) const { return base_ + device * plain_size_; }
@@ -46,7 +47,8 @@ class AddressSpace {
   uint64_t mapped_size() const { return size_ - devices_ * plain_size_; }
   int host_file() const { return devices_; }
 
-  // In the functions below `file` is the number of a device, or host_file().
+  // In the functions below `file` is the number of a device, or host_file() (physical memory on the
+  // host).
 
   // Returns the first of `bytes` consecutive offsets in the file that were never returned before.
   // They become physical memory.
@@ -54,11 +56,12 @@ class AddressSpace {
 
   // Shows file bytes [offset, offset + bytes) at `address` of the mapped area.
   bool Map(uint64_t address, uint64_t bytes, int file, uint64_t offset);
-  // Like Map, but the file is any open file, given by its descriptor.
+  // Shows bytes [offset, offset + bytes) of any open file, given by its descriptor, at `address` of
+  // the mapped area.
   bool MapDescriptor(uint64_t address, uint64_t bytes, int descriptor, uint64_t offset);
   void Unmap(uint64_t address, uint64_t bytes);
 
-  // Returns whole pages to the kernel; their bytes read as zeros afterwards.
+  // Returns whole pages to the kernel. The bytes of these pages read as zeros afterwards.
   void Punch(uint64_t address, uint64_t bytes);
   void PunchFile(int file, uint64_t offset, uint64_t bytes);
 

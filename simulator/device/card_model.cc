@@ -34,9 +34,9 @@ constexpr CallTime kOnHost[kVmmCalls] = {
     {20'000, 200e6}, {700, 100}, {46'000, 9.5e6}, {15'000, 18'000}, {10'000, 25e6}};
 constexpr CallTime kAllocate = {36'000, 72'000};
 constexpr CallTime kFree = {30'000, 330'000};
-// Other projects reported these times. torch_memory_saver's issue #111 reports 0.37 s to pin a GiB
-// and 0.145 s to unpin it, and dask-cuda's #106 reports 0.39 s for both. The times to unpin that a
-// model server reported on an H100 are close to 0.145 s.
+// Other projects reported these times. Issue #111 of torch_memory_saver reports 0.37 s to pin a GiB
+// and 0.145 s to unpin it. Issue #106 of dask-cuda reports 0.39 s both for pinning and for
+// unpinning. A model server on an H100 reported times for unpinning that are close to 0.145 s.
 constexpr CallTime kPin = {20'000, 310e6};
 constexpr CallTime kUnpin = {10'000, 145e6};
 

@@ -33,10 +33,10 @@ class CardModel {
   // Returns how long an operator or a collective takes if `link_bytes` bytes of its operands lie on
   // the host.
   uint64_t WorkNs(const vramstowSimulatorWorkLine& line, uint64_t link_bytes) const;
-  // Returns the time of a kernel of which only the name is known.
+  // Returns the time of a kernel if nothing but its name is known.
   uint64_t KernelNs() const;
   uint64_t CopyNs(CopyPlace to, CopyPlace from, uint64_t bytes) const;
-  // The functions below return how long a call blocks the program.
+  // Each function below returns how long a call of the driver blocks the program.
   uint64_t VmmNs(VmmCall call, bool on_host, uint64_t bytes) const;
   uint64_t AllocateNs(uint64_t bytes) const;
   uint64_t FreeNs(uint64_t bytes) const;

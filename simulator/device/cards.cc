@@ -6,7 +6,7 @@ namespace vramstow::simulator {
 namespace {
 
 // Properties that all GPUs of a compute capability share (from the tables of the CUDA C++
-// Programming Guide), and the bandwidth of the PCI Express version that they were sold with.
+// Programming Guide), and the bandwidth of the PCI Express version of these GPUs.
 struct Architecture {
   int major;
   int minor;
@@ -78,10 +78,10 @@ constexpr Card Of(const Architecture& architecture, const Chip& chip) {
 constexpr uint64_t kHopperContextBytes = 552402944;
 
 // Drivers differ by a few MiB in the memory size that they report; this table has one of the sizes
-// seen in public reports. Where no report was found, the size is derived from other reports about
-// the GPU (memory= sets another size). A context occupies 1.97 times the bytes of the local-memory
-// stacks of all threads that the GPU can run at once, which fits the GPUs whose contexts were
-// measured.
+// seen in public reports. If no report was found, the size is derived from other published figures
+// of the GPU (memory= sets another size). A context occupies 1.97 times the size of the
+// local-memory stacks of all threads that the GPU can run at once. This factor fits the GPUs whose
+// contexts were measured.
 constexpr Card kCards[] = {
     Of(kHopper, {.key = "h200",
                  .name = "NVIDIA H200",

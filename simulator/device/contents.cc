@@ -154,9 +154,9 @@ std::vector<HostRun> Contents::RunsOf(uint64_t host, uint64_t size) const {
   return FindHostRuns(HostPointer(host), size);
 }
 
-// True if the marks of bytes that were not computed are reliable at this address. Marks are stored
-// by address, so they are not reliable for memory that may be mapped at another address, or for
-// memory of other processes.
+// True if the marks (which record the bytes that were not computed) are reliable at this address.
+// Marks are stored by address. So they are not reliable for memory that may be mapped at another
+// address, or for memory of other processes.
 bool Contents::KeepsMarks(uint64_t address) const {
   const Block* block = memory_->FindAround(address);
   if (block != nullptr) return block->kind != BlockKind::kImported;
@@ -182,9 +182,9 @@ void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address
   memset(to + (stop - to_address), 0, to_address + size - stop);
 }
 
-// The kernel searches for the end of a run of written bytes page by page, even far behind `end`, so
-// the run that it found is cached. Holes that were made in the run since then read as zeros, and
-// are copied as zeros.
+// The kernel searches for the end of a run of written bytes page by page, even far behind `end`. So
+// the run that the kernel found is cached. If a hole was made in the run since then, the hole is
+// copied as zeros, which it contains.
 bool Contents::NextWritten(int file, uint64_t offset, uint64_t end, uint64_t* start,
                            uint64_t* stop) {
   if (written_.file != file || written_.punches != space_->punches() || offset < written_.start ||
@@ -268,7 +268,7 @@ void Contents::EndMapping(uint64_t address, uint64_t size) {
     if (mapping == nullptr) return;
     at = mapping->address + mapping->size;
     Physical* physical = virtual_->Find(mapping->physical);
-    // Other processes may write to memory that has a file of its own.
+    // Memory that has a file of its own is skipped, because other processes may write to it.
     if (physical->file >= 0) continue;
     if (physical->device != kHost && !physical->came_from_host) continue;
     auto marks = std::make_shared<UncomputedRanges>();
@@ -304,8 +304,8 @@ void Contents::Copy(uint64_t to, uint64_t from, uint64_t size) {
     if (from_device) return ZeroHost(HostPointer(to), size, OwnerOf(to, size));
   }
   if (to_device && !from_device && MayHaveHoles(from, size)) return CopyFromHost(to, from, size);
-  // An unwritten host page keeps its mark (not computed). So zeros are not written to such a page,
-  // which reads as zeros anyway.
+  // An unwritten host page keeps its mark, which says that its bytes were not computed. So zeros
+  // are not written to such a page, because it reads as zeros anyway.
   if (!to_device && on_host_.Find(to, size) != nullptr && size < kSparseMin &&
       IsZero(space_->Shadow(from), size)) {
     return ZeroHost(HostPointer(to), size, HostOwner::kDriver);

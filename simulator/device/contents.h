@@ -1,10 +1,11 @@
 // Copies, fills and reads the bytes of device memory where a block or a mapping allows it.
 //
-// Idea: only this class touches shadow memory. Large copies copy only the written pages (holes of
-// the sparse files stay holes), so copying a big block without contents costs nothing. Copies to
-// page-locked host memory work the same way: a hole occupies no host page. If bytes that were not
-// computed are copied to such host memory, they are remembered as marks. When the memory is copied
-// back, its bytes get the marks again, unless their page was written to since.
+// Idea: only this class accesses the shadow (the host memory that holds the bytes of device
+// memory). Large copies copy only the written pages (holes of the sparse files stay holes), so
+// copying a big block without contents costs nothing. Copies to page-locked host memory work the
+// same way: a hole occupies no host page. If bytes that were not computed are copied to such host
+// memory, a mark (a range in a table) records it. When the memory is copied back, the bytes on the
+// device get these marks again, unless their host page was written to since.
 //
 // With contents=discard nothing is stored and everything reads as zeros. Otherwise device memory
 // stores at most what contents= allows: a caller calls HasRoom before a large write, and skips the
@@ -50,23 +51,24 @@ class Contents {
     uint64_t address = 0;
     uint64_t size = 0;
   };
-  // True if a large write of these pieces keeps device memory within its limit. A second write to
-  // the same memory needs no more room.
+  // True if a large write of these pieces keeps the bytes that device memory stores within the
+  // limit. A second write to the same memory needs no more room.
   bool HasRoom(std::span<const Piece> pieces) { return HasRoom(pieces, most_); }
-  // Like HasRoom above, but with the limit `most` if that is larger.
+  // True if a large write of these pieces keeps the bytes that device memory stores within the
+  // usual limit or within `most`, whichever is larger.
   bool HasRoom(std::span<const Piece> pieces, uint64_t most);
-  // True if the copy is a large one from the host for which there is no room. Copies may use only
-  // half of the limit, so that results have room, too.
+  // True if the copy is a large copy from the host and there is no room for its bytes. Copies may
+  // use only half of the limit, so that results have room, too.
   bool LeavesOut(uint64_t to, uint64_t from, uint64_t size);
   // Replaces a copy for which LeavesOut is true: the memory at `to` reads as zeros and is marked as
   // not computed.
   void LeaveOut(uint64_t to, uint64_t size);
-  // Counts bytes that wait in host memory until they are written to device memory, where they will
-  // need room.
+  // Counts bytes that wait in host memory until they are written to device memory. They will need
+  // room there.
   void Stage(uint64_t bytes) { staged_ += bytes; }
   void Unstage(uint64_t bytes) { staged_ -= bytes; }
 
-  // Removes the marks of host memory that the driver has freed.
+  // Removes the marks of uncomputed bytes from host memory that the driver has freed.
   void ForgetHost(uint64_t address, uint64_t size) { on_host_.Clear(address, size); }
 
   // Returns host pages that hold only zeros to the kernel before a large copy to the host is
@@ -81,23 +83,24 @@ class Contents {
   // if `write`.
   void* Translate(uint64_t address, uint64_t size, bool write);
 
-  // Marks are stored by address, and a new mapping has none. But memory that moves between a device
-  // and the host, mapped at the same address, takes its marks along. Both functions are called for
-  // whole mappings: BeginMapping after a mapping was made, EndMapping before it is removed.
+  // Marks of uncomputed bytes are stored by address, and a new mapping has none. But if memory
+  // moves between a device and the host and is mapped at the same address again, its marks move
+  // with it. Both functions are called for whole mappings: BeginMapping after a mapping was made,
+  // EndMapping before it is removed.
   void BeginMapping(uint64_t address, uint64_t size);
   void EndMapping(uint64_t address, uint64_t size);
 
-  // The ranges of device memory that kernels should have computed and did not.
+  // The ranges of device memory whose values a kernel should have computed and did not compute.
   UncomputedRanges& uncomputed() { return uncomputed_; }
 
  private:
-  // Position and length of a run of device addresses in its file.
+  // Where the bytes of a range of device addresses lie in a file: position and length.
   struct Extent {
     int file = 0;
     uint64_t offset = 0;
     uint64_t size = 0;
   };
-  // A written run of a file.
+  // A range of a file whose bytes were written.
   struct Written {
     int file = -1;
     uint64_t start = 0;

@@ -32,7 +32,7 @@ uint64_t ProcessStart(int64_t process) {
   if (size <= 0) return 0;
   text[size] = '\0';
   // In /proc/PID/stat the program's name stands in parentheses and may contain any character. The
-  // state is the field after it, and the start time is field 22.
+  // process state is the field after the name, and the start time is field 22.
   const char* end = strrchr(text, ')');
   char state = 0;
   unsigned long long start = 0;
@@ -67,7 +67,8 @@ bool Exports::Open() {
 
 bool Exports::Offer(ExportKind kind, int card, Ticket* ticket) {
   if (!Open()) return false;
-  // Searches from the slot after the last one, so that a free slot is reused as late as possible.
+  // Searches from the slot after the one that was used last, so that a free slot is reused as late
+  // as possible.
   for (uint32_t i = 0; i < kExportSlots; ++i) {
     const uint32_t slot = next_slot_;
     next_slot_ = (next_slot_ + 1) % kExportSlots;

@@ -46,14 +46,15 @@ struct Ticket {
 };
 static_assert(sizeof(Ticket) == 64, "as large as the handles of the driver's API");
 
-// The exports of this process.
+// The table of the memory and events that this process exports.
 class Exports {
  public:
   Exports() = default;
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // Makes a ticket of this kind with a fresh slot; the caller fills in the position of the memory.
+  // Makes a ticket (a handle that other processes can open) of this kind with a fresh slot. The
+  // caller fills in the position of the memory.
   bool Offer(ExportKind kind, int card, Ticket* ticket);
   void Withdraw(const Ticket& ticket);
   ExportSlot* Slot(uint32_t slot) { return &slots_[slot]; }

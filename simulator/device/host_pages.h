@@ -18,10 +18,12 @@ namespace vramstow::simulator {
 
 inline constexpr uint64_t kSmallPage = 4096;  // size of a host page
 
-// The owner of host memory. The driver's pages are private and have no file.
+// The owner of host memory: the driver or the program. The driver's pages are private and have no
+// file.
 enum class HostOwner : uint8_t { kDriver, kProgram };
 
-// Makes all bytes zero. Memory of the program is written only where it is not zero already.
+// Makes all bytes zero. Bytes of the program's memory are written only where they are not zero
+// already.
 void ZeroHost(char* to, uint64_t size, HostOwner owner);
 
 bool IsZero(const char* bytes, uint64_t size);

@@ -24,8 +24,8 @@
 
 namespace vramstow::simulator {
 
-// Traffic over PCIe between the host and all devices so far. Written under the driver's lock, read
-// without it.
+// Bytes that were transferred over PCIe between the host and all devices so far. Written under the
+// driver's lock, read without it.
 struct LinkTraffic {
   std::atomic<uint64_t> in_place_bytes{0};  // bytes that kernels accessed in place on the host
   std::atomic<uint64_t> to_host_bytes{0};
@@ -50,7 +50,7 @@ class Machine {
   const Card& card() const { return spec_.card; }
   // The devices that the process sees.
   int devices() const { return static_cast<int>(spec_.cards.size()); }
-  // Returns the time of a kernel of which only the name is known.
+  // Returns the time of a kernel if nothing but its name is known.
   uint64_t KernelNs() const { return std::max(spec_.kernel_time_ns, model.KernelNs()); }
 
   const AddressSpace& space() const { return *space_; }

@@ -69,7 +69,8 @@ uint64_t Memory::AllocateSmall(int number, uint64_t size) {
     device.shared[page] = SharedPage();
     address = device.small.Take(size, kSmallUnit);
   }
-  // The allocator joins neighbouring shared pages, so a block may cross from one to the next.
+  // The allocator joins neighbouring shared pages, so a block may extend from one page into the
+  // next.
   for (uint64_t at = address; at < address + size;) {
     const uint64_t stop = std::min(PageOf(at) + kDevicePage, address + size);
     device.shared[PageOf(at)].bytes += stop - at;

@@ -64,7 +64,7 @@ class Memory {
  public:
   Memory(AddressSpace* space, int devices, uint64_t device_bytes);
 
-  // Says which GPUs of the machine the devices are, because other processes use the same GPUs. Must
+  // Sets which GPUs of the machine the devices are, because other processes use the same GPUs. Must
   // be called before any memory is charged.
   void Share(Tenancy* tenancy, std::vector<int> cards);
 
@@ -81,8 +81,9 @@ class Memory {
   // Allocates device memory at an address; `bytes` must be greater than 0.
   Result Allocate(int device, uint64_t bytes, BlockKind kind, const void* owner, Block** block);
 
-  // Allocates whole pages for a memory pool, which divides them itself. Without `charge` only
-  // addresses are allocated, and the caller charges their bytes. Returns 0 if too little is free.
+  // Allocates whole pages for a memory pool, which divides them into blocks. If `charge` is false,
+  // only addresses are allocated, and the caller charges their bytes. Returns 0 if too little is
+  // free.
   uint64_t AllocatePages(int device, uint64_t bytes, bool charge);
   void ReturnPages(int device, uint64_t address, uint64_t bytes, bool charged);
   // Adds a block within pages that AllocatePages returned. Release ends the block; the pages stay

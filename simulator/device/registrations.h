@@ -1,11 +1,11 @@
 // Registers device memory for network cards: makes descriptors (dma-buf) that stand for physical
 // memory, even after other memory is mapped at its addresses.
 //
-// Idea: a registration records what was behind each address when it was made: a part of a physical
-// handle's memory, which lives as long as any copy of the descriptor is open, or a part of a block,
-// which ends with the block. A test can thus read and write as a network card on the bus would,
-// bypassing all addresses. The descriptor is one end of a pipe, and the other end shows when its
-// last copy is closed.
+// Idea: a registration records which memory was mapped at each address when the registration was
+// made. That memory is a part of a physical handle's memory, which lives as long as any copy of the
+// descriptor is open, or a part of a block, which ends with the block. A test can thus read and
+// write as a network card on the bus would, bypassing all addresses. The descriptor is one end of a
+// pipe, and the other end shows when the last copy of the descriptor is closed.
 //
 // Ownership: holds references to physical memory; the caller owns the descriptors. Threads: the
 // caller holds the driver's lock. Errors: returns a Result; a refused call changes nothing. Units:
@@ -34,7 +34,7 @@ class Registrations {
   // registration, the range is not inside it, or the block has ended.
   Result Read(int descriptor, uint64_t offset, char* bytes, uint64_t size);
   Result Write(int descriptor, uint64_t offset, const char* bytes, uint64_t size);
-  // Releases the memory whose descriptors are closed.
+  // Releases the memory of registrations whose descriptors are closed.
   void Sweep();
 
  private:
@@ -49,7 +49,7 @@ class Registrations {
     int other_end = -1;
     std::vector<Piece> pieces;
   };
-  // Position of a piece in an open file.
+  // A piece of memory, given by its position in an open file.
   struct FilePosition {
     int file;
     uint64_t offset;

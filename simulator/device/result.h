@@ -1,9 +1,9 @@
 // Defines the results of the simulated device: the subset of the driver's result codes that it can
 // return.
 //
-// Idea: the numbers are those of the CUDA documentation, so that the code in simulator/driver
-// passes them on with a cast and the call log prints them unchanged. Ownership, threads, errors:
-// values only.
+// Idea: the numbers are those of the CUDA documentation. So the code in simulator/driver converts
+// them with a cast, and the call log prints them unchanged. Ownership, threads, errors: values
+// only.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_RESULT_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_RESULT_H_
 

@@ -47,7 +47,7 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
 
 constexpr uint64_t kAll = 1ull << 60;  // more than any GPU has, or any machine can compute
 
-// Parses "on", "off" or a size; a launch that touches more bytes than that size has no effect.
+// Parses "on", "off" or a size. A launch that accesses more bytes than that size has no effect.
 bool ParseEmulation(std::string_view value, Spec* spec) {
   if (value == "on") return true;  // the default
   spec->emulation_bytes = 0;
@@ -56,7 +56,7 @@ bool ParseEmulation(std::string_view value, Spec* spec) {
   return value == "off" || ParseBytes(value, &spec->emulation_bytes);
 }
 
-// Parses which of the program's values are computed: none, those that decide the program's
+// Parses which values of the program are computed: none, only the values that decide the program's
 // behaviour, or all.
 bool ParseValues(std::string_view value, Spec* spec) {
   if (value == "decide") return true;  // the default
@@ -70,7 +70,7 @@ bool ParseValues(std::string_view value, Spec* spec) {
   return true;
 }
 
-// Parses "keep", "discard" or the largest number of bytes that device memory stores.
+// Parses "keep", "discard" or a number of bytes, the limit of what device memory stores.
 bool ParseContents(std::string_view value, Spec* spec) {
   spec->keep_contents = value != "discard";
   spec->contents_are_given = true;
@@ -124,8 +124,8 @@ bool ParseMultiprocessors(std::string_view value, Card* card) {
   return true;
 }
 
-// Parses "shareable:304": a request for shareable memory then fails with this CUresult instead of
-// 800.
+// Parses a value such as "shareable:304". A request for shareable memory then fails with CUresult
+// 304 instead of 800.
 bool ParseShareable(std::string_view value, Spec* spec) {
   constexpr std::string_view kName = "shareable:";
   uint64_t result = 0;
@@ -176,8 +176,8 @@ bool ParseNodeFault(std::string_view value, Spec* spec) {
   return true;
 }
 
-// Parses "20us" for all calls, "create:60us" for one kind of call, or "create:60us/2ms" with the
-// time for each GiB in addition.
+// Parses "20us" for all calls, "create:60us" for one kind of call, or "create:60us/2ms", where the
+// second time is added for each GiB.
 bool ParseVmmTime(std::string_view value, Spec* spec) {
   static constexpr std::string_view kNames[kVmmCalls] = {"create", "map", "access", "unmap",
                                                          "release"};
@@ -400,7 +400,8 @@ std::string CardList() {
   return list;
 }
 
-// Which options the SPEC has given, as far as the default of another option depends on it.
+// Records which options the SPEC gives. Only options on which the default of another option depends
+// are recorded.
 struct Given {
   bool contents = false;
   bool context = false;
@@ -436,8 +437,8 @@ bool ParseOption(std::string_view item, Spec* spec, Given* given, std::string* e
 
 std::string Of(const char* option, int value) { return option + std::to_string(value); }
 
-// Checks that each rank that runs is named once and belongs to the job. Returns an empty string if
-// all are right, else what is wrong.
+// Checks that each running rank is named once and belongs to the job. Returns an empty string if
+// all are right, otherwise a message about what is wrong.
 std::string CheckRanks(const World& world) {
   if (world.running.empty()) {
     return Of("world=", world.ranks) + " needs rank=R: which ranks run, such as rank=0";
@@ -456,8 +457,8 @@ std::string CheckRanks(const World& world) {
   return "";
 }
 
-// Sets the number of machines if nodes= does not give it. Returns an empty string, or what is
-// wrong.
+// Sets the number of machines if nodes= does not give it. Returns an empty string, or a message
+// about what is wrong.
 std::string SettleNodes(bool count_given, const Spec& spec, World* world) {
   constexpr int kUsual = 8;  // GPUs of a machine
   if (world->nodes == 0) {

@@ -1,6 +1,7 @@
 // Parses the SPEC, which says which GPU is simulated and how. It is read from VRAMSTOW_SIMULATE,
-// or, if that is not set, from VRAMSTOW_SIMULATED_CARD. With the latter the simulated driver takes
-// the place of a machine's own driver, and programs are not told that the run is simulated.
+// or, if that is not set, from VRAMSTOW_SIMULATED_CARD. With VRAMSTOW_SIMULATED_CARD the simulated
+// driver takes the place of a machine's own driver, and programs are not informed that the run is
+// simulated.
 //
 // Form: CARD[,option=value]… , for example "h200" or "a100,memory=24GiB,count=2,seed=7". Numbers
 // after rank=R are more ranks: "h100,world=256,rank=0,255".
@@ -24,7 +25,7 @@ inline constexpr char kCardVariable[] = "VRAMSTOW_SIMULATED_CARD";
 inline constexpr char kDefaultSpec[] = "h200";
 inline constexpr int kDevicesMax = 16;
 inline constexpr int kWorldMax = 65536;
-// The version of CUDA whose driver is simulated, independent of the headers of this build.
+// The CUDA version of the simulated driver. It does not depend on the headers of this build.
 inline constexpr int kCudaVersion = 13020;
 
 // Capabilities that a GPU or driver may lack; without=vmm removes kVmm, for example.
@@ -44,7 +45,7 @@ enum Capability : uint32_t {
 // What happens to the process that creates memory at a NUMA node of the host.
 enum class NodeFault : uint8_t { kNone, kCrash, kHang };
 
-// A job of many ranks of which only some run, each alone; the other ranks do not exist.
+// A job of many ranks of which only some run. Each of these runs without the other ranks.
 struct World {
   int ranks = 0;             // of the job; 0: the SPEC has no world=
   int nodes = 0;             // machines of the job, each with the same number of ranks
@@ -81,16 +82,16 @@ struct Spec {
   uint64_t kernel_time_ns = 0;
   VmmTime vmm_times[kVmmCalls];  // indexed by VmmCall
   bool keep_contents = true;
-  // Large writes that would make device memory store more than this are left out. Loading PyTorch
-  // takes about as much host memory.
+  // Limit of the bytes that device memory stores. A large write that would exceed it is left out.
+  // The default is about as much host memory as loading PyTorch takes.
   uint64_t contents_bytes = 512ull << 20;
   bool contents_are_given = false;  // the SPEC sets it, so it also limits computed results
   NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
       1ull << 20;  // a launch that touches fewer bytes is always computed; 0: never
-  // A launch that touches more than emulation_bytes is computed while there is time for it if
-  // budget_is_time is true. Otherwise it is computed until all such launches together have touched
-  // allowance_bytes.
+  // Controls the launches that access more than emulation_bytes. If budget_is_time is true, such a
+  // launch is computed while there is time for it. Otherwise such launches are computed until
+  // together they have accessed allowance_bytes.
   bool budget_is_time = true;
   uint64_t allowance_bytes = 2ull << 30;
   uint64_t gemm_operations = 32ull * 1000000;  // multiplications and additions of a matrix product

@@ -20,8 +20,8 @@ namespace {
 constexpr uint64_t kTenancyMagic = 0x31647261636d7276;  // "vrmcard1"
 constexpr unsigned kTenancySlots = 256;
 constexpr char kPrefix[] = "vramstow-cards-";
-// Offsets of the bytes that are locked: one for each slot, and one (the making byte) that a process
-// locks while it makes the file.
+// Offsets of the bytes that are locked. There is one byte for each slot, and one more, called the
+// making byte, which a process locks while it creates the file.
 constexpr off_t kSlotBytes = 1 << 20;
 constexpr off_t kMakingByte = kSlotBytes + kTenancySlots;
 
@@ -120,8 +120,9 @@ namespace {
 void RemoveIfStale(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return;
-  // While this process holds the lock of the making byte, no other process can claim a slot in the
-  // file. A process that claims one later checks whether the file still has its name.
+  // The making byte is the byte that a process locks while it creates or removes the file. While
+  // this process holds that lock, no other process can claim a slot in the file. A process that
+  // claims a slot later checks whether the file still has its name.
   struct stat state;
   if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && fstat(file, &state) == 0 &&
       state.st_uid == geteuid() && state.st_nlink > 0 &&
@@ -180,9 +181,9 @@ void Tenancy::Close() {
   slot_ = -1;
 }
 
-// Initializes a new file. The making byte is locked, so no other process does this at the same
-// time. A process that dies here leaves a file without its magic number, which the next process
-// initializes again.
+// Initializes a new file. The caller has locked the making byte of the file, so no other process
+// initializes it at the same time. If a process dies here, the file has no magic number, and the
+// next process initializes it again.
 bool Tenancy::Prepare() {
   if (table_->magic == kTenancyMagic) return true;
   const bool made = table_->mutex.Make();
@@ -201,8 +202,8 @@ bool Tenancy::Open(bool create, std::string* error) {
   bool right = fstat(file_, &state) == 0 && state.st_uid == geteuid();
   right = right && (!create || LockByte(file_, kMakingByte, F_WRLCK, F_SETLKW));
   if (right && create) {
-    // The pages must be allocated now; otherwise a full file system would kill a process that
-    // writes to them.
+    // The pages must be allocated now. Otherwise, if the file system is full, a process that writes
+    // to them would be killed.
     errno = posix_fallocate(file_, 0, sizeof(Table));
     right = errno == 0;
   }

@@ -4,9 +4,9 @@
 // of counters with a slot for each process; the sum of the slots is the memory in use on a GPU. A
 // process owns its slot as long as it holds a lock on the slot's byte (a POSIX record lock, which
 // the kernel drops when the process ends in any way). So the memory of a killed process is free
-// again as soon as another process looks. The last process to leave removes the file; a file that
-// killed processes left is removed by the process that makes the next one. A process that only
-// reads takes no slot.
+// again as soon as another process looks. The last process to leave removes the file. If killed
+// processes left a file behind, the next process that makes a file removes the old one. A process
+// that only reads takes no slot.
 //
 // Ownership: holds the file until the end of the process, or until Leave. Threads: any; a robust
 // mutex in the file orders the processes. Errors: returns false, and one sentence. Units: bytes.
@@ -33,7 +33,8 @@ struct Tenant {
 
 class Tenancy {
  public:
-  // `group` names the processes that share the GPUs and is never empty. Opens no file yet.
+  // `group` names the group of processes that share the GPUs and is never empty. The constructor
+  // opens no file.
   Tenancy(const Spec& spec, const std::string& group);
   ~Tenancy();
   Tenancy(const Tenancy&) = delete;
@@ -42,8 +43,8 @@ class Tenancy {
   // Claims a slot for this process. Must be called before Take.
   bool Enter(std::string* error);
 
-  // Charges `bytes` of a GPU that has `capacity` bytes. Returns false if all processes together
-  // leave too little.
+  // Charges `bytes` to a GPU that has `capacity` bytes. Returns false if fewer bytes are free after
+  // the use by all processes.
   bool Take(int card, uint64_t bytes, uint64_t capacity);
   void Give(int card, uint64_t bytes);
 
@@ -59,8 +60,8 @@ class Tenancy {
  private:
   struct Table;
 
-  // Opens the file, or makes it if `create` is true. In that case, if this returns true, the byte
-  // that only the process making the file may lock is locked.
+  // Opens the file, or creates it if `create` is true. If `create` is true and the function returns
+  // true, the file's making byte (which only the process that creates the file may lock) is locked.
   bool Open(bool create, std::string* error) VRAMSTOW_REQUIRES(mutex_);
   bool Prepare() VRAMSTOW_REQUIRES(mutex_);
   void Close() VRAMSTOW_REQUIRES(mutex_);
@@ -77,8 +78,9 @@ class Tenancy {
   int slot_ VRAMSTOW_GUARDED_BY(mutex_) = -1;
 };
 
-// Returns the name of the group that shares GPUs with this process: the value of share=, else the
-// run that `run_id` names, else an empty string for no group. `run_id` may be null.
+// Returns the name of the group that shares GPUs with this process. The name is the value of share=
+// if given, otherwise the run that `run_id` names, otherwise an empty string, which means no group.
+// `run_id` may be null.
 std::string TenancyGroup(const Spec& spec, const char* run_id);
 
 }  // namespace vramstow::simulator

@@ -12,15 +12,15 @@ namespace {
 constexpr uint64_t kStartMinNs = 1000;
 constexpr uint64_t kStartSpreadNs = 4000;
 constexpr uint64_t kAskNs = 2000;
-// With clock=model, once a program has asked this many times in a row whether work has ended, each
-// further query advances the clock twice as far as the one before, up to about a millisecond.
+// With clock=model, a program that asks this many times in a row whether work has ended makes each
+// further query advance the clock twice as far as the query before, up to about a millisecond.
 constexpr uint64_t kAsksAtOnce = 16;
 constexpr uint64_t kMaxDoublings = 9;
 // A pause between two calls that is shorter than this is attributed to the program's own work or to
 // other load of the machine.
 constexpr uint64_t kPauseNs = 1000000;
-// If work was enqueued longer ago than this, a query of it advances the clock by all real time that
-// has passed since then.
+// If work was enqueued longer ago than this, a query whether the work has ended advances the clock
+// by all real time since it was enqueued.
 constexpr uint64_t kLongAgoNs = 20000000;
 // Largest number of pending operations in a queue with clock=model.
 constexpr size_t kFarAhead = 1024;
@@ -29,7 +29,8 @@ constexpr uint64_t kAsksPerStep = 16;
 
 }  // namespace
 
-// Queues that wait for each other own each other, so pending operations are dropped explicitly.
+// Queues that wait for each other hold references to each other, so the destructor drops pending
+// operations explicitly.
 Timeline::~Timeline() {
   std::vector<QueuePointer> open;
   for (End& end : ends_) open.push_back(std::move(end.queue));
@@ -63,7 +64,8 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   return mark;
 }
 
-// Returns when the mark is expected to be reached. The mark must not be reached yet.
+// Returns the time at which the mark (a point in a queue) is expected to be reached. The mark must
+// not be reached yet.
 uint64_t Timeline::ExpectedEnd(const Mark& mark) {
   const Queue& queue = *mark.queue;
   const uint64_t index = mark.sequence - queue.completed_ - 1;
@@ -98,7 +100,7 @@ void Timeline::Correct(Queue* queue, uint64_t end) {
   RaiseDue(queue->operations_.back().expected_end + static_cast<uint64_t>(queue->delay_ns_));
 }
 
-// A driver accepts about this many launches before the program has to wait.
+// A real driver accepts about this many launches before the program has to wait.
 void Timeline::HoldBack(const QueuePointer& queue) {
   while (queue->operations_.size() > kFarAhead && Step()) {
   }
@@ -235,8 +237,8 @@ bool Timeline::Ask(const Mark& mark) {
 
 bool Timeline::Step() { return !ends_.empty() && StepOne(0); }
 
-// True if `mark` can be reached only after the first operation of `queue`. Follows the marks that
-// the first operations of queues wait for.
+// True if `mark` (a point in some queue) can be reached only after the first operation of `queue`
+// has ended. Follows the marks that the first operations of queues wait for.
 bool Timeline::Needs(const Mark& mark, const Queue* queue) const {
   std::vector<const Queue*> open = {mark.queue.get()};
   std::unordered_set<const Queue*> seen(open.begin(), open.end());

@@ -1,13 +1,13 @@
 // Timeline runs queues of pending work on a virtual clock.
 //
-// Idea: a small discrete-event simulation. A queue is a stream: its operations run in order. An
-// operation starts when it is the first of its queue and all marks that it waits for are reached,
-// takes its duration, and has its effect at the end, never at enqueue. The host has a clock of its
-// own that advances a little with each call (Advance); operations that end before the host's time
-// have taken effect. Waiting advances the host's clock to the end of the awaited operation. Start
-// delays drawn from the seed choose among the legal orders. In adversarial order an operation ends
-// as late as possible: only if the program waits for it, or for work that needs it, or queries one
-// of them repeatedly.
+// Idea: a small discrete-event simulation. A queue is a stream: its operations run in order. A mark
+// is a point in a queue. An operation starts when it is the first of its queue and all marks that
+// it waits for are reached, takes its duration, and has its effect at the end, never at enqueue.
+// The host has a clock of its own that advances a little with each call (Advance); operations that
+// end before the host's time have taken effect. Waiting advances the host's clock to the end of the
+// awaited operation. Start delays drawn from the seed choose among the legal orders. In adversarial
+// order an operation ends as late as possible: only if the program waits for it, or waits for work
+// that needs it, or queries such work repeatedly.
 //
 // Real time counts if the program queries whether work has ended, because on a GPU the work would
 // end while a program loads data or sleeps. Of the time since the work was enqueued, only pauses of
@@ -18,8 +18,9 @@
 // With a model's clock (clock=model) an operation takes the time that a GPU would take and starts
 // as soon as it can; real time does not count. A program that is far ahead of its GPU waits, as on
 // a GPU. When an operation is enqueued, the timeline computes when it will end (due_ns), from the
-// operations before it and those that it waits for. A program that queries again and again whether
-// work has ended, and submits none meanwhile, waits longer with each query, up to a limit.
+// operations before it and those that it waits for. If a program queries again and again whether
+// work has ended, and submits no work meanwhile, each query waits longer than the one before, up to
+// a limit.
 //
 // Operations on the host (callbacks) run on another thread, in real time: the timeline hands them
 // out with PopHostWork and continues that queue when FinishHostWork is called.
@@ -45,8 +46,8 @@
 
 namespace vramstow::simulator {
 
-// The effect of an operation. Immutable once enqueued, because graphs enqueue the same work many
-// times.
+// The effect of an operation. It does not change once it is enqueued, because graphs enqueue the
+// same work many times.
 class Work {
  public:
   virtual ~Work() = default;
@@ -77,7 +78,7 @@ struct Mark {
   bool Reached() const;
 };
 
-// The real time since the start of the run, as far as the virtual clock counts it.
+// The real time since the start of the run that the virtual clock counts.
 struct RealTime {
   uint64_t total_ns = 0;
   uint64_t paused_ns = 0;  // the part of total_ns in pauses between calls
@@ -140,12 +141,13 @@ class Timeline {
 
   // True if no work is pending. In this state, the time until the next call does not count.
   bool IsIdle() const { return ends_.empty() && pending_host_work_ == 0; }
-  // BeginCall and EndCall enclose the time that the program spends in a call. `real_ns` is a clock
-  // of the machine, or 0 if the timeline is idle then.
+  // BeginCall and EndCall enclose the time that the program spends in a call. `real_ns` is the time
+  // of a real clock of the machine, or 0 if the timeline was idle at that moment.
   void BeginCall(uint64_t real_ns);
   void EndCall(uint64_t real_ns) { left_ns_ = real_ns; }
 
-  // Returns whether `mark` is reached. Each question advances the clock, so that polling ends.
+  // Returns whether `mark` is reached. Each query advances the clock, so that a program that polls
+  // makes progress.
   bool Ask(const Mark& mark);
 
   // Lets one operation end (in adversarial order, one that `mark` needs). Returns false if no
@@ -153,7 +155,8 @@ class Timeline {
   // first.
   bool StepTowards(const Mark& mark);
 
-  // Lets the operation with the earliest end finish. Returns false if none is running.
+  // Lets the running operation with the earliest end finish. Returns false if no operation is
+  // running.
   bool Step();
 
   // Work that the host thread can run now; `work` is null if there is none.

@@ -1,11 +1,11 @@
 // Tracks uncomputed ranges: device memory whose bytes a kernel should have computed, and did not.
 //
 // Idea: a simulated GPU computes what is cheap enough. A value derived from an uncomputed result
-// need not be computed either, and a program that reads it can be told which kernel is missing.
-// Marks stay at an address until a new value is written there. Memory that a kernel should have
-// changed in place still has its old values: weights whose update was left out are those of an
-// earlier step. Results of such values are not right either, but closer to right than results of
-// zeros, and therefore worth computing.
+// need not be computed either, and a message can name the missing kernel if a program reads that
+// value. An entry of the table, called a mark, stays at an address until a new value is written
+// there. Memory that a kernel should have changed in place still has its old values: if an update
+// of weights was left out, the memory has the weights of an earlier step. Results of such values
+// are not right either, but closer to right than results of zeros, and therefore worth computing.
 //
 // Ownership: kernel names belong to the caller and live as long as the process. Threads: the caller
 // holds the driver's lock. Errors: none. Units: bytes.
@@ -25,15 +25,19 @@ class UncomputedRanges {
   // Marks [address, address + bytes) as wrong because kernel `by` was not computed. With `is_old`
   // the memory has old values, or values derived from old ones.
   void Mark(uint64_t address, uint64_t bytes, const char* by, bool is_old = false);
-  // Removes the marks of the range.
+  // Removes the marks (of uncomputed bytes) from the range.
   void Clear(uint64_t address, uint64_t bytes);
-  // Returns the kernel of the lowest mark in the range, or null if no byte of the range is marked.
+  // Returns the kernel that should have computed the lowest uncomputed byte in the range, or null
+  // if the range has no such byte.
   const char* Find(uint64_t address, uint64_t bytes) const;
-  // Like Find, but ignores bytes that have old values.
+  // Returns the kernel that should have computed the lowest uncomputed byte in the range, and
+  // ignores bytes that have old values. Returns null if there is none.
   const char* FindLost(uint64_t address, uint64_t bytes) const;
-  // Copies the marks of the bytes at `from` to `to`. The ranges may overlap.
+  // Copies the marks of uncomputed bytes from the range at `from` to the range at `to`. The ranges
+  // may overlap.
   void Copy(uint64_t to, uint64_t from, uint64_t bytes) { CopyOf(*this, to, from, bytes); }
-  // Like Copy, but takes the marks at `from` from another table.
+  // Copies the marks of uncomputed bytes from the range at `from` in table `other` to the range at
+  // `to` in this table.
   void CopyOf(const UncomputedRanges& other, uint64_t to, uint64_t from, uint64_t bytes);
 
   // Records that the host has read bytes that kernel `by` did not compute; reads are counted by

@@ -153,9 +153,9 @@ Result VirtualMemory::Export(uint64_t handle, int* descriptor) {
   return *descriptor < 0 ? Result::kOutOfMemory : Result::kSuccess;
 }
 
-// Memory that may be exported mostly never is, and a process has few descriptors. So memory gets a
-// file of its own at its first export; its contents move there, and its mappings then show that
-// file.
+// Most memory that may be exported is never exported, and a process has few descriptors. So memory
+// gets a file of its own at its first export. Then its contents move to that file, and its mappings
+// show that file.
 bool VirtualMemory::GiveOwnFile(Physical* physical) {
   const int common = space_->descriptor(CommonFile(*physical));
   const int file = MakeShareableFile(*physical, cards_);
@@ -183,7 +183,7 @@ bool VirtualMemory::GiveOwnFile(Physical* physical) {
   return true;
 }
 
-// Makes all mappings of the memory show this file.
+// Makes all mappings of the memory show `file`.
 bool VirtualMemory::ShowIn(const Physical& physical, int file, uint64_t offset) {
   int left = physical.mappings;
   for (auto at = mappings_.begin(); left > 0 && at != mappings_.end(); ++at) {
@@ -332,8 +332,8 @@ Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
   return Result::kSuccess;
 }
 
-// Makes host memory readable at its device address if the host has access. This is the only case in
-// which the host may use a device address.
+// Makes host memory accessible at its device address if `access` is not kNone. Only for such memory
+// may the host use a device address.
 void VirtualMemory::ShowToHost(const Mapping& mapping, Access access) {
   const Physical* physical = Find(mapping.physical);
   if (physical->device != kHost) return;

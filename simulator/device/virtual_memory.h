@@ -1,10 +1,10 @@
 // VirtualMemory manages address ranges, physical memory, mappings and access rights.
 //
 // Idea: follows the contract of cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and
-// their opposites as the driver's documentation states it, and as a GPU answered where it differs
-// from the documentation. A mapping covers whole physical handles from offset 0, is removed whole,
-// and gives no access until it is requested. Physical memory lives as long as a handle, a mapping
-// or a registration refers to it.
+// their opposites as the driver's documentation states it. If a real GPU behaved differently from
+// the documentation, this class does what the GPU did. A mapping covers whole physical handles from
+// offset 0, is removed whole, and gives no access until access is requested. Physical memory lives
+// as long as a handle, a mapping or a registration refers to it.
 //
 // Ownership: owns everything; callers hold numbers. Threads: the caller holds the driver's lock.
 // Errors: returns a Result; a refused call changes nothing. Units: bytes.
@@ -66,12 +66,12 @@ struct Reservation {
 
 class VirtualMemory {
  public:
-  // `cards` has the machine's number of each device's GPU; other processes may number them
-  // differently.
+  // `cards` has, for each device, the number of its GPU in the machine. Other processes may number
+  // the same GPUs differently.
   VirtualMemory(AddressSpace* space, Memory* memory, std::vector<int> cards);
 
-  // Reserves a range of addresses. An `alignment` of 0 means a page; a `hint` of 0 means any
-  // address, and a hint that is not free is not an error.
+  // Reserves a range of addresses. An `alignment` of 0 means the alignment of a page. A `hint` of 0
+  // means any address. If the hint is not free, another address is used, and this is not an error.
   Result Reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t* address);
   Result Unreserve(uint64_t address, uint64_t size);
 
@@ -79,7 +79,8 @@ class VirtualMemory {
   Result Create(const Physical& wish, uint64_t* handle);
   // Makes a file descriptor that stands for shareable physical memory; the caller closes it.
   Result Export(uint64_t handle, int* descriptor);
-  // Opens the physical memory behind a descriptor that Export has made, in this or another process.
+  // Opens the physical memory that a descriptor stands for. Export made the descriptor, in this or
+  // another process.
   Result Import(int descriptor, uint64_t* handle);
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
@@ -91,10 +92,11 @@ class VirtualMemory {
   void Keep(uint64_t handle) { ++Find(handle)->registrations; }
   void LetGo(uint64_t handle);
 
-  // As on a GPU, only the beginning of the range must be reserved; the rest must be free.
+  // Maps physical memory at a reserved address. As on a GPU, only the beginning of the range must
+  // be reserved; the rest must be free.
   Result Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle);
-  // Unmaps a range. A reserved range without any mapping is not an error, but unmapping a part of a
-  // mapping is.
+  // Unmaps a range. It is not an error if a reserved range has no mapping, but it is an error to
+  // unmap only a part of a mapping.
   Result Unmap(uint64_t address, uint64_t size);
   // `device` may be kHost.
   Result SetAccess(uint64_t address, uint64_t size, int device, Access access);
@@ -125,7 +127,7 @@ class VirtualMemory {
   bool ShowPhysical(uint64_t address, Physical* physical);
   bool GiveOwnFile(Physical* physical);
   bool ShowIn(const Physical& physical, int file, uint64_t offset);
-  // Returns the file of memory that has no file of its own.
+  // Returns the file that holds the bytes of memory without a file of its own.
   int CommonFile(const Physical& physical) const {
     return physical.device == kHost ? space_->host_file() : physical.device;
   }

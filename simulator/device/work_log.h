@@ -1,6 +1,6 @@
 // Writes the work log: one CSV line for each piece of work, with the size that it would have on a
-// GPU: operators with their operations and bytes, copies between the host and devices, and
-// collectives.
+// GPU. The lines cover operators (with their operations and bytes), copies between the host and
+// devices, and collectives.
 //
 // Idea: the simulated device computes little and models no speeds. A reader that estimates how long
 // a GPU would take gets the amount of work from here. The columns are

@@ -14,8 +14,9 @@ class CopiedArguments {
  public:
   // Appends an argument to the layout. The alignment is a power of two, 16 at most.
   void Add(size_t bytes, size_t alignment);
-  // Copies the arguments of the layout from `parameters` (one address for each) or from the buffer
-  // that `extra` describes, which holds them one after the other, aligned.
+  // Copies the arguments of the layout from `parameters` (one address for each argument) or from
+  // the buffer that `extra` describes. That buffer holds the arguments one after the other, each at
+  // its alignment.
   void Copy(void** parameters, void** extra);
 
   bool complete() const { return complete_; }

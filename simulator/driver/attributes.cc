@@ -179,8 +179,8 @@ bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value) {
     *value = spec.pageable;
     return true;
   }
-  // The headers of CUDA 12.9, 13.0 and 13.1 introduced these attributes, so older drivers refuse
-  // them.
+  // The headers of CUDA 12.9, 13.0 and 13.1 introduced the attributes with these numbers, so older
+  // drivers refuse them.
   if (attribute >= 141 && spec.cuda_version < 12090) return false;
   if (attribute >= 144 && spec.cuda_version < 13000) return false;
   if (attribute >= 148 && spec.cuda_version < 13010) return false;

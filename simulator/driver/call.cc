@@ -39,7 +39,8 @@ bool EndsBesideThisThread() {
          !globals.forked && IsAnotherThreadExiting(globals);
 }
 
-// The fork is checked first: in a child the end of its parent's driver does not matter.
+// The fork is checked first: in a forked child it does not matter whether the parent's driver has
+// ended.
 int RefusalOfAllCalls() {
   const DriverGlobals& globals = Globals();
   if (globals.forked.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_INITIALIZED;
@@ -53,8 +54,8 @@ int RefusalOfAllCalls() {
 
 namespace {
 
-// Reads the clock of this machine only if work is pending, and else returns 0, because reading it
-// costs much of a call that does nothing else.
+// Reads the clock of this machine if work is pending, and otherwise returns 0. Without pending work
+// the result is not needed, and reading the clock is slow compared with a small call.
 uint64_t ClockWhileWorkIsPending(const State& state) {
   return state.machine->timeline.IsIdle() ? 0 : RealNanoseconds();
 }

@@ -42,7 +42,7 @@ class Call {
   Machine& machine() { return *state_.machine; }
   // Returns the state of the calling thread, and gives the thread a number if it has none.
   ThreadState& thread();
-  // Returns the current context, or null if there is none and the call needs none.
+  // Returns the current context. It is null if there is no current context and the call needs none.
   Context* context() { return context_; }
   int device() { return context_->device; }
 
@@ -51,7 +51,7 @@ class Call {
     return context_ == nullptr ? CUDA_SUCCESS : context_->sticky;
   }
 
-  // The fields of a line of the call log for the call in progress.
+  // The fields of the line that the call in progress writes to the call log.
   struct Line {
     int device = kUnknownDevice;  // the device of the current context
     uint64_t address = 0;
@@ -86,8 +86,9 @@ class Call {
 };
 
 // True if another thread is ending the process. A thread that watches collectives polls work in a
-// loop. In this case its queries say that the work has ended, because after an error it would end
-// the process with a signal. With exit=strict such a query is an error.
+// loop. While another thread ends the process, queries by the watching thread report that the work
+// has ended: an error would make that thread end the process with a signal. With exit=strict such a
+// query is an error.
 bool EndsBesideThisThread();
 
 // True if there is a device of this number.
@@ -112,8 +113,8 @@ CUresult Serve(const char* name, Needs needs, Body&& body) noexcept {
   return result;
 }
 
-// Like Serve, for a call that allocates or frees memory: it is always written to the call log, even
-// if it fails. The body fills in the line.
+// Serves a call that allocates or frees memory. In addition to what Serve does, the call is always
+// written to the call log, even if it fails. The body fills in the line.
 template <typename Body>
 CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body) noexcept {
   CUresult result = CUDA_SUCCESS;
@@ -141,7 +142,7 @@ CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body
 Stream* FindStream(Call& call, CUstream handle);
 
 // While this object lives, stream 0 means the calling thread's own default stream. The per-thread
-// variants of entry points call their plain variant in its scope.
+// form of an entry point creates such an object and then calls the plain form.
 class PerThreadDefault {
  public:
   PerThreadDefault() : before_(CurrentThread().per_thread_default) {

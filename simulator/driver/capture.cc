@@ -427,8 +427,8 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
     Stream* stream = FindStream(call, handle);
     if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    // The documentation says that this is refused for the legacy stream while a blocking stream
-    // captures; the capture stays valid.
+    // The documentation says that this call is refused for the legacy stream while a blocking
+    // stream captures. The capture stays valid.
     const CUresult implicit = RefuseImplicit(call, stream, false);
     if (implicit != CUDA_SUCCESS) return implicit;
     *status = stream->capture == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE

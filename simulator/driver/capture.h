@@ -39,8 +39,8 @@ struct Capture {
 // Checks a potentially unsafe call (allocating, freeing, …) that this thread is about to make.
 CUresult RefuseUnsafe(Call& call);
 
-// Checks work that is about to be submitted to `stream`, which is not capturing: the legacy stream
-// must not come to depend on a capture.
+// Refuses work that is about to be submitted to `stream`, which is not capturing, if the work would
+// make the legacy stream depend on a capture.
 CUresult RefuseImplicit(Call& call, Stream* stream, bool invalidate = true);
 
 // Refuses to query, synchronize or synchronously use `stream` if it captures.
@@ -55,7 +55,7 @@ CUresult RefuseWhileCapturing(Call& call, Context* context);
 // Refuses a query or wait of the host for `event` if a capture recorded it.
 CUresult RefuseCapturedEvent(Call& call, Event* event);
 
-// Invalidates the captures of `context`. Returns true if there was one.
+// Invalidates the captures of `context`. Returns true if there was a capture in progress.
 bool InvalidateCapturesOf(Call& call, Context* context);
 void InvalidateCapture(Stream* stream, CUresult why);
 
@@ -68,7 +68,8 @@ CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);
 CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch);
 CUresult CaptureValues(Call& call, Stream* stream, ValuesNode values);
 CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user);
-// Also returns the address, which is valid from now on for nodes that depend on this one.
+// Records an allocation as a graph node, and also returns its address. Nodes that depend on this
+// node may use the address from now on.
 CUresult CaptureAllocate(Call& call, Stream* stream, int device, uint64_t bytes, uint64_t* address);
 CUresult CaptureFree(Call& call, Stream* stream, uint64_t address);
 CUresult CaptureEventRecord(Call& call, Event* event, Stream* stream, unsigned flags);

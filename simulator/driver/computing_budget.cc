@@ -10,11 +10,11 @@ namespace {
 constexpr uint64_t kLeastNs = 10'000'000'000;
 constexpr uint64_t kLeastForSizesNs = 60'000'000'000;
 constexpr uint64_t kRandomPart = 8;
-// Largest part of the remaining budget that one call may use, so that many cheap calls still find
-// some.
+// Largest part of the remaining budget that one call may use. The limit leaves some of the budget
+// for many cheap calls.
 constexpr double kPartOfLeft = 1.0 / 3;
 // Expected speed for the first call of a name: 1 GB/s for bytes and 5 GFLOP/s for operations. This
-// estimate counts as much as kExpectedUnits of measured work, so that a few small calls, which also
+// estimate has the weight of kExpectedUnits of measured work. So a few small calls, which also
 // start threads and allocate memory, change it little.
 constexpr double kByteNs = 1;
 constexpr double kOperationNs = 0.2;

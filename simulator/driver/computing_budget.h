@@ -1,15 +1,15 @@
 // ComputingBudget limits how much of this machine's time large calls may use to compute their
 // results.
 //
-// Idea: a simulated run that computes the values that decide the program's behaviour must not
-// become much slower by it. Without allowance= in the SPEC, large calls together may take as long
-// as the job has run without them, and ten seconds at least. A call is computed if it is expected
-// to take no more than a third of the remaining time; the expectation follows from how long calls
-// of that name took before. Random values get an eighth of the budget, because whole models begin
-// with them, and most are read only by products that are not computed. A job that derives sizes
-// from values has at least a minute for calls that may lead to a size, because a wrong size makes
-// the simulated run wrong. With allowance= the touched bytes count instead of time, so that each
-// run computes the same results.
+// Idea: a simulated run must not become much slower because it computes the values that decide the
+// program's behaviour. Without allowance= in the SPEC, large calls together may take as long as the
+// job has run without them, and ten seconds at least. A call is computed if it is expected to take
+// no more than a third of the remaining time; the expectation follows from how long calls of that
+// name took before. Random values get an eighth of the budget: programs initialize whole models
+// with random values, and most of these values are read only by products that are not computed. If
+// a job derives sizes from values, calls that may lead to a size have at least a minute, because a
+// wrong size makes the simulated run wrong. With allowance= the accessed bytes count instead of
+// time, so that each run computes the same results.
 //
 // Ownership: one for the process; names live as long as it. Threads: the caller holds the driver's
 // lock, except for IsOpen and makes_sizes, which any thread may call. Errors: none. Units: bytes,
@@ -46,7 +46,8 @@ class ComputingBudget {
   static bool IsLarge(const Spec& spec, const Effort& effort) {
     return effort.bytes > spec.emulation_bytes || effort.operations > spec.gemm_operations;
   }
-  // Returns false if Allows would certainly refuse a large call of this cost. Needs no lock.
+  // Returns false if Allows would certainly return false for a large call of this cost. Needs no
+  // lock.
   bool IsOpen(const Spec& spec, const Effort& effort) const;
   // Returns whether a large call of this cost may be computed.
   bool Allows(const Spec& spec, const Effort& effort) const;

@@ -24,8 +24,8 @@ void* FunctionAddress(Function* function) {
 
 bool HasSyncDepth(const Card& card) { return card.major < 9; }
 
-// Sets the limits that an H100 reported, scaled by the number of multiprocessors, the cache and the
-// shared memory where they depend on those.
+// Sets the limits that an H100 reported. A limit that depends on the number of multiprocessors, the
+// cache or the shared memory is scaled to this GPU.
 void SetDefaultLimits(const Card& card, Context* context) {
   context->limits[CU_LIMIT_STACK_SIZE] = 1024;
   context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = size_t{65536} * card.multiprocessors;

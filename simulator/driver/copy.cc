@@ -53,7 +53,8 @@ class CopyWork : public Work {
       return;
     }
     NoteTraffic();
-    // The caller replaces these bytes after the copy, so earlier marks of the source do not matter.
+    // The caller replaces these bytes after the copy, so it does not matter whether the bytes of
+    // the source were computed.
     if (taken_.are_patched) contents.uncomputed().Clear(box_.from.address, box_.Bytes());
     for (uint64_t slice = 0; slice < box_.depth; ++slice) {
       for (uint64_t row = 0; row < box_.height; ++row) {
@@ -90,7 +91,8 @@ class CopyWork : public Work {
   }
 
  private:
-  // Memory of the host may be mapped at device addresses, so an address alone does not decide.
+  // Memory of the host may be mapped at device addresses, so the address alone does not decide
+  // where the memory is.
   CopyPlace PlaceOf(const CopySide& side) const {
     Machine& machine = *state_->machine;
     if (IsOnDevice(side)) {
@@ -152,7 +154,7 @@ std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {
   return bytes;
 }
 
-// Logs copies between the host and a device, unless a library makes them in place of kernels.
+// Logs copies between the host and a device, unless a library makes the copies in place of kernels.
 void LogCopy(Machine& machine, uint64_t bytes, bool to_device, bool from_device) {
   if (!machine.work_log.is_open() || to_device == from_device) return;
   if (CurrentThread().held_kernels > 0) return;

@@ -18,8 +18,8 @@ struct CopySide {
   uint64_t address = 0;  // address of the box's first byte
   uint64_t pitch = 0;    // distance between rows
   uint64_t slice = 0;    // distance between slices
-  // The device whose access to mapped memory is checked: that of the stream, unless the call names
-  // a context for this side.
+  // The device whose access to mapped memory is checked. It is the device of the stream, unless the
+  // call names a context for this side of the copy.
   int device = kOfStream;
 };
 
@@ -50,7 +50,7 @@ CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box);
 CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode);
 
 // The bytes of a pageable source, which the program may change when the call returns. They are
-// staged, or left out.
+// either copied to a staging buffer or left out.
 struct TakenBytes {
   std::shared_ptr<std::vector<char>> staged;  // or null
   bool are_left_out = false;

@@ -38,7 +38,8 @@ bool ReadOperand(const CUmemcpy3DOperand& operand, const CUextent3D& extent, uin
   }
   if (operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER || operand.op.ptr.ptr == 0) return false;
   const auto& pointer = operand.op.ptr;
-  // As documented, 0 means that a row is as long, and a layer as high, as the copied extent.
+  // As documented, a row length of 0 means the width of the copied extent, and a layer height of 0
+  // means its height.
   const uint64_t row = pointer.rowLength == 0 ? extent.width : pointer.rowLength;
   const uint64_t layer = pointer.layerHeight == 0 ? extent.height : pointer.layerHeight;
   if (row < extent.width || layer < extent.height) return false;

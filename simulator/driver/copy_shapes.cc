@@ -90,7 +90,7 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-// The contexts of both sides. A side that is not device memory needs none.
+// The contexts of both sides of a copy. A side that is not device memory needs no context.
 struct PeerContexts {
   CUcontext from = nullptr;
   CUcontext to = nullptr;

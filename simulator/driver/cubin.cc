@@ -13,8 +13,8 @@ constexpr uint16_t kMachineCuda = 190;      // EM_CUDA of the ELF registry
 constexpr unsigned char kKernelEntry = 16;  // in st_other: a function that can be launched
 constexpr size_t kSectionsMax = 1u << 20;
 
-// e_flags has the architecture in its low byte up to version 7 of the ABI (up to sm_90), and in its
-// second byte from version 8 on.
+// e_flags has the architecture in its low byte if the file has version 7 or less of the ABI (up to
+// sm_90), and in its second byte if it has version 8 or more.
 constexpr unsigned char kNewerAbi = 8;
 constexpr uint32_t kArchitectureMask = 0xff;
 constexpr unsigned kNewerShift = 8;
@@ -68,8 +68,8 @@ class Cubin {
   }
 
  private:
-  // Some files of the newer ABI have the older layout of e_flags, so the byte that holds a
-  // plausible architecture number is used.
+  // Some files of the newer ABI have the older layout of e_flags. So the byte is used that holds a
+  // plausible architecture number.
   static uint32_t ArchitectureOf(const Elf64_Ehdr& header) {
     const uint32_t low = header.e_flags & kArchitectureMask;
     const uint32_t high = header.e_flags >> kNewerShift & kArchitectureMask;
@@ -110,7 +110,8 @@ class Cubin {
       const unsigned type = ELF64_ST_TYPE(symbol.st_info);
       const std::string_view where = NameOf(sections_[symbol.st_shndx]);
       if (type == STT_FUNC && (symbol.st_other & kKernelEntry) != 0) {
-        // A kernel without records of parameters has none, so its parameters count as known.
+        // A kernel without records of parameters has no parameters, so its parameters count as
+        // known.
         image->kernels[std::string(name)].parameters_known = true;
         entries_[at / sizeof(Elf64_Sym)] = name;
       } else if (type == STT_OBJECT &&

@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kEventFlags =
     CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
-// Stores the virtual time at which a record is reached.
+// Stores the virtual time at which the stream reaches a record of the event.
 class Stamp : public Work {
  public:
   explicit Stamp(std::shared_ptr<uint64_t> time) : time_(std::move(time)) {}
@@ -145,8 +145,8 @@ CUresult cuEventSynchronize(CUevent handle) {
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
     EmitEvent(call, *event);
-    // Another thread may destroy or record the event during the wait, so the marks of its latest
-    // record are copied first.
+    // Another thread may destroy or record the event during the wait. So the marks of the latest
+    // record (points in queues) are copied before the wait.
     const std::vector<Mark> marks = PendingMarks(call, event);
     for (const Mark& mark : marks) {
       const CUresult result = call.Wait(mark);

@@ -28,12 +28,12 @@ struct SharedEvent {
 // Returns this process's table of exports.
 Exports& OwnExports();
 
-// Counts the record that this process has just made, and later counts it as reached, for the other
-// processes.
+// Publishes the record that this process has just made to the other processes, and publishes later
+// that it was reached.
 void PublishRecord(Call& call, Event* event);
 
-// Returns the marks that must be reached for the latest record, in whichever process; reached ones
-// are left out.
+// Returns the marks (points in queues) that must be reached for the latest record, whichever
+// process made it. Marks that are reached already are left out.
 std::vector<Mark> PendingMarks(Call& call, Event* event);
 
 // Returns whether the event is reached, and advances the clock as polling does.

@@ -1,11 +1,12 @@
-// Defines a weak version of every function of the driver, which returns that it is not supported,
-// unless another file defines the function. simulator/generate makes the table from CUDA's headers:
+// Defines a weak version of every function of the driver, which returns that it is not supported.
+// If another file defines the function, that definition is used. simulator/generate makes the table
+// from CUDA's headers:
 //
 //   VRAMSTOW_DRIVER_FUNCTION(name, symbol, version, stream)
 //
 // `name` is the documented name, which cuGetProcAddress takes. `symbol` is the exported symbol.
 // `version` is the version of CUDA that introduced this form. `stream` says what stream 0 means in
-// it. The table is sorted by name, then by version.
+// this form. The table is sorted by name, then by version.
 //
 // cuda.h is not included, because the weak functions have no parameters.
 #include "simulator/driver/functions.h"

@@ -25,8 +25,8 @@ struct DriverFunctions {
 };
 DriverFunctions AllDriverFunctions();
 
-// Returns the driver's result that refuses all calls now: before cuInit, after the end, or in a
-// forked child. Returns 0 if calls are served.
+// Returns the result with which the driver refuses all calls now: before cuInit, after the driver's
+// shutdown, or in a forked child. Returns 0 if calls are served.
 int RefusalOfAllCalls();
 
 }  // namespace vramstow::simulator

@@ -101,7 +101,7 @@ bool HasOrder(const Graph& graph) {
   return ready.size() == graph.nodes.size();
 }
 
-// Charges the device for the pages, after using memory that it retains for graphs.
+// Charges the device for the pages. Pages that the device retains for graphs are used first.
 bool ChargePages(State* state, const GraphPages& pages) {
   uint64_t& kept = Graphs().kept[pages.device];
   const uint64_t used = std::min(kept, pages.bytes);
@@ -285,7 +285,7 @@ KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch) 
 
 namespace {
 
-// The work of a node, followed by the work that was appended to the node.
+// The work of a graph node, followed by work that a library appended to that node.
 class WorkInOrder : public Work {
  public:
   WorkInOrder(std::shared_ptr<Work> first, std::vector<std::shared_ptr<Work>> rest)

@@ -64,8 +64,8 @@ struct GraphPages {
 // Reserves the addresses and adds the application's block. Returns null if no addresses are left.
 std::shared_ptr<GraphPages> AllocateGraphPages(State* state, int device, uint64_t bytes,
                                                const Context* owner);
-// Frees a block that the application frees outside of its graph. The result owns the pages; the
-// caller releases it when work that was submitted before has ended.
+// Frees a block that was allocated by a graph and is freed by the application outside of the graph.
+// The result owns the pages. The caller releases it when work that was submitted before has ended.
 std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block);
 // Frees the memory that the device retains for graphs and that no graph uses.
 void TrimGraphMemory(State* state, int device);
@@ -149,7 +149,7 @@ bool RemoveEdge(GraphNode* from, GraphNode* to);
 void CloneInto(State* state, const Graph& source, Graph* target);
 
 CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable);
-// Makes the work of a node; null for a node without an effect of its own.
+// Makes the work of a node. Returns null for a node that does nothing by itself.
 std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node);
 CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream);
 KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch);

@@ -1,4 +1,4 @@
-// Implements the functions that add a graph node of any kind, which the parameters name. A kind
+// Implements the functions that add a graph node of any kind; the parameters name the kind. A kind
 // that is not simulated is refused, and its name is printed once.
 #include <stdio.h>
 

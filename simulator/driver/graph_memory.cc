@@ -1,5 +1,5 @@
-// Implements the memory that graphs allocate: its nodes, and the memory that a device retains for
-// graphs.
+// Implements the memory that graphs allocate: the graph nodes that allocate or free, and the memory
+// that a device retains for graphs.
 #include <string.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-// Bytes of a device that graphs use, and those bytes plus the memory retained for graphs.
+// Two sums of a device: the bytes that graphs use, and the bytes that graphs use or that are
+// retained for graphs.
 struct GraphMemory {
   uint64_t used = 0;
   uint64_t reserved = 0;
@@ -126,7 +127,8 @@ CUresult cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr* out) {
   });
 }
 
-// Frees the memory that ended graphs left behind. Executables hold theirs until they are destroyed.
+// Frees the memory that is retained for graphs and that no graph uses. An executable graph holds
+// its memory until it is destroyed.
 CUresult cuDeviceGraphMemTrim(CUdevice device) {
   return WithDevice("cuDeviceGraphMemTrim", device, [&](Call& call) {
     TrimGraphMemory(&call.state(), device);

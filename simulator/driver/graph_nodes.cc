@@ -48,7 +48,7 @@ CUresult With(const char* name, CUgraphNode handle, Body&& body) {
   });
 }
 
-// Changes one node of an executable, for which new work is made.
+// Changes the parameters of one node of an executable graph, and makes new work for the node.
 template <typename Make>
 CUresult SetExec(const char* name, CUgraphExec exec_handle, CUgraphNode handle, Make&& make) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {

@@ -38,7 +38,7 @@ uint64_t HostBudget::Limit() {
   return limit_;
 }
 
-// Returns a limit well below the one at which all computing stops.
+// Returns four fifths of the limit at which all computing stops.
 uint64_t HostBudget::ForSizes() { return Limit() / 5 * 4; }
 
 uint64_t HostBudget::ForResults() { return std::min(Limit() / 5 * 2, kMaxForResults); }

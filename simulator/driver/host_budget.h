@@ -1,7 +1,7 @@
 // HostBudget limits how much memory of this machine the simulated devices may fill with computed
 // results: half of the memory that was available before the first result was written. Overwriting
-// memory that is already stored needs no more. Small results may use a quarter more, so that a
-// program whose memory once exceeded the limit still gets correct results.
+// memory that is already stored needs no more. Small results may exceed the limit by a quarter, so
+// that a program whose memory once exceeded the limit still gets correct results.
 //
 // Ownership: one for the process. Threads: the caller holds the driver's lock. Errors: returns
 // false, and reports it once on stderr. Units: bytes.
@@ -19,13 +19,15 @@ class HostBudget {
  public:
   static HostBudget& Global();
 
-  // Returns whether work that touches `bytes` may write these pieces. Measuring the memory in use
-  // is expensive, so it is done only now and then.
+  // Returns whether work that accesses `bytes` may write these pieces. The memory in use is
+  // measured only now and then, because measuring it is expensive.
   bool Allows(const State& state, std::span<const Contents::Piece> writes, uint64_t bytes);
 
-  // Returns the limit of stored results that follow from computed values, if the SPEC sets none.
+  // Returns how many bytes of results that follow from computed values may be stored. Used only if
+  // the SPEC sets no limit.
   uint64_t ForResults();
-  // Like ForResults, for results that may lead to a size.
+  // Returns how many bytes of results that may lead to a size may be stored. Used only if the SPEC
+  // sets no limit.
   uint64_t ForSizes();
 
  private:

@@ -9,15 +9,15 @@
 
 namespace vramstow::simulator {
 
-// Maps untouched pages of this process; null if there are none. They must be unmapped with the same
-// size.
+// Maps untouched pages of this process. Returns null if no pages are available. The pages must be
+// unmapped with the same size.
 void* MapHostPages(uint64_t bytes);
 void UnmapHostPages(Contents* contents, uint64_t address, uint64_t bytes);
 
 // Unmaps the pages of a pinned or managed block if the driver allocated them.
 void ReleaseHostPages(Contents* contents, const Block& block);
 
-// True for host memory that copies need not stage: pinned, registered or managed.
+// True for host memory (pinned, registered or managed) whose copies need no staging buffer.
 bool IsPinned(const Block* block);
 
 }  // namespace vramstow::simulator

@@ -13,8 +13,8 @@ constexpr uint64_t kSmall = 8;
 // Limit of repeated reads. A simulated run has fewer steps than this, and a loop that does nothing
 // else reaches it in a few seconds.
 constexpr uint64_t kMaxRepeated = 100000;
-// Limit of reads whose values may be wrong. It is higher, because such values need not be wrong,
-// and a loop over a tensor reads each value once.
+// Limit of reads whose values may be wrong, but need not be. It is higher than kMaxRepeated,
+// because a correct program may make many such reads: a loop over a tensor reads each value once.
 constexpr uint64_t kMaxUnsure = 1000000;
 
 }  // namespace

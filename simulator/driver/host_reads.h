@@ -3,11 +3,11 @@
 //
 // Idea: a simulated run leaves out expensive results. A read of such a result is counted, and a
 // watcher is called at the first one. A program that reads such a result again and again waits for
-// a value that cannot appear: after very many reads with the same value, its context is broken and
-// a sentence says why, where a GPU would have continued.
+// a value that cannot appear. After very many reads with the same value, the program's context is
+// broken and a message says why; on a GPU the program would have continued.
 //
-// Sizes that follow from such results are counted separately, because memory allocated with them
-// differs from that on a GPU.
+// Sizes that follow from results that were not computed are counted separately, because an
+// allocation of such a size differs from the allocation on a GPU.
 //
 // Ownership: one for the process; names belong to the caller and live as long as the process.
 // Threads: the caller holds the driver's lock, except for the counts, which any thread may read.
@@ -31,8 +31,9 @@ class HostReads {
   // Records that a kernel ran whose effect is not computed, so that later reads may be wrong.
   void NoteIdleLaunch() { is_unsure_ = true; }
 
-  // Records a copy that the host has read. `by` is the kernel that was not computed, or null.
-  // Returns false, and reports it, if the program keeps reading values that cannot change.
+  // Records a copy to the host that the host has read. `by` is the kernel that did not compute the
+  // bytes, or null. If the program keeps reading values that cannot change, reports that and
+  // returns false.
   bool Note(const Spec& spec, const CopyBox& box, const char* by);
 
   // Records that a size follows from a result that kernel `by` did not compute.

@@ -10,8 +10,9 @@ namespace {
 
 // If the application makes no call for this time, the worker threads advance the clock.
 constexpr std::chrono::nanoseconds kSilence = std::chrono::microseconds(200);
-// A host function that runs this long may be waiting for one of another stream (two ranks of a
-// collective in one process do). After this time host functions of other streams run in parallel.
+// A host function that runs this long may be waiting for a host function of another stream (for
+// example two ranks of a collective in one process). After this time host functions of other
+// streams run in parallel.
 constexpr std::chrono::nanoseconds kBlocked = std::chrono::milliseconds(5);
 constexpr int kMaxWorkers = 64;
 

@@ -1,10 +1,10 @@
 // Runs the application's host functions on threads of the simulator.
 //
-// Idea: as in the real driver, a thread of the simulator calls them, in stream order and one at a
-// time. The thread is started at the first host function, with all signals blocked. If a function
-// takes long, functions of other streams run in parallel on further threads, because the function
-// may be waiting for them. While host work is pending and the application makes no calls, the
-// threads also advance the virtual clock, so that streams reach their host work.
+// Idea: as in the real driver, a thread of the simulator calls the functions, in stream order and
+// one at a time. The thread is started at the first host function, with all signals blocked. If a
+// function takes long, it may be waiting for functions of other streams. So these run in parallel
+// on further threads. While host work is pending and the application makes no calls, the threads
+// also advance the virtual clock, so that streams reach their host work.
 //
 // Ownership: threads live as long as the process, and work until it has run. Threads: the caller
 // holds the driver's lock, which is released while a function of the application runs. Errors:

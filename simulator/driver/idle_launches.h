@@ -14,8 +14,8 @@ namespace vramstow::simulator {
 // Counts a launch without effect. The reason lives as long as the process.
 void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason);
 
-// Returns a copy of the text that lives as long as the process. Marks of uncomputed ranges refer to
-// it, and reasons are compared by address.
+// Returns a copy of the text that lives as long as the process. The marks of bytes that were not
+// computed refer to such copies, and reasons are compared by address.
 const char* LastingName(const std::string& name);
 
 }  // namespace vramstow::simulator

@@ -34,7 +34,8 @@ constexpr uint16_t kPtxMember = 1;
 constexpr uint16_t kCubinMember = 2;
 constexpr size_t kLeastMember = 16;  // the fields up to `bytes`
 
-// Checks PTX text, which is given alone or as a member of a fat binary without better members.
+// Checks PTX text. It is either a whole image, or the chosen member of a fat binary without fitting
+// machine code.
 ImageError JudgePtx(const Image& image, const ImageTarget& target) {
   if (!target.Knows(image.ptx_version)) return ImageError::kUnsupportedPtx;
   return target.Compiles(image.architecture) ? ImageError::kNone : ImageError::kInvalidPtx;
@@ -72,8 +73,9 @@ class FatBinary {
   }
 
  private:
-  // Reads a member and chooses it if it fits the GPU better. All readable members together tell
-  // which kernels and variables exist; the chosen one is used first.
+  // Reads a member of the fat binary, and chooses it if it fits the GPU better than the members
+  // before it. Which kernels and variables exist follows from all readable members together; the
+  // chosen member is used first.
   void Look(const FatBinaryMember& member, const ImageBytes& part) {
     Image read;
     std::string text;
@@ -127,7 +129,7 @@ class FatBinary {
   std::vector<Image> readable_;
 };
 
-// Returns a limit for a cubin of unknown size. Its real end is not known from the ELF header,
+// Returns a limit for a cubin whose size is unknown. The ELF header does not tell its real end,
 // because sections or program headers may follow the section headers.
 size_t Unbounded(size_t size) { return size == SIZE_MAX ? SIZE_MAX / 2 : size; }
 

@@ -3,8 +3,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The newest PTX version of each version of CUDA. A version of CUDA without a row uses the row
-// before it.
+// The newest PTX version of each version of CUDA. For a version of CUDA without a row, the row of
+// the next older version is used.
 constexpr struct {
   int cuda;
   uint32_t ptx;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kSharedPage = 4096;
 
-// Memory that this process has opened, and how often.
+// Memory that this process has opened, and how often the process has opened it.
 struct Import {
   Ticket ticket;
   const Context* context = nullptr;

@@ -25,7 +25,7 @@ struct Function;
 struct Launch;
 struct Program;
 
-// The data that emulation stores for a program, and for one of its functions.
+// The base classes of the data that emulation stores for a program and for each of its functions.
 class EmulatedProgram {
  public:
   virtual ~EmulatedProgram() = default;

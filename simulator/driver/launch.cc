@@ -115,7 +115,8 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
       new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.KernelNs()));
   static const auto* held =
       new std::shared_ptr<Work>(std::make_shared<IdleKernel>(machine.spec().kernel_time_ns));
-  // A library computes the results of these kernels, so computing them here would repeat the work.
+  // A library computes the results of these kernels on the host, so computing them here would
+  // repeat the work.
   if (CurrentThread().held_kernels > 0 || CurrentThread().trials > 0) return *held;
   if (std::shared_ptr<Work> work = EmulateLaunch(state, context, launch)) return work;
   HostReads::Global().NoteIdleLaunch();
@@ -247,8 +248,8 @@ CUresult cuLaunchHostFunc(CUstream stream_handle, CUhostFn function, void* user)
   });
 }
 
-// `mode`, which selects whether the host spins or blocks while it waits for the function, has no
-// effect here.
+// The parameter `mode` selects whether the host spins or blocks while it waits for the function. It
+// has no effect here.
 CUresult cuLaunchHostFunc_v2(CUstream stream, CUhostFn function, void* user, unsigned int mode) {
   constexpr unsigned kSpinningWait = 1;
   if (mode > kSpinningWait) return CUDA_ERROR_INVALID_VALUE;

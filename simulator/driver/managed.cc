@@ -26,12 +26,13 @@ struct Advice {
   bool operator==(const Advice& other) const = default;
 };
 
-// Runs of one managed block with the same advice. The key is a run's first byte; the run ends at
-// the next key.
+// Address ranges of one managed block, each with its own advice. The key is the first byte of a
+// range; the range ends at the next key.
 using Runs = std::map<uint64_t, Advice>;
 
-// Returns the runs of a block, which are stored by the block's id. Ids are never reused, and the
-// few runs of freed blocks are not removed. Guarded by the driver's lock; never destroyed.
+// Returns the ranges with advice of a block. They are stored by the block's id, which is never
+// reused. The few ranges of freed blocks are not removed. Guarded by the driver's lock; never
+// destroyed.
 Runs& RunsOf(const Block& block) {
   static auto* all = new std::unordered_map<uint64_t, Runs>;
   Runs& runs = (*all)[block.id];
@@ -39,7 +40,7 @@ Runs& RunsOf(const Block& block) {
   return runs;
 }
 
-// Splits a run so that one begins exactly at `address`.
+// Splits the range that contains `address`, so that a range begins exactly there.
 void SplitAt(Runs* runs, uint64_t address) {
   const auto next = runs->upper_bound(address);
   const auto run = std::prev(next);
@@ -179,8 +180,8 @@ CUresult Prefetch(CUdeviceptr address, size_t size, const CUmemLocation& locatio
   });
 }
 
-// A list of ranges and their locations. As documented, location i applies to the ranges from its
-// index up to the next location's index.
+// A list of ranges and their locations. As documented, a location has an index: it applies to the
+// ranges from this index up to the index of the next location.
 struct Batch {
   CUdeviceptr* addresses;
   size_t* sizes;

@@ -21,8 +21,8 @@ ModuleTables& GlobalTables() {
   return *tables;
 }
 
-// Sets the versions of the image that the GPU chose: machine code of its own architecture, or PTX
-// that is compiled for it.
+// Sets the architecture versions of the chosen image: its own if it is machine code, or that of the
+// GPU if it is PTX that is compiled for the GPU.
 void SetVersions(const Card& card, const Image& image, Function* function) {
   const auto own = card.major * 10 + card.minor;
   const auto chosen = static_cast<int>(image.architecture.number);

@@ -6,8 +6,9 @@
 // compute its effect. A module and a library are the same thing here.
 //
 // A kernel of a library (CUkernel) and a function of a context (CUfunction) are handles of two
-// kinds that refer to one Function. As the documentation says, launches, kernel nodes and occupancy
-// accept both, all other calls only their own kind. A real driver may crash where this one refuses.
+// kinds that refer to one Function. As documented, launches, kernel nodes and occupancy queries
+// accept both kinds of handle; each other call accepts only one kind. If it gets the wrong kind, a
+// real driver may crash, but this driver returns an error.
 //
 // Ownership: a program owns its functions and variables; launches share what they need of it.
 // Threads: the caller holds the driver's lock. Errors: returns null for unknown names and handles.
@@ -83,10 +84,11 @@ struct Launch {
 
 // Returns which images the devices can run; all devices are alike.
 ImageTarget TargetOf(const Machine& machine);
-// Each function returns null for a handle of the other kind.
+// Return the function that a handle refers to, or null if the handle is not of the named kind.
 Function* FindFunctionHandle(CUfunction handle);
 Function* FindKernelHandle(CUkernel handle);
-// Accepts handles of both kinds, as launches do.
+// Returns the function of a handle of either kind (CUfunction or CUkernel), as a launch accepts
+// both.
 Function* FindLaunched(CUfunction handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch);

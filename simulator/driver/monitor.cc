@@ -13,7 +13,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Returns the SPEC of this process, even if the machine has not been started; null if it is wrong.
+// Returns the SPEC of this process, even if the machine has not been started. Returns null if the
+// SPEC is wrong.
 const Spec* ProcessSpec() {
   // The object is leaked, because it is used until the very end of the process.
   static const Spec* spec = []() -> const Spec* {
@@ -24,7 +25,8 @@ const Spec* ProcessSpec() {
   return spec;
 }
 
-// Returns the process's number of a GPU of the machine, or -1 if the process does not see it.
+// Returns the number that a GPU of the machine has in this process, or -1 if the process does not
+// see the GPU.
 int DeviceOfCard(const Machine& machine, int card) {
   const std::vector<int>& cards = machine.spec().cards;
   const auto found = std::find(cards.begin(), cards.end(), card);

@@ -1,5 +1,5 @@
-// Declares functions of the driver that are newer than the oldest supported headers (CUDA 13.0), as
-// cuda.h of CUDA 13.2 declares them. With newer headers these declarations are repetitions.
+// Declares functions of the driver that are newer than the oldest supported headers (CUDA 13.0).
+// The declarations are those in cuda.h of CUDA 13.2; with newer headers they are repetitions.
 //
 // Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_NEWER_FUNCTIONS_H_

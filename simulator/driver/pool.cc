@@ -86,9 +86,9 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
   return false;
 }
 
-// Claims memory of a pending free: a block that was freed, and whose stream may not have reached
-// the free yet. The block must be large enough, and freed in this queue unless `queue` is null. The
-// rest of the block stays pending.
+// Claims memory of a pending free, that is, of a freed block whose stream may not have reached the
+// free yet. The block must be large enough. If `queue` is not null, the block must have been freed
+// in that queue. The rest of the block stays pending.
 uint64_t ReusePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
   for (auto pending = pool->pending.begin(); pending != pool->pending.end(); ++pending) {
     if (pending->size < size) continue;
@@ -155,7 +155,7 @@ CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, P
       });
 }
 
-// Holds a graph's pages until the free is reached.
+// Holds a graph's pages until the stream reaches the free.
 class KeepPages : public Work {
  public:
   explicit KeepPages(std::shared_ptr<GraphPages> pages) : pages_(std::move(pages)) {}
@@ -165,7 +165,7 @@ class KeepPages : public Work {
   std::shared_ptr<GraphPages> pages_;
 };
 
-// Keeps a block of another process's pool mapped until the free is reached.
+// Keeps a block of another process's pool mapped until the stream reaches the free.
 class KeepImport : public Work {
  public:
   KeepImport(State* state, uint64_t address) : state_(state), address_(address) {}
@@ -206,7 +206,7 @@ CUresult FreeInOrder(Call& call, CUdeviceptr address, CUstream handle, Call::Lin
     Submit(call, stream, std::make_shared<KeepPages>(FreeGraphBlock(&call.state(), block)));
     return CUDA_SUCCESS;
   }
-  // The free is reached once the work that is now in the stream has ended.
+  // The stream reaches the free once the work that is now in it has ended.
   const Mark mark = Submit(call, stream, nullptr);
   pool->pending.push_back({mark, block->address, block->size});
   pool->used -= block->size;
@@ -336,8 +336,8 @@ CUresult GivePool(const char* name, CUmemoryPool* out, CUmemAllocationType type,
   });
 }
 
-// As documented, a pool can be current only for the location of its memory, and an imported pool
-// for none.
+// As documented, a pool can be made current only for the location of its memory. An imported pool
+// cannot be made current.
 CUresult SelectPool(const char* name, CUmemAllocationType type, const CUmemLocation& location,
                     CUmemoryPool handle) {
   return WithPool(name, handle, [&](Call& call, Pool* pool) -> CUresult {
@@ -419,7 +419,8 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
     const CUresult result =
         ReadPoolPlace(call, properties->allocType, properties->location, &place);
     if (result != CUDA_SUCCESS) return result;
-    // Handles that are not file descriptors, and shared pools of host memory, are not simulated.
+    // Two things are not simulated: handles that are not file descriptors, and shared pools of host
+    // memory.
     const unsigned handles =
         place.kind == PoolKind::kDevice ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
     if ((properties->handleTypes & ~handles) != 0) return CUDA_ERROR_NOT_SUPPORTED;

@@ -1,10 +1,10 @@
 // Implements stream-ordered memory pools.
 //
 // Idea: a pool holds chunks of memory (pool_place.h) and divides them into blocks. The stream that
-// freed a block may reuse it at once; other streams may reuse it when the free has been reached. If
-// memory is short, a stream may also be made to wait for another stream's free. Chunks that are
-// wholly free are returned to the device on trimming, or at a synchronization while the pool holds
-// more than its release threshold.
+// freed a block may reuse it at once. Other streams may reuse the block when its stream has reached
+// the free. If memory is short, a stream may also be made to wait for another stream's free. Chunks
+// that are wholly free are returned to the device on trimming, or at a synchronization while the
+// pool holds more than its release threshold.
 //
 // Modelled: chunks have at least 32 MiB, and block sizes are multiples of 512 bytes.
 //

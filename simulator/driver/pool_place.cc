@@ -6,8 +6,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The simulated machine is one NUMA node. The node of the current thread is documented as invalid
-// here.
+// The simulated machine is one NUMA node. The documentation says that the location "NUMA node of
+// the current thread" is invalid here.
 bool IsHost(const CUmemLocation& location) {
   switch (static_cast<int>(location.type)) {
     case CU_MEM_LOCATION_TYPE_HOST:

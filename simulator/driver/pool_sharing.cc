@@ -1,5 +1,5 @@
-// Shares pools between processes: a file descriptor stands for a pool, and 64 bytes for a block in
-// it.
+// Shares pools between processes: a file descriptor stands for a pool, and a handle of 64 bytes
+// stands for a block in it.
 //
 // Idea: a ticket (simulator/device/exports.h) names an object of another process. The descriptor
 // belongs to a small file that contains the pool's ticket. The ticket of a block is that of its

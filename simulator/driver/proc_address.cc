@@ -15,9 +15,10 @@ struct Found {
   bool name_known = false;
 };
 
-// Returns the newest form that exists in `version`, for the requested kind of default stream. A
-// function without a stream has only one kind. If a function has both kinds, the legacy form is not
-// returned for a request of the per-thread form, which was introduced with CUDA 7.
+// Returns the newest form of the function that exists in `version`, for the requested kind of
+// default stream. A function without a stream has only one kind. If a function has both kinds and
+// the per-thread kind is requested, the legacy form is not returned instead. Per-thread forms exist
+// since CUDA 7.
 Found FindFunction(const char* name, int version, bool per_thread) {
   const DriverFunctions table = AllDriverFunctions();
   const DriverFunction* end = table.rows + table.count;
@@ -69,7 +70,8 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-// The form before CUDA 12 returns an error for an unknown function and does not change *function.
+// The form of this function before CUDA 12 returns an error for an unknown function, and does not
+// change *function.
 #undef cuGetProcAddress
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
   Found found;

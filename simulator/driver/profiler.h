@@ -30,8 +30,8 @@ WorkNote DescribeFill(const FillBox& box, bool asynchronous);
 // The kind is 0 for a node that is not a kernel, copy or fill.
 WorkNote DescribeNode(State& state, const GraphNode& node);
 
-// Wraps work for a stream so that its end is reported. Must be called only while a profiler is
-// attached.
+// Wraps work for a stream so that the profiler is called when the work has ended. Must be called
+// only while a profiler is attached.
 std::shared_ptr<Work> WrapWork(Call& call, const Stream& stream, std::shared_ptr<Work> work,
                                const WorkNote& note);
 

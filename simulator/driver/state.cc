@@ -136,7 +136,8 @@ void WaitFor(State* state, const Mark& mark) {
   const uint64_t since = timeline.now_ns();
   while (!mark.Reached()) {
     if (timeline.StepTowards(mark)) continue;
-    // Only host work, or a call of another thread, can make progress now.
+    // No work of the device can make progress now, so this thread waits until host work or a call
+    // of another thread makes progress.
     globals.changed.NotifyAll();
     globals.changed.Wait(&globals.mutex);
   }

@@ -1,9 +1,9 @@
 // State holds all objects of the simulated driver: the machine, contexts, streams and events.
-// DriverGlobals has the lock around it.
+// DriverGlobals holds the State and its lock.
 //
-// Idea: handles are addresses of these objects; each kind has a table of the living ones, so that a
-// stale handle is refused and never dereferenced. Contexts are never deleted (threads may still
-// have them current), only marked dead.
+// Idea: handles are addresses of these objects. Each kind of object has a table of its living
+// objects, so that a stale handle is refused and never dereferenced. Contexts are never deleted
+// (threads may still have them current), only marked dead.
 //
 // Ownership: State owns everything and is never destroyed, so calls at exit are safe. Threads:
 // DriverGlobals::mutex guards a State and all that it leads to. Code that receives a State as an
@@ -190,7 +190,8 @@ uint64_t RealNanoseconds();
 // threads may call the driver meanwhile.
 void WaitFor(State* state, const Mark& mark);
 
-// Returns marks for all work that was submitted to the context so far.
+// Returns marks (points in queues) such that all work that was submitted to the context so far has
+// ended when all of them are reached.
 std::vector<Mark> MarksOf(const Context& context);
 // Waits for the work of a context. If the context gets a sticky error meanwhile, returns that
 // error.

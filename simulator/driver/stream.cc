@@ -122,7 +122,7 @@ CUresult CreateStream(const char* name, CUstream* handle, unsigned flags, int pr
   });
 }
 
-// Finds the stream of a handle and calls `body` with it.
+// Finds the stream of a handle and calls `body` with the stream.
 template <typename Body>
 CUresult AskStream(const char* name, CUstream handle, Body&& body) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {
@@ -131,8 +131,8 @@ CUresult AskStream(const char* name, CUstream handle, Body&& body) {
   });
 }
 
-// Like AskStream, for functions whose documentation says that an invalid handle is undefined
-// behaviour.
+// Finds the stream of a handle and calls `body` with the stream. Used for functions whose
+// documentation says that an invalid handle is undefined behaviour.
 template <typename Body>
 CUresult AskLiveStream(const char* name, CUstream handle, Body&& body) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {

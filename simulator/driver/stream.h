@@ -13,8 +13,8 @@ namespace vramstow::simulator {
 inline constexpr int kPriorityLeast = 0;
 inline constexpr int kPriorityGreatest = -5;
 
-// Returns the stream that a handle means to the calling thread, whose current context is `context`;
-// null if there is none. Creates no stream.
+// Returns the stream that a handle means to the calling thread, whose current context is `context`.
+// Returns null if that stream does not exist. Creates no stream.
 Stream* FindExistingStream(State* state, Context* context, CUstream handle);
 
 // Appends work to a stream that is not capturing. Obeys the implicit order of the legacy stream:

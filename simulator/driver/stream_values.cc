@@ -261,7 +261,8 @@ CUresult cuStreamBatchMemOp_v2(CUstream handle, unsigned int count,
   });
 }
 
-// The first versions of these functions behave as the second ones here.
+// Defines the first versions of these functions. They behave as the second versions do (with the
+// suffix _v2).
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
                               unsigned int flags) {
   return cuStreamWriteValue32_v2(stream, address, value, flags);

@@ -16,8 +16,8 @@
 
 namespace vramstow::simulator {
 
-// A function that is registered by a thread. It replaces the bytes that small copies of the thread
-// read from device memory.
+// A function that a thread has registered. It may replace the bytes that small copies by that
+// thread read from device memory.
 struct ReadPatch {
   void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer used
   void* user = nullptr;
@@ -30,8 +30,8 @@ constexpr uint64_t kSmallRead = 8;
 
 // The factor by which computing random values takes longer than copying the same bytes.
 constexpr uint64_t kRandomEffort = 16;
-// All later sizes follow from the size of a result. So calls of up to this many bytes may use the
-// time that is reserved for sizes, even if other results were left out.
+// If a result has a wrong size, all later sizes are wrong. So calls of up to this many bytes may
+// use the time that is reserved for sizes, even if other results were left out.
 constexpr uint64_t kSizedBytes = 64ull << 20;
 
 Effort EffortOf(const vramstowSimulatorTask& task) {
@@ -42,9 +42,9 @@ Effort EffortOf(const vramstowSimulatorTask& task) {
           .is_random = is_random};
 }
 
-// Returns free heap memory to the system from time to time. Results are made in the heap, where
-// free memory between live blocks is not returned by itself: a training step with 423 million
-// parameters left a GiB of it.
+// Returns free heap memory to the system from time to time. Results are made in the heap, and the
+// heap does not return free memory between live blocks by itself. In a training step with 423
+// million parameters, a GiB of such free memory was left.
 void TrimHeap(uint64_t bytes) {
   constexpr uint64_t kOften = 128ull << 20;
   static uint64_t since = 0;  // under the driver's lock
@@ -102,7 +102,7 @@ class Task : public Work {
   }
 
  private:
-  // True if all memory that the task touches still exists, as it did when the task was appended. A
+  // True if all memory that the task accesses still exists, as it did when the task was appended. A
   // program that frees memory in use gets undefined results on a GPU, too.
   bool IsThere() const {
     Contents& contents = state_->machine->contents;
@@ -124,7 +124,7 @@ class Task : public Work {
     return !ranges_.empty() && std::all_of(ranges_.begin(), ranges_.end(), zeroes);
   }
 
-  // Fills the output with zeros and removes its marks.
+  // Fills the output with zeros and removes the marks of uncomputed bytes from it.
   void Clean() {
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & kVramstowSimulatorFills) != 0) {
@@ -145,7 +145,7 @@ class Task : public Work {
     return nullptr;
   }
 
-  // True if one of the inputs was lost: it does not even have old values.
+  // True if one of the inputs is lost, that is, reads as zeros and does not even have old values.
   bool ReadsLost() const {
     const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
     return std::any_of(ranges_.begin(), ranges_.end(), [&](const vramstowSimulatorRange& range) {
@@ -154,7 +154,7 @@ class Task : public Work {
     });
   }
 
-  // Returns why the task is not computed, or null if it is.
+  // Returns the reason why the task is not computed, or null if the task is computed.
   const char* Refuse(bool is_lost) const {
     const Spec& spec = state_->machine->spec();
     if (task_.run == nullptr) return " (too large)";
@@ -173,8 +173,9 @@ class Task : public Work {
     return nullptr;
   }
 
-  // All results of a training step affect the sizes of the next step. Large random values are
-  // excluded: they initialize whole models, of which some part is left out anyway.
+  // True if the task may affect a later size. All results of a training step affect the sizes of
+  // the next step. Large random values are excluded: programs initialize whole models with them,
+  // and some part of a model is left out anyway.
   bool LeadsToSize() const {
     return ComputingBudget::Global().makes_sizes() &&
            (task_.traits & kVramstowSimulatorIsRandom) == 0 &&
@@ -294,7 +295,7 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   memcpy(&known, &given, std::min(given.size, sizeof known));
   auto task = std::make_shared<Task>(state, stream->context, known);
   *taken = true;
-  // Recorded before the task runs, because pending work may lead to the size.
+  // The size is recorded before the task runs, because pending work may lead to the size.
   if ((known.traits & kVramstowSimulatorDecidesSize) != 0) ComputingBudget::Global().NoteSize();
   if (stream->capture == nullptr) {
     state->machine->timeline.Append(stream->queue, std::move(task));

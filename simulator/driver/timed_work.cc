@@ -12,8 +12,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// Comes after the kernels of an operator, which take no time of their own, and takes the time of
-// the whole operator.
+// Work that takes the time of a whole operator. It runs after the operator's kernels, which take no
+// time of their own.
 class TimedWork : public Work {
  public:
   TimedWork(uint64_t duration_ns, int engine, uint64_t link_bytes, LinkTraffic* traffic)
@@ -32,8 +32,8 @@ class TimedWork : public Work {
   LinkTraffic* traffic_;
 };
 
-// Returns the bytes that work moves over PCIe. It moves both directions at the same time, so the
-// larger one counts.
+// Returns the bytes that work moves over PCIe in one direction. PCIe moves both directions at the
+// same time, so the direction with more bytes counts.
 uint64_t LinkBytes(const Machine& machine, const vramstowSimulatorRange* ranges, size_t count) {
   uint64_t read = 0;
   uint64_t written = 0;

@@ -1,9 +1,9 @@
 // UseWatch reports the memory that work uses to a watcher (vramstowSimulatorWatchUses).
 //
-// Idea: a real GPU does not report what its kernels touch, so code that moves memory reads the
+// Idea: a real GPU does not report what its kernels access, so code that moves memory reads the
 // arguments of launches. The simulated GPU's kernels are mostly not run, and their images do not
-// describe their arguments. But the code that computes an operator in their place knows what it
-// reads and writes, and reports it here.
+// describe their arguments. But the code that computes an operator on the host knows what the
+// operator reads and writes, and reports it here.
 //
 // Ownership: one for the process; the watcher lives as long as it. Threads: any, without the
 // driver's lock. Errors: none. Units: bytes.

@@ -122,8 +122,8 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
                                    option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    // Memory cannot be created at the node of the current thread, but the granularity of that
-    // location can be queried.
+    // Memory cannot be created at the location "NUMA node of the current thread", but the
+    // granularity of that location can be queried.
     CUmemAllocationProp asked = {};
     if (properties != nullptr) asked = *properties;
     if (asked.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
