@@ -28,7 +28,8 @@ TallyFacts TallyFactsOf(const Tally& tally, uint64_t epoch) {
 
 bool IsUntouched(const Tally& tally) { return tally.calls == 0 && tally.allocations == 0; }
 
-// The tally with the most bytes at the peak comes first, then the one with the highest level.
+// A tally counts the blocks of one library, kind or entry point. The tally with the most bytes at
+// the peak comes first; among equal ones, the tally with the highest level.
 bool IsListedFirst(const TallyFacts& a, const TallyFacts& b) {
   return std::tie(b.at_peak.bytes, b.highest_bytes, b.total_bytes, b.calls, a.name, a.path) <
          std::tie(a.at_peak.bytes, a.highest_bytes, a.total_bytes, a.calls, b.name, b.path);

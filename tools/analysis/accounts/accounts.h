@@ -2,8 +2,8 @@
 // call sites, the lives of blocks and the counts.
 //
 // Idea: three layers may report the same bytes: the driver, a pool and a framework. Each layer
-// follows its own blocks, and adds their bytes up here, so that each byte is counted once. A layer
-// never reads another layer's blocks.
+// follows its own blocks and reports their bytes to the shared Accounts, so that each byte is
+// counted once. A layer never reads another layer's blocks.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, nanoseconds; events are counted from 1.
@@ -62,7 +62,7 @@ class Accounts {
 
   // --- Who.
   uint32_t SiteOf(const Event& event) { return sites_.Find(stack_, event.library, event.call); }
-  // Like SiteOf, but returns 0 if the event has no call stack.
+  // Returns the call site of the event, as SiteOf does; 0 if the event has no call stack.
   uint32_t SiteByStack(const Event& event) { return stack_ != 0 ? SiteOf(event) : 0; }
   const SiteTable& sites() const { return sites_; }
   // Returns the call site of a call stack or, if `stack` is 0, of a library and an entry point.
@@ -74,13 +74,14 @@ class Accounts {
   // --- Calls.
   void CountCall(const Event& event);
   void CountFailedCall(uint16_t library, uint16_t call, MemoryKind memory);
-  // Counts a free of memory of this kind by the event's library and call.
+  // Counts one more free of this kind of memory, under the library and the entry point of the
+  // event.
   void CountFree(const Event& event, MemoryKind memory);
-  // Undoes CountFree.
+  // Removes one free that CountFree has counted.
   void UncountFree(uint16_t library, uint16_t call, MemoryKind memory);
   void CountAllocation(const LiveBlock& block);
-  // Is called when a framework's blocks turn out to lie in the live `block`. From then on `block`
-  // is counted as reserved and not as an allocation, and is marked so.
+  // Records that a framework's blocks lie in the live `block`. From then on the bytes of `block`
+  // count as reserved and not as allocated, and its flag LiveBlock::holds is set.
   void Holds(LiveBlock* block);
   // Records a request for this much device memory, granted or not.
   void Request(uint64_t bytes) { largest_request_ = std::max(largest_request_, bytes); }
@@ -100,9 +101,11 @@ class Accounts {
   Levels& levels() { return levels_; }
   const Levels& levels() const { return levels_; }
 
-  // Adds the sums of events that the trace no longer has. Call it before FillFacts.
+  // Adds the sums that the trace holds in place of events that it no longer has. Call it before
+  // FillFacts.
   void AddSums(const TraceSums& sums);
-  // Fills in counts, peaks, tallies, sizes and devices, with the names that the source gives.
+  // Fills in counts, peaks, sizes, devices and the tallies of each library, kind and entry point.
+  // The source gives their names.
   void FillFacts(const EventSource& source, Facts* facts) const;
 
  private:

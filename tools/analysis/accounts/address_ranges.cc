@@ -64,7 +64,7 @@ bool AddressRanges::Grow(uint64_t address, uint64_t size) {
     ranges_[from] = to - from;
   }
   if (from == address && to == address + size) return true;
-  // Joins the holes at its edges with the neighbouring holes.
+  // Joins the holes at the edges of the new range with the neighbouring holes.
   for (const AddressRange& hole : holes_.Inside(address, address + size)) {
     holes_.Cut(hole.from, hole.to);
     holes_.Add(hole.from, hole.to, from, to);

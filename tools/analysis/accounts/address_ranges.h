@@ -24,7 +24,7 @@ namespace vramstow {
 struct Mapping {
   uint64_t address = 0;
   uint64_t size = 0;
-  // The number of the physical memory in PhysicalMemory; 0 if unknown.
+  // The number that PhysicalMemory gave the mapped memory; 0 if unknown.
   uint64_t memory = 0;
 };
 
@@ -36,14 +36,14 @@ class AddressRanges {
   // Releases the range that begins at `address`. Returns its size; 0 if there is no such range.
   uint64_t Unreserve(uint64_t address);
 
-  // Like Reserve, but joins the range with the ranges that end where it begins and begin where it
-  // ends.
+  // Reserves [address, address + size) and joins it with the reserved ranges next to it. Returns
+  // false, and has no effect, if size is 0 or the range exceeds the address space.
   bool Grow(uint64_t address, uint64_t size);
   // Removes [address, address + size) from all reserved ranges that it overlaps.
   void Shrink(uint64_t address, uint64_t size);
 
-  // Returns false under the same conditions as Reserve. An existing mapping of these addresses must
-  // be removed first.
+  // Adds a mapping. Returns false, and has no effect, if its size is 0 or it exceeds the address
+  // space. An existing mapping of these addresses must be removed first.
   bool Map(const Mapping& mapping);
   // Removes and returns all mappings that lie entirely in [address, address + size).
   std::vector<Mapping> Unmap(uint64_t address, uint64_t size);
@@ -51,13 +51,14 @@ class AddressRanges {
   // unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
 
-  // Fill records that a block uses [address, address + size), and returns how many of these bytes
-  // were free. Clear records that no block uses the range any more. Neither changes a mapping. If a
-  // range is reserved later, all of it is free, whatever was recorded there before.
+  // The function Fill records that a block uses [address, address + size), and returns how many of
+  // these bytes were free. The function Clear records that no block uses the range any more.
+  // Neither changes a mapping. If a range is reserved later, all of it is free, whatever was
+  // recorded for it before.
   uint64_t Fill(uint64_t address, uint64_t size) { return holes_.Cut(address, address + size); }
   void Clear(uint64_t address, uint64_t size) { OpenHoles(address, address + size); }
-  // Used returns the parts of [address, address + size) that lie in reserved ranges, free or not;
-  // Unknown returns the other parts.
+  // The function Used returns the parts of [address, address + size) that lie in reserved ranges,
+  // free or not. The function Unknown returns the parts outside of reserved ranges.
   std::vector<AddressRange> Used(uint64_t address, uint64_t size) const;
   std::vector<AddressRange> Unknown(uint64_t address, uint64_t size) const;
   const RangeSet& holes() const { return holes_; }
@@ -81,14 +82,14 @@ class AddressRanges {
     return holes_.Free(request, elsewhere);
   }
 
-  // Is called if the pool moves chunks: from this call on, free pieces of `unit` bytes, whose
-  // addresses are counted from `origin`, can be combined wherever they are. FreeMemory says how
-  // many bytes these pieces have.
+  // Must be called if the pool moves chunks. From this call on, free pieces of `unit` bytes, whose
+  // addresses are counted from `origin`, can be combined wherever they are. FreeMemory gives the
+  // sum of the bytes of such pieces.
   void MovesUnits(uint64_t unit, uint64_t origin) { holes_.MovesUnits(unit, origin); }
 
  private:
-  // Adds holes where nothing is mapped any more, within the known ranges, joined with their
-  // neighbours in the same range.
+  // Adds holes for the parts of [address, end) in reserved ranges that are no longer mapped. Joins
+  // each with the neighbouring holes of the same range.
   void OpenHoles(uint64_t address, uint64_t end);
   Mapping RemoveMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
 

@@ -81,8 +81,8 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
 }
 
 void Analyzer::AddBatch(const EventBatch& batch) {
-  // The number of events ahead of the current one for which memory is prefetched. The slot, which
-  // says where a block is, is prefetched first, and the block itself later.
+  // While one event is analysed, the memory for a later event is prefetched: its table slot 32
+  // events ahead, and the block that the slot refers to a few events later.
   constexpr size_t kSlotsAhead = 32;
   constexpr size_t kBlocksAhead = 16;
   auto text = batch.texts.begin();

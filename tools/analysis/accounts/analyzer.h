@@ -2,10 +2,10 @@
 //
 // Idea: three layers may report the same bytes: memory that a pool takes from the driver is
 // reserved, memory that it hands out is allocated, and neither is added to the other. So each layer
-// has a class of its own (DriverLayer, PoolLayer, FrameworkLayer), and all of them add up in the
-// same Accounts and the same FreeSpace. The events of a trace are in order, but they may begin in
-// the middle of a run, have gaps, and end anywhere. An event that contradicts the earlier ones is
-// counted separately. A level never changes by bytes whose allocation was not seen.
+// has a class of its own (DriverLayer, PoolLayer, FrameworkLayer), and all three report to one
+// Accounts object and one FreeSpace object. The events of a trace are in order, but they may begin
+// in the middle of a run, have gaps, and end anywhere. An event that contradicts the earlier ones
+// is counted separately. A level never changes by bytes whose allocation was not seen.
 //
 // Ownership: keeps copies of what it needs. Threads: used by one thread at a time. Errors: none;
 // events that could not be understood are in Facts::counts. Units: bytes, nanoseconds. Memory:
@@ -42,18 +42,18 @@ namespace vramstow {
 
 class Analyzer : private PooledBlocks {
  public:
-  // Gets from the source only the facts that it has about itself. Finish gets the names.
+  // The constructor only reads the source's facts about itself. Finish reads the names.
   explicit Analyzer(const EventSource& source);
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
 
-  // Adds an event; events come in the order of their sequence numbers. `stack` is the number that
-  // the source gives the call stack.
+  // Adds an event. Events must be added in the order of their sequence numbers. `stack` is the
+  // number that the source gives the call stack.
   void Add(const Event& event, uint32_t stack = 0);
-  // Adds the text of a mark or a launch. Call it after Add.
+  // Adds the text of an application's mark, or of a kernel launch. Call it after Add.
   void AddText(const Event& event, std::string_view text);
-  // Records how much the source says is reserved on the event's device after the event. The event
-  // must be the one that was added last.
+  // Records how many bytes were reserved on the event's device after the event, as the source
+  // reports. The event must be the one that was added last.
   void SetReserved(const Event& event, uint64_t bytes) {
     accounts_.levels().SetReserved(event.device, bytes);
     reserved_known_ = true;
@@ -118,7 +118,7 @@ class Analyzer : private PooledBlocks {
 // Returns all facts of one source, and the `Detail` from which they are derived. `file` is only
 // copied into the facts.
 Analysis AnalyzeInDetail(EventSource* source, const std::string& file);
-// Like AnalyzeInDetail, but returns the facts alone.
+// Returns all facts of one source. `file` is only copied into the facts.
 Facts Analyze(EventSource* source, const std::string& file);
 
 }  // namespace vramstow

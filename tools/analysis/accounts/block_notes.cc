@@ -9,8 +9,8 @@
 
 namespace vramstow {
 
-// Applies the next entry of an address to its note. Returns false, and has no effect, if the entry
-// contradicts the note.
+// Adds `entry`, an allocation or a free, to the note of its address. Returns false, and has no
+// effect, if the entry contradicts the note.
 bool BlockNotes::Apply(const Entry& entry, BlockNote* note) {
   const uint64_t size = entry.size_and_came >> 1;
   if ((entry.size_and_came & 1) != 0) {
@@ -31,9 +31,9 @@ bool BlockNotes::Apply(const Entry& entry, BlockNote* note) {
   return true;
 }
 
-// Sorts the entries by address, and those of one address in their original order. A radix sort,
-// last digit first, needs three rounds for blocks of 512 bytes in 4 TiB, where a sort by comparison
-// would need 17.
+// Sorts the entries by address, and the entries of one address in their original order. A radix
+// sort, last digit first, needs three traversals for blocks of 512 bytes in 4 TiB; a sort by
+// comparison would need 17.
 const std::vector<BlockNotes::Entry>& BlockNotes::Sorted() {
   constexpr size_t kFew = 1024;
   constexpr int kBits = 11;

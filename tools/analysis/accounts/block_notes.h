@@ -1,10 +1,8 @@
-// BlockNotes: a list of the blocks that were allocated and freed since the list was last emptied,
-// by address.
-//
+// BlockNotes: a list of blocks, by address, that were allocated and freed since the list was last
+// emptied.
 // Idea: appending to a list does not wait for memory, while updating a table of millions of blocks
 // does. The caller gets the list in order of address. For each address the list has only the
-// difference between the state now and when the list was last emptied.
-//
+// difference between the current state and the state when the list was last emptied.
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, addresses.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_NOTES_H_
@@ -30,8 +28,9 @@ class BlockNotes {
   // The largest size of a block that can have a note.
   static constexpr uint64_t kMaxBytes = ~uint64_t{0} >> 1;
 
-  // Came records that a block of `size` bytes (at least one) was allocated at an address, Went that
-  // it was freed. Do not call them when the list is full.
+  // The function Came records that a block of `size` bytes (at least one) was allocated at an
+  // address. The function Went records that it was freed. Neither may be called when the list is
+  // full.
   void Came(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1 | 1}); }
   void Went(uint64_t address, uint64_t size) { entries_.push_back({address, size << 1}); }
   bool full() const { return entries_.size() >= kMax; }

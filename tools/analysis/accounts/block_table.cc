@@ -55,8 +55,8 @@ bool BlockTable::Take(uint64_t address, LiveBlock* block) {
   return true;
 }
 
-// Closes the gap at `hole`: moves back the blocks after it that linear probing would no longer
-// find.
+// Closes the gap that a removed block left in the slot `hole`: moves back the blocks behind it that
+// linear probing would no longer find.
 void BlockTable::Close(size_t hole) {
   for (size_t next = (hole + 1) & mask_; slots_[next].block != kNone; next = (next + 1) & mask_) {
     const size_t home = HomeOf(slots_[next].address);

@@ -9,7 +9,8 @@
 // table never fills with markers of deleted slots.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
-// addresses. Pointers to blocks are valid until the next Insert. A block's birth must not be 0.
+// addresses. Pointers to blocks are valid until the next Insert. LiveBlock::birth, the number of
+// the event that allocated the block, must not be 0.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_BLOCK_TABLE_H_
 
@@ -28,8 +29,8 @@ class BlockTable {
   BlockTable();
 
   // PrefetchSlot prefetches the slot of `address`. PrefetchBlock, which is called some events
-  // later, prefetches the block that the slot names. Both are forced inline, because GCC 12
-  // otherwise takes them for functions without effect and drops the calls.
+  // later, prefetches the block that the slot refers to. Both are forced inline, because otherwise
+  // GCC 12 regards them as functions without effect and removes the calls.
   [[gnu::always_inline]] void PrefetchSlot(uint64_t address) const {
     __builtin_prefetch(&slots_[HomeOf(address)], 1);
   }
@@ -40,10 +41,11 @@ class BlockTable {
 
   // Returns the block at `address`, or null if there is none.
   LiveBlock* Find(uint64_t address);
-  // Inserts `block` at its address. If there is a block already, returns false, has no effect and
-  // points *known to that block.
+  // Inserts `block` at its address. If there is a block already, returns false, changes nothing,
+  // and points *known to the existing block.
   bool Insert(const LiveBlock& block, LiveBlock** known);
-  // Moves the block at `address` into *block. Returns false if there is none.
+  // Removes the block at `address` from the table and stores it in *block. Returns false if there
+  // is no such block.
   bool Take(uint64_t address, LiveBlock* block);
 
   size_t size() const { return size_; }

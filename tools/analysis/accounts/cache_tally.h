@@ -22,11 +22,12 @@ class CacheTally {
  public:
   explicit CacheTally(Accounts* accounts) : accounts_(*accounts) {}
 
-  // Taken records that a pool took memory from the device. GivenBack records that the pool released
-  // memory with this event.
+  // The function Taken records that a pool took memory from the device. The function GivenBack
+  // records that the pool released memory to the device with this event.
   void Taken(uint64_t bytes);
   void GivenBack(const Event& event, uint64_t bytes);
-  // Ends the current flush, because another kind of event came. The next release begins a new one.
+  // Ends the current flush (consecutive releases of segments), because an event of another kind
+  // came. The next release begins a new flush.
   void EndFlush() {
     if (is_flushing_) KeepFlush();
   }
@@ -39,7 +40,8 @@ class CacheTally {
     facts_.fence_wait_ns += nanoseconds;
   }
 
-  // Returns the facts at the end of the analysis. `sites` is indexed by number of call site.
+  // Returns the facts at the end of the analysis. `sites` is indexed by the number of the call
+  // site.
   CacheFacts Facts(const std::vector<SiteDetail>& sites) const;
 
  private:

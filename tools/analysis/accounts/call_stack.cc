@@ -95,8 +95,8 @@ std::string NameAfter(std::string_view function, std::string_view prefix) {
   return std::string(rest.begin(), end);
 }
 
-// Returns a name like "MulBackward0", of autograd's generated functions or of those written by
-// hand.
+// Returns the name of an autograd function, like "MulBackward0". It finds both the names of
+// generated functions and those of functions that are written by hand.
 std::string BackwardName(std::string_view function) {
   std::string name = NameAfter(function, "torch::autograd::generated::");
   const size_t end = name.find("_apply_functional");
@@ -124,7 +124,8 @@ std::string OperatorOf(const std::vector<CallFrame>& frames) {
   return "";
 }
 
-// Returns "linear" for "aten::linear"; operators of other libraries keep their full names.
+// Returns "linear" for "aten::linear". Operators of libraries other than ATen keep their full
+// names.
 std::string AsUsersCall(std::string_view name) {
   constexpr std::string_view kAten = "aten::";
   if (name.starts_with(kAten)) name.remove_prefix(kAten.size());
@@ -159,8 +160,8 @@ bool IsWorkspace(std::string_view function) {
          Has(function, "run_conv_plan");
 }
 
-// True if the function or file makes a key/value cache, by the names that text-generation libraries
-// use.
+// True if the function or the file creates a key/value cache. It is recognised by the names that
+// text-generation libraries use.
 bool MakesCache(std::string_view function, std::string_view file) {
   for (const char* name : {"kv_cache", "KVCache", "DynamicCache.", "StaticCache."}) {
     if (Has(function, name)) return true;
@@ -206,8 +207,9 @@ Phase PhaseOf(const CallFrame& frame) {
   return Phase::kUnknown;
 }
 
-// True for a function named "backward" that is not PyTorch's. It belongs to an autograd function,
-// or it calls backward() later, as functions of frameworks do that scale the loss first.
+// True for a function named "backward" that is not one of PyTorch's own. It either belongs to an
+// autograd function, or it calls backward() later. Functions of frameworks that scale the loss
+// first are of the second kind.
 bool IsNamedBackward(const CallFrame& frame) {
   if (!IsPython(frame) || HasPathPart(frame.file, "torch/_tensor.py") ||
       HasPathPart(frame.file, "torch/autograd/")) {
@@ -216,8 +218,8 @@ bool IsNamedBackward(const CallFrame& frame) {
   return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
 }
 
-// True if autograd calls the frames that are further in than index `place`. On autograd's own
-// threads these frames have no caller in Python.
+// True if autograd called the frames that are further inside than index `place`. On autograd's own
+// threads, frames have no caller in Python.
 bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
   bool is_any_python = false;
   for (size_t i = place + 1; i < frames.size(); ++i) {
@@ -234,8 +236,8 @@ Phase PhaseIn(const std::vector<CallFrame>& frames, const CallFrame& frame) {
   return calls_later ? Phase::kUnknown : PhaseOf(frame);
 }
 
-// True if a compiler or an autotuner runs functions here to measure their speed. This is not a part
-// of the program's own work.
+// True if a compiler or an autotuner runs functions in this frame to measure their speed. Such runs
+// are not a part of the program's own work.
 bool IsTrial(const CallFrame& frame) {
   if (!IsPython(frame)) return false;
   for (const char* file :
@@ -348,8 +350,8 @@ const char* PhaseName(Phase phase) {
 
 namespace {
 
-// Returns the name of the call site. `line` is the frame whose line names it; null if there is
-// none.
+// Returns the name of the call site. `line` is the frame whose source line names the call site;
+// null if there is no such frame.
 std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames,
                    const CallFrame* line, const std::string& backward) {
   if (line != nullptr) return LineOf(*line);
@@ -402,8 +404,8 @@ const CallFrame* GatherOwn(Lines lines, StackWords* words) {
     own = lines.wrapper;
     words->own = {OwnLineOf(*own)};
   }
-  // The whole program may be a text (python -c). A file that a compiler generated is not the
-  // program.
+  // The whole program may be a text (python -c), whose frames look like those of generated code. A
+  // file that a compiler generated is not the program.
   const CallFrame* generated = lines.generated;
   if (own == nullptr && generated != nullptr && generated->file.starts_with('<')) {
     own = generated;

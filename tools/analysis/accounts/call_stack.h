@@ -55,8 +55,8 @@ struct StackWords {
 // Describes `frames`, which are in the order of EventSource: the innermost first.
 StackWords WordsOf(const std::vector<CallFrame>& frames);
 
-// Turns "Decoder.blocks.3.up" into "Decoder.blocks.*.up". A number in the last part stays, because
-// Sequential.0 and Sequential.1 may be modules of different kinds.
+// Turns "Decoder.blocks.3.up" into "Decoder.blocks.*.up". A number at the end of the name is not
+// replaced, because Sequential.0 and Sequential.1 may be modules of different kinds.
 std::string WithoutNumbers(const std::string& module);
 
 // Returns "parameters", "forward" and so on; never null.

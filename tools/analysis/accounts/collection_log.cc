@@ -23,7 +23,7 @@ bool CollectionLog::Add(const Event& mark, std::string_view text) {
   return true;
 }
 
-// The text of this mark is: WHAT DEVICE FREED DURATION OBJECTS.
+// The mark that describes a collection has this text: WHAT DEVICE FREED DURATION OBJECTS.
 void CollectionLog::Begin(const Event& mark, std::string_view text) {
   int device = 0;
   uint64_t freed_bytes = 0;
@@ -40,7 +40,8 @@ void CollectionLog::Begin(const Event& mark, std::string_view text) {
   waiting_.insert(mark.thread);
 }
 
-// The text of this mark is: DEVICE BYTES, then the cycle, and its largest tensor.
+// The mark for a reference cycle has this text: DEVICE BYTES, then the cycle and its largest
+// tensor.
 void CollectionLog::AddCycle(std::string_view text) {
   std::string_view line = CutPart(&text, '\n');
   CycleFacts cycle;

@@ -26,8 +26,8 @@ void CustomAllocatorSegments::Add(const Candidate& candidate) {
 }
 
 void CustomAllocatorSegments::Look(const Event& tensor) {
-  // Marking a candidate may change the list, so the candidates of this thread are removed from it
-  // first.
+  // Marking a candidate may change the list of candidates, so the candidates of this thread are
+  // removed from the list first.
   const auto others =
       std::stable_partition(candidates_.begin(), candidates_.end(),
                             [&tensor](const auto& one) { return one.thread == tensor.thread; });

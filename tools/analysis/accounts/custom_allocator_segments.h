@@ -4,9 +4,9 @@
 // Idea: a program may give PyTorch memory by an allocator of its own (MemPool, vLLM's sleep mode,
 // torch_memory_saver, NCCL's pools). The call of the driver looks like any other, but the next
 // tensor of the same thread lies in that memory. From then on the memory counts as reserved, as a
-// segment of PyTorch's own allocator does. The addresses of such memory are remembered: if new
-// memory is mapped there, the same tensors lie in it again, because they are not allocated anew
-// then.
+// segment of PyTorch's own allocator does. The addresses of such memory are remembered. An
+// allocator may replace the memory there by new memory; the tensors are then not allocated anew,
+// and lie in the new memory.
 //
 // Ownership: keeps copies; the accounts and the memory outlive it. Threads: used by one thread at a
 // time. Errors: none. Units: bytes, addresses. Memory: the newest kMaxCandidates candidates, and
@@ -30,11 +30,13 @@ class CustomAllocatorSegments {
   CustomAllocatorSegments(Accounts* accounts, DriverMemory* memory)
       : accounts_(*accounts), memory_(*memory) {}
 
-  // Notes a live block that the driver gave. Only device memory that belongs to no pool matters.
+  // Notes a live block that the driver allocated. Only device memory that belongs to no pool is
+  // considered.
   void NoteBlock(const Event& event, const LiveBlock& block);
   // Notes that memory was mapped. `memory` is its number in PhysicalMemory.
   void NoteMapping(const Event& event, uint64_t memory);
-  // Notes that a framework allocates a block of device memory.
+  // Records that a framework allocates a block of device memory, and examines whether it lies in
+  // memory noted before.
   void NoteTensor(const Event& event) {
     if (!candidates_.empty()) Look(event);
   }

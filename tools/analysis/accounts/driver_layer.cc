@@ -123,7 +123,8 @@ void DriverLayer::AddFree(const Event& event) {
     RemoveBlock(event, free);
   }
   if (event.kind != EventKind::kFree) return;
-  // Memory that holds a framework's blocks is not an allocation, so its end is not a free.
+  // Memory in which a framework's blocks lie does not count as an allocation, so its end does not
+  // count as a free.
   if (free->Held()) return;
   accounts_.CountFree(event, free->memory);
   // A free of a null pointer is legal and changes nothing.
@@ -162,7 +163,7 @@ void DriverLayer::AddImport(const Event& event) {
     block.address = event.object != 0 ? event.object : event.address;
     return AddHandle(event, block);
   }
-  // An imported pool has no address; it is not memory yet.
+  // An imported memory pool has no address, because no memory is allocated from it yet.
   if (event.address == 0) return;
   memory_.At(BlockPlace::kImports).Add(block, accounts_.Now(event));
 }
@@ -202,9 +203,9 @@ void DriverLayer::AddUnreserve(const Event& event) {
 void DriverLayer::AddContextEnd(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[event.device];
-  // If the device has other contexts, too, it is not known to which context each block belongs. It
-  // is also not known whether a context that was created before the trace still exists. But a reset
-  // destroys the primary context, which is the only one in nearly every process.
+  // If the device has several contexts, it is not known to which context each block belongs. It is
+  // also not known whether a context that was created before the trace still exists. But a reset
+  // destroys the primary context, which is the only context in nearly every process.
   const bool is_reset = event.kind == EventKind::kDeviceReset;
   if (contexts == 0 ? !is_reset : --contexts > 0) return;
   DropContext(event.device);

@@ -69,7 +69,7 @@ class DriverLayer {
   CustomAllocatorSegments holding_;
   ProvisionalFrees frees_;
   Refusals refusals_;
-  // The number of live contexts that were seen, by device.
+  // The number of live contexts of each device. Contexts whose creation was not seen do not count.
   absl::flat_hash_map<int16_t, int64_t> contexts_;
   bool any_ = false;
 };

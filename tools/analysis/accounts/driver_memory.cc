@@ -28,8 +28,8 @@ LiveBlocks& DriverMemory::At(BlockPlace place) {
 }
 
 BlockPlace DriverMemory::Take(uint64_t address, MemoryKind memory, LiveBlock* block) {
-  // Imports come last, because the call that frees a process's own memory may also close memory of
-  // another process.
+  // Imports are looked up last, because one function closes imported memory and also frees memory
+  // of the own process, which is more likely.
   for (BlockPlace place : {PlaceOf(memory), BlockPlace::kImports}) {
     if (At(place).table().Take(address, block)) return place;
   }

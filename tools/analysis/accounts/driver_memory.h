@@ -35,7 +35,8 @@ class DriverMemory {
   static BlockPlace PlaceOf(MemoryKind memory);
   // Returns the table; `place` must be neither kNowhere nor kPhysical.
   LiveBlocks& At(BlockPlace place);
-  // Moves the block from its table to *block. Returns the table; kNowhere if no table has it.
+  // Removes the block from its table and stores it in *block. Returns which table held it; kNowhere
+  // if no table did.
   BlockPlace Take(uint64_t address, MemoryKind memory, LiveBlock* block);
 
   const BlockTable& addresses() const { return addresses_.table(); }

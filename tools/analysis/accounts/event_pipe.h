@@ -1,12 +1,13 @@
 // EventPipe: lets a thread of its own read a source, so that the events of a long trace are decoded
 // while earlier ones are analysed.
 //
-// Idea: a ring of batches. The reader thread fills one after the other and waits if all are full.
-// It does not touch a batch that it handed over until the batch was given back.
+// Idea: a ring of batches. The reader thread fills one batch after the other, and waits if all
+// batches are full. It does not touch a batch that it handed over until the analysis has returned
+// it.
 //
-// Ownership: the pipe uses the source until the pipe is destroyed; the destructor waits for the
-// thread, which then reads no further. Threads: one thread calls Next. Errors: an exception of the
-// source is rethrown by Next. Memory: a few batches.
+// Ownership: the pipe uses the source until the pipe is destroyed; the destructor stops the thread.
+// Threads: one thread calls Next. Errors: an exception of the source is rethrown by Next. Memory: a
+// few batches.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_PIPE_H_
 

@@ -2,8 +2,8 @@
 // does a list of events in a test.
 //
 // Ownership: texts that a source returns live as long as the source. Threads: used by one thread at
-// a time. Errors: a source ends early if it cannot read on; report() then says what is missing.
-// Units: bytes, nanoseconds.
+// a time. Errors: a source ends early if it cannot continue to read; report() then says what is
+// missing. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_SOURCE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_EVENT_SOURCE_H_
 
@@ -40,7 +40,8 @@ class EventSource {
   // if they have a faster way.
   virtual void Fill(EventBatch* batch);
 
-  // Return names by the numbers that events carry; "unknown" for a number without a name.
+  // These functions return names by the numbers that events carry, and "unknown" for a number
+  // without a name.
   virtual std::string_view CallName(uint16_t call) const = 0;
   virtual std::string_view LibraryPath(uint16_t library) const = 0;
 
@@ -48,29 +49,33 @@ class EventSource {
   // "device.0.name", …).
   virtual const std::map<std::string, std::string>& facts() const = 0;
 
-  // Returns how much was read and how much is missing. Complete after Next() has returned false.
+  // Returns how much was read and how much is missing. The report is complete after Next() has
+  // returned false.
   virtual ReadReport report() const = 0;
 
-  // The following answers exist in some sources only; the defaults are for a source without them.
+  // Only some sources override the following functions. The defaults are for a source without the
+  // data in question.
 
   // Returns the kind of source: "stow", "pytorch_snapshot", "rmm_log", "profiler_trace", …
   virtual std::string_view Kind() const { return "stow"; }
-  // Returns the number of the call stack of the event that Next gave last; 0 if it has none.
+  // Returns the number of the call stack of the event that Next returned last; 0 if it has no call
+  // stack.
   virtual uint32_t Stack() const { return 0; }
   // Returns the frames of a stack, the innermost first.
   virtual std::vector<CallFrame> Frames(uint32_t /*stack*/) const { return {}; }
   // Returns the text of a mark, or the name of a launched kernel.
   virtual std::string_view MarkText(const Event& /*mark*/) const { return {}; }
-  // Returns the call that stands for blocks that were there before the first event.
+  // Returns the number of the call under which the source lists blocks that were allocated before
+  // the first event.
   virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }
   // True if each free is reported twice: when it is requested, and when the memory may be used
   // again.
   virtual bool TellsFreeCompleted() const { return false; }
-  // Returns how much is reserved after the last event of Next on the event's device, if the source
-  // records it.
+  // Returns the bytes that are reserved on the device of the last event, after that event; no value
+  // if the source does not record them.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }
-  // Returns the sums of events that the trace no longer has; null if it has all events. They are
-  // available after the last event.
+  // Returns the sums that the trace holds in place of events that it no longer has; null if it has
+  // all events. They are available after the last event.
   virtual const TraceSums* Sums() const { return nullptr; }
   // Returns one sentence for each kind of data that the source lacks.
   virtual std::vector<std::string> missing() const { return {}; }

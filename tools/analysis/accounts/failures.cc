@@ -110,8 +110,8 @@ void Failures::NoteRetried(const Refused& refused) {
 }
 
 void Failures::End(const EventSource& source, std::map<std::string, std::string>* told) {
-  // Only libraries retry without the program's knowledge; a program that calls the driver itself
-  // sees each refusal.
+  // Only a library may retry a request without the program's knowledge. A program that calls the
+  // driver itself sees each refusal.
   const auto is_of_library = [&source](uint16_t library) {
     return IsLibraryThatRetries(source.LibraryPath(library));
   };
@@ -124,8 +124,8 @@ void Failures::End(const EventSource& source, std::map<std::string, std::string>
   std::erase_if(out_of_memory_, [&](const OutOfMemory& failure) {
     return failure.is_retried && is_of_library(failure.library);
   });
-  // If no algorithm of cuDNN can work in the memory that is left, PyTorch raises a RuntimeError of
-  // its own instead of an out-of-memory error.
+  // If no algorithm of cuDNN can work in the memory that is left, PyTorch raises a RuntimeError
+  // with another message instead of an out-of-memory error.
   const auto uncaught = told->find("program.uncaught");
   if (!given_up_.has_value() || uncaught == told->end() || uncaught->second != "RuntimeError") {
     return;
@@ -142,8 +142,8 @@ void Failures::FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {
   facts->free_from = device.free_from;
   facts->free_known_at_ns = device.free_time_ns;
   if (device.free_from == FreeKnownFrom::kNothing) return;
-  // The free bytes are those at the driver's last answer, plus the bytes released since, minus the
-  // bytes reserved since.
+  // The free bytes are computed from the driver's last answer: plus the bytes released since, minus
+  // the bytes reserved since.
   const uint64_t then = device.free + device.reserved_at_free;
   facts->free_bytes = then - std::min(then, device.reserved);
 }

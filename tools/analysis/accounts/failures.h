@@ -2,8 +2,9 @@
 //
 // Idea: not every refusal reaches the program. PyTorch also requests memory that it can do without,
 // and marks such requests (FailureEnd). A library that is refused may release its cache and ask
-// again. If then the same request of the same thread, library and line is served, the program saw
-// no error. Refusals of both kinds are counted separately, and are not explained.
+// again. If the same thread, library and line repeats the request and it is then served, the
+// program saw no error. Refusals that PyTorch can do without, and refusals that a library repeats,
+// are counted separately and are not explained.
 //
 // Ownership: keeps copies; the objects given to the constructor outlive it. Threads: used by one
 // thread at a time. Errors: none. Units: bytes. Memory: the first kMaxOutOfMemory - 1 failures, and
@@ -33,7 +34,8 @@ namespace vramstow {
 class PooledBlocks {
  public:
   virtual ~PooledBlocks() = default;
-  // Visits all such blocks, including those that are freed and may not be used again yet.
+  // Visits all blocks that lie in memory of pools, including freed blocks whose memory may not be
+  // used again yet.
   virtual void ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const = 0;
   // Returns the bytes of freed blocks on one device that may not be used again yet.
   virtual uint64_t PendingBytes(int16_t device) const = 0;
@@ -67,7 +69,8 @@ class Failures {
     uint16_t call;
     uint16_t library;
     uint32_t site = 0;
-    // The numbers of the call sites beside the largest free range, plus 1; 0 if there is none.
+    // The numbers of the call sites before and after the largest free range, plus 1; 0 if there is
+    // none.
     uint32_t before = 0;
     uint32_t after = 0;
     bool is_retried = false;

@@ -21,7 +21,8 @@ namespace vramstow {
 
 class FrameworkLayer {
  public:
-  // `reports_completed_frees` is EventSource::TellsFreeCompleted.
+  // `reports_completed_frees` is true if the source reports each free twice
+  // (EventSource::TellsFreeCompleted).
   FrameworkLayer(Accounts* accounts, FreeSpace* space, PoolSegments* segments, Failures* failures,
                  bool reports_completed_frees)
       : accounts_(*accounts),

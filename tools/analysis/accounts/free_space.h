@@ -3,7 +3,7 @@
 //
 // Idea: free memory of a pool has precedence. Without a pool only holes in reserved addresses can
 // be seen. A new peak comes with almost every allocation of a growing process, so the state at the
-// peak is saved late: a caller that is about to change what is free calls KeepPeak first.
+// peak is saved late: each function that is about to change the free memory calls KeepPeak first.
 //
 // Ownership: keeps copies; the accounts outlive it. Threads: used by one thread at a time. Errors:
 // none. Units: bytes.
@@ -44,7 +44,7 @@ class FreeSpace {
   // the worse one.
   void NoteWorst(const FreeMemory& state, uint64_t time_ns);
 
-  // Fills in everything but the holes. Call it at the end of the analysis, after KeepPeak.
+  // Fills in all fields but the holes. Call it at the end of the analysis, after KeepPeak.
   void FillFacts(FragmentationFacts* facts) const;
 
  private:

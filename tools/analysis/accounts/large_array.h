@@ -1,5 +1,5 @@
-// LargeArray: an array of fixed size for which the kernel is asked to use large pages, so that a
-// random access needs one step less to translate its address.
+// LargeArray: an array of fixed size for which the operating system is asked to use large pages. A
+// random access then needs one page-table level less to translate its address.
 //
 // Ownership: owns the elements. Threads: as safe as a plain array. Errors: throws std::bad_alloc,
 // as containers do. Units: elements.

@@ -25,8 +25,8 @@ bool IsDeviceMemory(MemoryKind kind) {
   }
 }
 
-// Stores more blocks than the facts list, because a block that is recorded as dead, and is revived
-// later, may displace another block.
+// Stores four times as many blocks as the facts list. A block that is recorded as dead, and is
+// revived later, may have displaced another block.
 Levels::Levels() : peak_blocks_(4 * kMaxBlocksAtPeak) {}
 
 DeviceLevel& Levels::Device(int16_t device) {
@@ -138,7 +138,7 @@ void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
   DeviceLevel& device = Device(block.device);
   device.allocated += block.size;
   Raise(&device.highest, device.allocated);
-  // Without a pool each block is a reservation of its own.
+  // Without a pool, each block counts as reserved memory of its own.
   if (!block.pooled) Reserved(block.device, block.size);
   allocated_ += block.size;
   requested_ += block.requested;

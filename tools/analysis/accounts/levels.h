@@ -59,11 +59,12 @@ class Levels {
  public:
   Levels();
 
-  // Records that `block` becomes live.
+  // Records that `block` becomes live at `now`.
   void Born(const LiveBlock& block, const Moment& now);
-  // Records that a framework's blocks lie in the live `block`: from now on it is reserved and not
-  // allocated, and the caller must set LiveBlock::holds before it dies. Its bytes are subtracted
-  // from the allocated ones, also at the peak if nothing has changed since the birth of the block.
+  // Records that a framework's blocks lie in the live `block`. From now on `block` counts as
+  // reserved and not as allocated, and the caller must set LiveBlock::holds before it dies. Its
+  // bytes are subtracted from the allocated bytes, also from those at the peak if nothing has
+  // changed since the birth of `block`.
   void Holds(const LiveBlock& block);
   // Records that `block` is no longer live.
   void Died(const LiveBlock& block);
@@ -72,7 +73,7 @@ class Levels {
   // there was a peak since `died`, because that peak did not count the block.
   LiveBlock Revived(const LiveBlock& block, uint64_t died, const Moment& now);
 
-  // Record that a pool took memory from a device, or released it.
+  // These functions record that a pool took memory from a device, or released it.
   void Reserved(int16_t device, uint64_t bytes);
   void Unreserved(int16_t device, uint64_t bytes);
   // Sets the bytes reserved on the device, as the source reports them.
@@ -81,10 +82,11 @@ class Levels {
   // Counts an allocation of `block`. Imported blocks are counted, too, although another process
   // allocated them.
   void CountAllocation(const LiveBlock& block);
-  // Undoes CountAllocation.
+  // Removes an allocation that CountAllocation has counted.
   void UncountAllocation(const LiveBlock& block);
 
-  // Add the sums of events that the trace no longer has: counts, and the highest levels.
+  // These functions add the sums (counts and highest levels) that the trace holds in place of
+  // events that it no longer has.
   static void AddTally(const TraceSum& sum, Tally* tally);
   void AddDevice(const TraceSum& sum);
   void AddSizeClass(const TraceSum& sum);
@@ -109,8 +111,8 @@ class Levels {
   // The requested bytes of the pinned memory at the time when pinned memory was highest.
   uint64_t host_requested_at_peak() const { return host_requested_at_peak_; }
   uint64_t managed() const { return managed_; }
-  // The event that made the peak. Blocks that were live then have a LiveBlock::birth of at most
-  // this.
+  // The number of the event at which the peak was reached. A block was live then if its
+  // LiveBlock::birth is not larger.
   uint64_t peak_event() const { return peak_event_; }
   const Peak& peak() const { return peak_; }
   uint64_t largest_block() const { return largest_block_; }
@@ -121,7 +123,7 @@ class Levels {
   const std::array<SizeClass, 65>& sizes() const { return sizes_; }
   const std::vector<DeviceLevel>& devices() const { return devices_; }  // device d is at d + 1
   uint64_t epoch() const { return epoch_; }
-  // The blocks of the peak that have died since.
+  // The blocks that were live at the peak and have died since.
   const PeakBlocks& peak_blocks() const { return peak_blocks_; }
 
  private:
@@ -130,7 +132,7 @@ class Levels {
     return (*tallies)[index];
   }
   // The state before the birth of the latest block, as far as later changes would overwrite it. It
-  // is valid until something else changes.
+  // is valid until the next change of the levels.
   struct LastBirth {
     uint64_t event = 0;  // 0 if there is none, or anything has changed since
     uint64_t device_highest = 0;

@@ -27,19 +27,20 @@ struct alignas(64) LiveBlock {
   bool pooled = false;    // lies in memory that a pool has reserved, and reserves none itself
   bool opened = false;    // was there before the first event
   bool tensor = false;    // of a framework
-  // True if the memory holds a framework's blocks: the memory is reserved, and the blocks are
-  // allocated.
+  // True if a framework's blocks lie in this memory. Then this memory counts as reserved, and the
+  // framework's blocks count as allocated.
   bool holds = false;
   uint32_t site = 0;  // the call site, by its number in SiteTable
 };
 static_assert(sizeof(LiveBlock) == 64);
 
-// Returns the requested bytes of an event; its size if the request was not recorded.
+// Returns the requested bytes of an event; the allocated size if the requested bytes were not
+// recorded.
 inline uint64_t RequestedBytes(const Event& event) {
   return event.requested != 0 ? event.requested : event.size;
 }
 
-// A moment of the trace: its event, counted as LiveBlock::birth is, and its time.
+// A moment of the trace: the number of its event, as in LiveBlock::birth, and its time.
 struct Moment {
   uint64_t event = 0;
   uint64_t sequence = 0;

@@ -5,7 +5,8 @@
 namespace vramstow {
 namespace {
 
-// A total order, so that the same events always give the same list.
+// Compares by several fields, so that no two blocks are equal and the same events always give the
+// same list.
 bool IsLarger(const LiveBlock& a, const LiveBlock& b) {
   return a.size != b.size ? a.size > b.size : a.birth < b.birth;
 }

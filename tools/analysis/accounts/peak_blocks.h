@@ -20,12 +20,13 @@ class PeakBlocks {
  public:
   explicit PeakBlocks(size_t most) : most_(most) {}
 
-  // Clears the list at a new peak, because blocks that died earlier were not live at it. O(1) if no
-  // block died since the last peak.
+  // Clears the list at a new peak, because blocks that died before it were not live at it. The cost
+  // is O(1) if no block died since the last peak.
   void Forget() { heap_.clear(); }
-  // Offers a block that was live at the peak, whether it still is or not.
+  // Adds a block that was live at the peak if it is one of the largest. The block may still be live
+  // or have died.
   void Offer(const LiveBlock& block);
-  // Removes a block that was offered when it was recorded as dead, but turns out to be live.
+  // Removes a block that was added when it was recorded as dead, but turns out to be live.
   void Withdraw(uint64_t birth);
 
   bool Contains(uint64_t birth) const;

@@ -26,7 +26,8 @@ bool PhysicalMemory::Retain(uint64_t handle, uint64_t memory) {
     object = objects_.find(known->second);
   }
   ++object->second.references;
-  // Until now the memory had no handle and lived only because it was mapped. It has a handle again.
+  // Until now the memory had no handle and was live only because it was mapped. Now it has a handle
+  // again.
   handles_[handle] = object->first;
   return true;
 }

@@ -3,7 +3,8 @@
 //
 // Idea: memory lives while something refers to it: its creator, who has one reference and may
 // acquire more (cuMemRetainAllocationHandle), or a mapping. A handle without references may stay
-// mapped, and its number may be reused for new memory; hence this class numbers each memory itself.
+// mapped, and the driver may reuse its value for new memory; hence this class gives each memory a
+// number of its own.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: unknown memory
 // gives kUnknownMemory and has no effect. Units: bytes.
@@ -39,20 +40,22 @@ class PhysicalMemory {
   // the release of its earlier memory was not seen. If that release ends the life of the earlier
   // memory, the result names that memory.
   PhysicalChange Create(const LiveBlock& block);
-  // Adds a reference. `memory` is what the queried address maps, or kUnknownMemory if that is not
-  // known; then the handle identifies the memory. Returns false if neither does.
+  // Adds a reference. `memory` is the number of the memory that is mapped at the queried address.
+  // If it is kUnknownMemory, the handle identifies the memory. Returns false if the memory cannot
+  // be identified.
   bool Retain(uint64_t handle, uint64_t memory);
-  // Removes a reference.
+  // Removes a reference of the handle.
   PhysicalChange Release(uint64_t handle);
   // Map adds a mapping, Unmap removes one.
   uint64_t Map(uint64_t handle);
   PhysicalChange Unmap(uint64_t memory);
 
-  // UndoRelease and UndoUnmap undo these functions. They return true if the memory had died and is
-  // live again, with the state that is in the change.
+  // UndoRelease undoes Release, and UndoUnmap undoes Unmap. They return true if the memory had died
+  // and is live again, with the state that is in the change.
   bool UndoRelease(const PhysicalChange& change, uint64_t handle);
   bool UndoUnmap(const PhysicalChange& change);
-  // Returns the memory of this number, or null. Valid until the next change.
+  // Returns the state of the memory with this number, or null. The pointer is valid until the next
+  // change.
   LiveBlock* Find(uint64_t memory);
   // Replaces the stored state of the memory by `block`.
   void Replace(uint64_t memory, const LiveBlock& block);

@@ -80,7 +80,8 @@ uint64_t PoolSegments::GiveBack(const Event& event, bool shrinks) {
   return given_back;
 }
 
-// Subtracts `size` from the reserved memory, and adds it to *given_back, if the segment counts.
+// Subtracts `size` from the reserved memory and adds it to *given_back, if the segment counts as
+// reserved.
 void PoolSegments::Unreserve(const Segment& segment, uint64_t size, uint64_t* given_back) {
   if (!segment.counts) return;
   accounts_.levels().Unreserved(segment.device, size);
@@ -139,7 +140,7 @@ void PoolSegments::EndMapped(uint64_t address, uint64_t size, uint64_t* given_ba
   for (const auto& [from, rest] : left) segments_[from] = rest;
 }
 
-// Updates the segments, because chunks were moved to other pages.
+// Updates the segments after chunks of a pool were moved to other pages.
 void PoolSegments::FollowChunks(const Event& event) {
   for (const PoolSpace::Change& change : space_.pool().changes()) {
     if (!change.is_there) {
@@ -157,7 +158,7 @@ void PoolSegments::FollowChunks(const Event& event) {
 
 void PoolSegments::Place(const Event& event, const LiveBlock& block) {
   if (!space_.pool().any()) return;
-  // If the block made a new peak, the state at the previous peak is no longer needed.
+  // If the block set a new peak, the free memory at the previous peak is no longer needed.
   if (accounts_.levels().peak_event() != accounts_.events()) space_.KeepPeak();
   space_.pool().Put(block.address, block.size);
   FollowChunks(event);

@@ -1,9 +1,9 @@
-// PoolSegments: the memory that pools hold: what they took from the device, where it is mapped, and
-// from when to when.
+// PoolSegments: the memory that pools hold: which memory they took from the device, where it is
+// mapped, and the times of both.
 //
 // Idea: a pool takes memory as segments (address and size at once) or as physical memory under a
 // handle, which it maps. Memory with a handle counts as reserved once, by its handle; its mappings
-// do not count and are stored as segments only so that they can be drawn.
+// do not count and are stored as segments only so that a report can draw them.
 //
 // Ownership: keeps copies; the accounts and the free space outlive it. Threads: used by one thread
 // at a time. Errors: a release of memory whose allocation was not seen is in the counts. Units:
@@ -25,14 +25,14 @@ class PoolSegments {
  public:
   PoolSegments(Accounts* accounts, FreeSpace* space) : accounts_(*accounts), space_(*space) {}
 
-  // Adds memory that a pool took: a kAllocate event, or with `grows` a kMap event, which adds
-  // addresses to a range. Returns how many bytes are newly reserved on the device; nullopt if the
-  // event adds no memory that counts.
+  // Adds memory that a pool took: a kAllocate event or, if `grows` is true, a kMap event, which
+  // adds addresses to a range. Returns how many bytes are newly reserved on the device; nullopt if
+  // the memory of the event does not count as reserved.
   std::optional<uint64_t> Take(const Event& event, bool grows);
-  // Removes memory that a pool released: a kFree event, or with `shrinks` a kUnmap event. Returns
-  // how many bytes are no longer reserved.
+  // Removes memory that a pool released: a kFree event or, if `shrinks` is true, a kUnmap event.
+  // Returns how many bytes are no longer reserved.
   uint64_t GiveBack(const Event& event, bool shrinks);
-  // Records that `block`, which is in the levels already, lies in a pool's memory.
+  // Records that `block`, which was added to the levels before, lies in a pool's memory.
   void Place(const Event& event, const LiveBlock& block);
 
   // The free memory on one device, and the part of it that lies in chunks that are mapped nowhere.

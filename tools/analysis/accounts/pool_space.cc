@@ -12,8 +12,8 @@ void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
 
 void PoolSpace::EndSegment(uint64_t address) { Shrink(address, ranges_.SizeOf(address)); }
 
-// Memory was mapped at addresses where blocks lie already (they were offloaded before). Marks the
-// part under these blocks as used.
+// Marks memory as used that was mapped at addresses where blocks lie already. These blocks were
+// offloaded before.
 void PoolSpace::UseWhatCame(uint64_t address, uint64_t size) {
   if (used_outside_.empty()) return;
   for (const AddressRange& range : used_outside_.Inside(address, address + size)) {
@@ -107,7 +107,7 @@ absl::btree_map<uint64_t, PoolSpace::Page>::iterator PoolSpace::RemovePage(
   return pages_.erase(page);
 }
 
-// Records that the chunk is at this page, and at no other.
+// Records that the chunk counts at this page, and at no other page.
 void PoolSpace::Show(uint64_t address, Chunk* chunk) {
   if (chunk->has_place) {
     if (chunk->place == address) return;

@@ -4,16 +4,18 @@
 // counts once, however often it is mapped: when a pool moves a chunk, it leaves the chunk mapped at
 // its old pages, and reuses these mappings later without a call of the driver. So only one of the
 // mappings counts as the place of the chunk: the newest one, until a block is allocated in another
-// one. With this rule, free memory is always the memory that the pool holds and has not handed out.
+// one. With this rule, the free memory is always the memory that the pool holds and that no block
+// uses.
 //
 // Blocks are allocated and freed far more often than the free memory is queried, and most are freed
-// before the next query. So they are only noted, by address, and placed in order of address when
-// there is a query. A block that is allocated and freed between two queries costs only its note.
+// before the next query. So an allocation or a free is only noted, and all noted blocks are placed
+// in order of address when there is a query. A block that is allocated and freed between two
+// queries costs only the notes.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time, const functions included.
 // Errors: none; a handle whose creation was not seen is taken for memory of the device. Units:
-// bytes, addresses. Cost: O(log n) for each change, and for each page that is not where its chunk
-// is. Memory: bounded for the notes; for the rest, proportional to what is live.
+// bytes, addresses. Cost: O(log n) for each change, and for each page that maps a chunk but does
+// not count as its place. Memory: bounded for the notes; otherwise proportional to the live memory.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_POOL_SPACE_H_
 
@@ -32,15 +34,15 @@ namespace vramstow {
 class PoolSpace {
  public:
   // --- Memory.
-  // Add and remove a segment, which is one range.
+  // These functions add and remove a segment, which is one range.
   void AddSegment(uint64_t address, uint64_t size);
   void EndSegment(uint64_t address);
-  // Add and remove memory under a handle, which is mapped nowhere at first. `on_host` says that it
-  // is host memory, not device memory.
+  // These functions add and remove memory under a handle, which is mapped nowhere at first.
+  // `on_host` is true for host memory and false for device memory.
   void AddHandle(uint64_t handle, uint64_t size, bool on_host);
   void EndHandle(uint64_t handle, bool on_host);
-  // Adds a mapping, joined with its neighbours. A mapping without a handle (0) is memory of its
-  // own.
+  // Adds a mapping and joins it with its neighbours. A mapping whose handle is 0 counts as separate
+  // memory.
   void Map(uint64_t address, uint64_t size, uint64_t handle);
   void Unmap(uint64_t address, uint64_t size);
 
@@ -48,8 +50,8 @@ class PoolSpace {
   void Put(uint64_t address, uint64_t size);
   void Take(uint64_t address, uint64_t size);
 
-  // A page to which a chunk moved, or from which a chunk moved away, in the last call of a function
-  // above.
+  // A page to which, or away from which, the last call of AddSegment, Map or a similar function
+  // moved a chunk.
   struct Change {
     uint64_t address = 0;
     uint64_t size = 0;
@@ -62,7 +64,7 @@ class PoolSpace {
   FreeMemory Free(uint64_t request) const;
   uint64_t hole_count() const { return Holes().count(); }
   AddressRange LargestHole() const { return Holes().Largest(); }
-  // Returns the free bytes within these parts of the memory only. Neighbouring parts are not
+  // Returns the free bytes that lie within `parts` of the memory. Neighbouring parts are not
   // joined.
   RangeSet HolesIn(const std::vector<AddressRange>& parts) const;
   // Returns the bytes of the chunk under this handle that are mapped nowhere.

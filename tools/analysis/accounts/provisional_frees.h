@@ -50,10 +50,12 @@ struct ProvisionalFree {
 
 class ProvisionalFrees {
  public:
-  // Returns an entry for the free of `event`, the `number`th of all events, with everything that
-  // the event itself says; the caller fills in the rest. Valid until the next call.
+  // Returns an entry for the free of `event`, the `number`th of all events. The fields that the
+  // event contains are filled in; the caller fills in the other fields. The pointer is valid until
+  // the next call.
   ProvisionalFree* Begin(const Event& event, uint64_t number);
-  // Returns the free that the event with this sequence number made, or null. It may be undone once.
+  // Returns the free that was recorded by the event with this sequence number, or null. A free can
+  // be undone only once.
   ProvisionalFree* Find(uint32_t thread, uint64_t sequence);
 
  private:

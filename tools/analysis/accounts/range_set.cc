@@ -112,8 +112,8 @@ FreeMemory RangeSet::Free(uint64_t request, uint64_t elsewhere) const {
     usable += size->first * size->second.count;
     whole_bytes += size->second.whole_bytes;
   }
-  // Ranges that are smaller than the request contribute their whole units. The other bytes must
-  // come from the device.
+  // Ranges that are smaller than the request contribute only their whole units. The rest of the
+  // request must come from the device.
   usable += free.movable_bytes - whole_bytes;
   free.unusable_bytes = free.free_bytes - usable;
   return free;

@@ -3,7 +3,8 @@
 // Idea: the map is ordered by the ends of the ranges, so that a cut at the beginning of a range, or
 // an extension before it, changes it in place. Ranges are also counted by size, so that the largest
 // one and the bytes in ranges that are too small for a request are known without a traversal.
-// Nearly all sizes are small multiples of 512: those have a table, the others a tree.
+// Nearly all sizes are small multiples of 512. Such sizes are counted in a table, and all other
+// sizes in a tree.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, addresses. Cost: O(log n) for each range that a change touches.
@@ -21,23 +22,25 @@ namespace vramstow {
 
 class RangeSet {
  public:
-  // Adds [from, to) to the set, joined with the ranges that end or begin there. Neighbours before
-  // `low` or from `high` on are not joined, because they belong to another range.
+  // Adds [from, to) to the set and joins it with the ranges that end or begin at its edges. A
+  // neighbour below `low`, or at or above `high`, is not joined, because it belongs to another
+  // range.
   void Add(uint64_t from, uint64_t to, uint64_t low = 0, uint64_t high = ~uint64_t{0});
   // Removes [from, to) from the set. Returns how many bytes of it were in the set.
   uint64_t Cut(uint64_t from, uint64_t to);
 
-  // Inside returns the parts of [from, to) that are in the set, Outside the other parts.
+  // The function Inside returns the parts of [from, to) that are in the set; the function Outside
+  // returns the parts that are not.
   std::vector<AddressRange> Inside(uint64_t from, uint64_t to) const;
   std::vector<AddressRange> Outside(uint64_t from, uint64_t to) const;
-  // Returns the first of the largest ranges; an empty one if the set is empty.
+  // Returns the first of the largest ranges; an empty range if the set is empty.
   AddressRange Largest() const;
 
   bool empty() const { return by_end_.empty(); }
   uint64_t count() const { return by_end_.size(); }
   uint64_t bytes() const { return bytes_; }
 
-  // Is called if the pool moves chunks: from this call on, free pieces of `unit` bytes, whose
+  // Must be called if the pool moves chunks. From this call on, free pieces of `unit` bytes, whose
   // addresses are counted from `origin`, can be combined wherever they are.
   void MovesUnits(uint64_t unit, uint64_t origin);
   // Returns the ranges as free memory for a request of `request` bytes. `elsewhere` is the number
@@ -50,7 +53,7 @@ class RangeSet {
   static constexpr uint64_t kStep = 512;
   static constexpr uint64_t kSteps = 4096;
 
-  // The ranges of one size.
+  // The ranges that have the same size.
   struct Alike {
     uint64_t count = 0;
     uint64_t whole_bytes = 0;  // of whole units

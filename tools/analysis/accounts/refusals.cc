@@ -48,7 +48,7 @@ void Refusals::UndoFree(const Event& event, const ProvisionalFree& free) {
     if (block.pooled) segments_.Place(event, block);
     return;
   }
-  // The address was allocated again in between, so the block was free after all.
+  // The address was allocated again before the refusal, so the block was free after all.
   accounts_.End(block);
 }
 

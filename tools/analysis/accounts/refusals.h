@@ -1,4 +1,5 @@
-// Refusals: undoes frees that the driver refused. They were recorded before the driver was called.
+// Refusals: undoes frees that the driver refused. A free is recorded before the driver is called,
+// so that the refusal is known only later.
 //
 // Ownership: the objects given to the constructor outlive it. Threads: used by one thread at a
 // time. Errors: a refusal of a free that is no longer remembered is in the counts. Units: bytes.
@@ -29,7 +30,7 @@ class Refusals {
  private:
   void UndoFree(const Event& event, const ProvisionalFree& free);
   void UndoUnmap(const Event& event, const ProvisionalFree& free);
-  // Makes physical memory live again that was recorded as dead at event `died`.
+  // Makes physical memory live again that was wrongly recorded as dead at event `died`.
   void Revive(const Event& event, const PhysicalChange& change, uint64_t died);
 
   Accounts& accounts_;

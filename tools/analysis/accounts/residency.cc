@@ -84,8 +84,8 @@ std::vector<Life> Residency::Take() {
 
 std::vector<OffloadSite> FindOffloadSites(const std::vector<Life>& away,
                                           const std::vector<Life>& blocks) {
-  // Blocks are added and removed in the order of events; each move to the host looks at the blocks
-  // that are live then.
+  // Adds and removes blocks in the order of events. Each time memory is moved to the host, its
+  // owners are found among the blocks that are live at that moment.
   std::vector<const Life*> deaths;
   deaths.reserve(blocks.size());
   for (const Life& block : blocks) {

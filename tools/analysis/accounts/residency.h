@@ -1,5 +1,5 @@
 // Residency: the live memory that was evicted to host memory, with the begin, the end and the
-// reason of each stay.
+// reason of each stay on the host.
 //
 // Idea: one event says that a run of pages was evicted from the device, another that it was
 // restored. The stay also ends if the mapping of the run changes in another way. Runs on the host
@@ -26,11 +26,12 @@ class Residency {
  public:
   // Adds a kOffload or kReturn event: a run of pages was evicted to the host, or restored.
   void Add(const Event& event, uint64_t now, uint64_t now_ns);
-  // Ends a run that was restored, mapped anew or released.
+  // Ends the stay on the host of a run of pages that was restored, mapped anew or released.
   void End(uint64_t address, uint64_t size, uint64_t now, uint64_t now_ns);
   bool any() const { return !away_.empty(); }
 
-  // Moves out the runs that were on the host, in order of birth; the object is empty afterwards.
+  // Returns the runs of pages that were on the host, in order of birth. The object is empty
+  // afterwards.
   std::vector<Life> Take();
   const OffloadFacts& facts() const { return facts_; }
 

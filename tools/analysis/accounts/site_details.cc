@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-// Stores each different frame once.
+// A table that stores equal frames once.
 class FrameTable {
  public:
   // `files` is null if the files of the frames are not needed.
@@ -29,7 +29,8 @@ class FrameTable {
     if (inserted) frames_->push_back(frame);
     if (files_ == nullptr) return known->second;
     if (inserted) files_->push_back(file);
-    // Two files of one name have the same function on the same line, so the file is ambiguous.
+    // Two files with the same name have the same function on the same line, so the file is
+    // ambiguous.
     std::string& first = (*files_)[known->second];
     if (first != file) first.clear();
     return known->second;
@@ -150,8 +151,9 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   }
 }
 
-// If one line of the program (trainer.train()) stands for nearly all allocations, its name is
-// useless. Then the call sites behind it are named after the library lines that made the requests.
+// If one line of the program, such as trainer.train(), stands for nearly all allocations, its name
+// is useless. Then each of its call sites is named after the library's source line that made the
+// request.
 void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
   constexpr double kNearlyAll = 0.9;
   constexpr size_t kLeastStacks = 8;
@@ -189,9 +191,9 @@ bool IsCallOfAutograd(const Detail& detail, const SiteDetail& site) {
 }
 
 // Finds the program's line that called backward() for call sites on autograd's own threads, which
-// have no Python frames: the last such call on the program's thread before the allocation. A call
-// site gets this line unless much of its memory was allocated for calls from other or unknown
-// lines.
+// have no Python frames. This line is the last call of backward() on the program's thread before
+// the allocation. A call site gets this line unless much of its memory was allocated for other or
+// unknown lines.
 class BackwardCalls {
  public:
   explicit BackwardCalls(Detail* detail) : detail_(*detail), callers_(detail->sites.size()) {
@@ -248,8 +250,8 @@ class BackwardCalls {
   bool is_running_ = false;
 };
 
-// True for math and communication libraries, which ask the driver for workspaces whichever line
-// called them.
+// True for math and communication libraries, which request workspaces from the driver. It does not
+// matter which line of the program called them.
 bool TakesWorkspaces(const std::string& library) {
   return library.starts_with("libcublas") || library.starts_with("libcudnn") ||
          library.starts_with("libnccl");

@@ -15,11 +15,12 @@ namespace vramstow {
 // Fills Detail::sites and Detail::frames.
 void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail);
 
-// Appends the line that called backward() to the names of call sites in autograd's own threads.
-// Needs the lives.
+// Appends the line that called backward() to the names of call sites in autograd's own threads. The
+// lives of the blocks must have been collected before.
 void NameBackward(Detail* detail);
 
-// Fills by_site, by_operation and by_module, and names the call sites of blocks. Needs FillSites.
+// Fills by_site, by_operation and by_module, and names the call sites of blocks. Call FillSites
+// first.
 void FillSiteFacts(const Detail& detail, Facts* facts);
 
 }  // namespace vramstow

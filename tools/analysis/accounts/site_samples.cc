@@ -39,8 +39,8 @@ int64_t ByTheHour(int64_t bytes, uint64_t over_ns) {
                               static_cast<double>(over_ns));
 }
 
-// True if the level still rises in the last quarter of the run. By then the start-up is over, and a
-// cache with a limit is full.
+// True if the level still rises in the last quarter of the run. By the time of the last quarter the
+// start-up is over, and a cache with a limit is full.
 bool IsEndless(const Quarters& lowest) {
   constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
   constexpr uint64_t kLeastPart = 100;  // of what is there

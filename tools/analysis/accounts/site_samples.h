@@ -2,9 +2,10 @@
 // its growth per hour.
 //
 // Idea: memory that an iteration allocates and frees is live at some moments and not at others, so
-// the lowest level of many moments is the memory that remains. Growth is the difference of the
-// lowest levels of two quarters of the run; the first quarter is ignored as start-up. A bounded
-// trace has the samples of events that it no longer has (tracer/fold/fold_samples.h).
+// the lowest of many sampled levels is the memory that remains. Growth is the difference of the
+// lowest levels of two quarters of the run; the first quarter is ignored as start-up. A trace of
+// limited size no longer has its oldest events, but has samples that were computed from them
+// (tracer/fold/fold_samples.h).
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, nanoseconds. Memory: 256 bytes for each call site. Cost: a comparison for most events.
@@ -25,13 +26,13 @@ namespace vramstow {
 
 class SiteSamples {
  public:
-  // Takes all samples that are due before `time_ns`. Must be called before an event at this time
+  // Records all samples whose time is before `time_ns`. Must be called before an event at this time
   // changes the levels.
   void Pass(uint64_t time_ns, const Levels& levels) {
     if (clock_.IsDue(time_ns)) PassMoments(time_ns, levels);
   }
-  // Adds the samples of events that the trace no longer has. The times of these samples must not be
-  // later than the last call of Pass. `accounts` has the call sites.
+  // Adds samples that the trace has in place of events that it no longer has. The times of these
+  // samples must not be later than the last call of Pass. `accounts` has the call sites.
   void AddSums(const std::vector<SumSamples>& samples, Accounts* accounts);
   // Returns the growth by the hour. `sites` is indexed by number of call site.
   HourFacts Growth(const std::vector<SiteDetail>& sites, uint64_t end_ns) const;

@@ -1,9 +1,8 @@
-// SiteTable: numbers for call sites: a call stack if the source has it, otherwise a library and an
-// entry point.
-//
+// SiteTable: gives numbers to call sites. A call site is a call stack if the source records call
+// stacks, and otherwise a library and an entry point.
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
-// none. Memory: proportional to the call sites. Cost: a comparison if the event before has the same
-// site, otherwise one look-up.
+// none. Memory: proportional to the call sites. Cost: a comparison if the previous event has the
+// same call site, otherwise one look-up.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_TABLE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_SITE_TABLE_H_
 

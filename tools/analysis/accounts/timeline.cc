@@ -6,7 +6,8 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kFirstShift = 10;  // about a microsecond
-// Longer than any process lives; bounds the shift even if the trace is damaged.
+// A time in nanoseconds, longer than any process lives. It bounds the shift even if the trace is
+// damaged.
 constexpr uint64_t kLongest = uint64_t{1} << 62;
 
 TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
@@ -15,19 +16,20 @@ TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
   joined.reserved_highest = std::max(first.reserved_highest, second.reserved_highest);
   joined.host_highest = std::max(first.host_highest, second.host_highest);
   joined.managed_highest = std::max(first.managed_highest, second.managed_highest);
-  // Of the two states, the one with more unusable bytes is shown.
+  // Of the two free-memory states, the joined interval shows the one with more unusable bytes.
   if (first.ranges.unusable_bytes > second.ranges.unusable_bytes) joined.ranges = first.ranges;
   return joined;
 }
 
-// Sets the values at the end of an interval; its highest values are unchanged.
+// Sets the values of `point` at the end of its interval. The highest values of the interval are
+// unchanged.
 void EndWith(const TimelinePoint& state, TimelinePoint* point) {
   point->allocated_last = state.allocated_last;
   point->requested_last = state.requested_last;
   point->ranges = state.ranges;
 }
 
-// Returns an interval in which nothing happens after `state`.
+// Returns an interval that follows `state` and in which nothing happens.
 TimelinePoint Quiet(const TimelinePoint& state) {
   TimelinePoint point = state;
   point.allocated_highest = state.allocated_last;

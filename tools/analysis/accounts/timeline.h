@@ -25,17 +25,17 @@ class Timeline {
 
   Timeline();
 
-  // True if `time_ns` lies beyond the current interval. The caller then passes the state at its end
-  // to Close, before Note.
+  // True if `time_ns` lies beyond the current interval. Then the caller must call Close with the
+  // state at the end of the interval before it calls Note.
   bool IsBeyond(uint64_t time_ns) const { return time_ns >= interval_end_; }
-  // Ends the current interval with these levels, and begins the interval that contains `time_ns`
-  // with them.
+  // Ends the current interval with the levels `state`, and begins the interval that contains
+  // `time_ns` with the same levels.
   void Close(const TimelinePoint& state, uint64_t time_ns);
   // Records the levels after an event.
   void Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64_t managed);
 
-  // Adds earlier levels over time, up to a time that is no later than the newest. Call it before
-  // Finish.
+  // Adds earlier levels over time. `until_ns`, their end, must not be later than the newest level.
+  // Call it before Finish.
   void AddPoints(const std::vector<SumPoint>& points, uint64_t shift, uint64_t until_ns);
 
   // Returns the intervals up to the current one, which ends with `state`.

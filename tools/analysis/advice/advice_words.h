@@ -16,7 +16,7 @@ namespace vramstow {
 
 std::string AdviceText(uint64_t bytes);
 std::string AdvicePercent(uint64_t part, uint64_t whole);
-// True if this many bytes are worth a sentence.
+// True if this many bytes are large enough to be mentioned in advice.
 bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
 // Returns the bytes that the process found free on its GPUs; 0 if unknown.
 uint64_t CardBytes(const Facts& facts);

@@ -32,7 +32,8 @@ AdviceFacts OfCause(const Cause& cause, bool failed) {
   return advice;
 }
 
-// True if one of the causes explains the failure in better words than the advice of this row.
+// True if one of the causes explains the failure in better words than the advice of this row of the
+// table.
 bool IsSaid(const RuleRow& row, const std::vector<Cause>& causes) {
   return std::ranges::any_of(causes, [&row](const Cause& cause) {
     return cause.id == row.id ||

@@ -88,7 +88,8 @@ std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes)
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
     if (!life.tensor || life.pending || moment.PassOf(life) < 0) continue;
-    // The line of a loop in a library may be reached by several call paths.
+    // One line of a loop in a library may be reached by several call paths, so lines are compared
+    // and not call sites.
     const SiteDetail& made = moment.site_of(life);
     if (made.site != here.site || OperatorName(made) != OperatorName(here)) continue;
     uint64_t& largest = by_pass[moment.PassOf(life)];

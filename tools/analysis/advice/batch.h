@@ -24,7 +24,8 @@ std::vector<const Life*> WithoutBatch(const FailureMoment& moment,
                                       const std::vector<const Life*>& lives);
 
 // Returns a sentence to append to another action, about a batch that is padded to one long sample.
-// Empty if earlier blocks of this line are not far smaller than `bytes`, or are too few to judge.
+// The sentence is empty if earlier blocks of this line are not far smaller than `bytes`, or are too
+// few to judge.
 std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes);
 
 }  // namespace vramstow

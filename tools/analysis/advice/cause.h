@@ -36,7 +36,7 @@ struct Cause {
   Change change;                  // the change of the requests without the cause
 };
 
-// The result of a rule: nullopt if it did not find its cause.
+// The result of a rule, which searches for one cause; nullopt if the rule did not find its cause.
 using Found = std::optional<Cause>;
 
 }  // namespace vramstow

@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// True if a word of the name means a cache: "Scenes.cache", "sessions", "layer.past".
+// True if a word in the owner's name means a cache: "Scenes.cache", "sessions", "layer.past".
 bool IsCache(std::string_view holder) {
   static constexpr std::array<std::string_view, 8> kWords = {
       "cache", "caches", "cached", "memo", "session", "sessions", "past", "kv"};
@@ -57,7 +57,7 @@ std::string AdviceForOwner(std::string_view holder) {
     return "Remove the hook when it is not needed any more (handle.remove()); register it once, "
            "not for each call.";
   }
-  // Lightning's documentation tells users to collect results under such names.
+  // Lightning's documentation tells users to collect results in variables with such names.
   if (Mentions(holder, "step_outputs[")) {
     return "Empty the list at the end of each epoch (self.validation_step_outputs.clear()), or "
            "pass each result to a metric that stores sums (torchmetrics).";
@@ -90,7 +90,7 @@ std::string AdviceForOwner(std::string_view holder) {
     return "Each call of generate() or forward() adds to the cache that is passed to it: use a new "
            "one for each text, copy a common beginning (copy.deepcopy()), or crop() it afterwards.";
   }
-  // "summaries[0..11].past[0..7]" is no cache. It is a list of results, and each of them holds a
+  // "summaries[0..11].past[0..7]" is not a cache. It is a list of results, and each result holds a
   // cache.
   const std::string_view list = holder.substr(0, holder.find('['));
   if (!IsCache(list) && IsCache(holder) && Mentions(holder, "].")) {

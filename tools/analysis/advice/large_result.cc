@@ -31,7 +31,8 @@ std::optional<Made> FirstLarge(const FailureMoment& moment) {
       largest = std::max(largest, life->size);
     }
   }
-  // A block that was freed before the next large one was allocated is not an input of that one.
+  // A block that was freed before the next large block was allocated is not an input of that next
+  // block.
   const Life* first = nullptr;
   uint64_t until = 0;
   auto life = std::ranges::lower_bound(moment.detail().lives, begin, {}, &Life::birth);
@@ -53,7 +54,7 @@ Before WhatWasThere(const FailureMoment& moment, const Made& made) {
   const uint64_t begin = moment.pass_begin();
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= made.birth) break;
-    // A block that was freed just before may have been an input.
+    // A block that was freed just before the result was allocated may have been its input.
     if (!life.tensor || life.pending || !life.LivesAt(made.birth)) continue;
     before.largest = std::max(before.largest, life.size);
     before.all += life.size;

@@ -17,10 +17,10 @@
 namespace vramstow {
 
 inline constexpr uint64_t kPieces = 8;  // the number of pieces that advice proposes
-// A block of at least 1/4 of the result's size counts as made from it.
+// A block counts as made from the result if it has at least 1/4 of the result's size.
 inline constexpr uint64_t kFollows = 4;
 
-// A block that was allocated, or the one that was requested.
+// A block that was allocated, or the block whose request failed.
 struct Made {
   uint32_t site = 0;
   uint64_t size = 0;

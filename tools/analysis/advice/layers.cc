@@ -44,7 +44,7 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   std::map<int64_t, uint64_t> by_pass;
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
-    // Blocks outside of iterations do not belong to a batch.
+    // Blocks that were allocated outside of iterations do not belong to a batch.
     const int64_t pass = moment.PassOf(life);
     if (pass >= 0 && life.tensor && !life.pending && sites.contains(life.site)) {
       by_pass[pass] += life.size;
@@ -55,8 +55,8 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   return most;
 }
 
-// Groups the blocks by modules of one list ("Decoder.blocks.0", "Decoder.blocks.1"), by their
-// numbers. If there are several lists, the one that made most counts.
+// Groups the blocks by the modules of one list ("Decoder.blocks.0", "Decoder.blocks.1"). The key is
+// the number of the module. If there are several lists, the list that made the most bytes is used.
 std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
                                                           const std::vector<const Life*>& lives) {
   std::map<std::string, std::map<size_t, std::vector<const Life*>>> lists;
@@ -75,7 +75,7 @@ std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
 }
 
 // Groups blocks that have no modules. Lines belong together if they ran as often as the lines that
-// made most bytes, or several times as often.
+// made the most bytes, or several times as often.
 std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const Life*>& lives) {
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;  // of a site and size
   for (const Life* life : lives) alike[{life->site, life->size}].push_back(life);
@@ -100,7 +100,7 @@ std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const 
 }  // namespace
 
 std::vector<const Life*> ActivationsOf(const FailureMoment& moment) {
-  // In the first iteration, layers may look like iterations.
+  // In the first iteration, layers may be mistaken for iterations.
   const bool knows_pass =
       moment.pass() >= 0 && (moment.passes().is_sure() || TrainsAnywhere(moment));
   std::vector<const Life*> activations;
@@ -132,8 +132,9 @@ bool RunsInCheckpoint(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// In a recomputation the forward pass runs within the backward pass, with lines of the program. If
-// a checkpoint wraps a module of PyTorch's, only a census (a reference scan) shows it.
+// In a recomputation the forward pass runs within the backward pass, so the call stack has lines of
+// the program. If a checkpoint wraps a module of PyTorch's own, only a census (a reference scan)
+// shows the recomputation.
 bool IsRecomputed(const FailureMoment& moment, const Life& life) {
   const SiteDetail& site = moment.site_of(life);
   if (!life.tensor || !site.in_backward) return false;
@@ -153,8 +154,8 @@ size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives) 
   }
   const auto layers = static_cast<size_t>(std::ranges::count_if(
       by_layer, [&](const auto& one) { return one.second * kSmallLayer >= all; }));
-  // Layers are also counted by lines. Half of all bytes were made by lines that ran at most `turns`
-  // times, so there are as many layers.
+  // Layers are also counted by source lines. If half of all bytes were made by lines that ran at
+  // most `turns` times, there are `turns` layers.
   std::vector<std::pair<size_t, uint64_t>> by_turns;
   for (const auto& [key, count] : alike) by_turns.emplace_back(count, count * key.second);
   std::ranges::sort(by_turns);

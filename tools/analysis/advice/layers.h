@@ -1,12 +1,13 @@
 // Layers: finds the activations of the current iteration, and the layers to which they belong.
 //
 // Idea: a checkpoint around a layer frees its activations until its own backward pass, and
-// recomputes all of them then. So it saves memory if several layers wait, and none if one layer has
-// most of it. Modules distinguish layers by their numbers (blocks.3); without modules, a line that
-// has made several blocks of one size was run by as many layers.
+// recomputes all of them then. So a checkpoint saves memory if several layers wait for their
+// backward passes, and none if one layer has most of the activations. Modules distinguish layers by
+// their numbers (blocks.3); without modules, the number of equal blocks that one line has made is
+// the number of layers.
 //
 // Ownership: refers to a FailureMoment's lives. Threads: pure functions, callable from any thread.
-// Errors: none; if there is no sign of several layers, it is one layer. Units: bytes.
+// Errors: none; without a sign of several layers, there is one layer. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAYERS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAYERS_H_
 
@@ -18,10 +19,10 @@
 
 namespace vramstow {
 
-// Returns the blocks of the current iteration that were allocated outside of a backward pass and an
-// optimizer, and do not belong to a model.
+// Returns the blocks of the current iteration that were allocated outside of backward passes and
+// optimizer steps, and do not belong to a model.
 std::vector<const Life*> ActivationsOf(const FailureMoment& moment);
-// True if a backward pass may need them: a graph holds them or, if their owner is unknown, the
+// True if a backward pass may need `lives`: a graph holds them or, if their owner is unknown, the
 // program has run a backward pass before.
 bool MayBeNeeded(const FailureMoment& moment, const std::vector<const Life*>& lives);
 
@@ -50,11 +51,12 @@ struct RepeatedLayers {
 // `lives` are the activations of one forward pass, in order of birth.
 RepeatedLayers FindRepeatedLayers(const Detail& detail, const std::vector<const Life*>& lives);
 
-// Returns the most bytes that one earlier iteration made on the lines of these blocks, if this
-// iteration made at least four times as much; 0 if it did not, or there was no earlier iteration.
+// Returns the most bytes that one earlier iteration made on the source lines of these blocks.
+// Returns 0 if there was no earlier iteration, or if this iteration made less than four times as
+// much.
 uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives);
-// True if most of these bytes are a few results of one size: steps of one operation, for example of
-// a softmax that is written out.
+// True if most of these bytes are a few results of the same size. These are steps of one operation,
+// for example of a softmax that the program writes as several operators.
 bool AreStepsOfOne(const std::vector<const Life*>& lives);
 
 }  // namespace vramstow

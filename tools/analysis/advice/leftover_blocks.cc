@@ -48,7 +48,8 @@ LeftoverBlocks CollectPile(const FailureMoment& moment) {
   return pile;
 }
 
-// True if the inputs of these iterations were freed; autograd would have saved them.
+// True if the inputs of these iterations were freed. If a graph existed, autograd would have saved
+// them.
 bool InputsAreGone(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr uint64_t kLeast = 1 << 12;
   const std::vector<Iteration>& passes = moment.passes().all();
@@ -70,7 +71,7 @@ bool InputsAreGone(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return gone * 2 >= pile.passes.size();
 }
 
-// True if all blocks are copies of existing data, so that none of them led to another.
+// True if all blocks are copies of existing data, so that none of them is computed from another.
 bool AreCopies(const FailureMoment& moment, const LeftoverBlocks& pile) {
   return std::ranges::all_of(pile.lives, [&](const Life* life) {
     const SiteDetail& site = moment.site_of(*life);

@@ -1,9 +1,8 @@
-// LeftoverBlocks: the blocks that earlier iterations of the main loop left behind, and whether
-// these are their graphs.
-//
+// LeftoverBlocks: finds the blocks that earlier iterations of the main loop left behind, and
+// whether they belong to autograd graphs.
 // Ownership: refers to a FailureMoment's lives. Threads: pure functions, callable from any thread.
-// Errors: none; the result is empty if nothing was left behind. Units: bytes; iterations as
-// FailureMoment::PassOf numbers them.
+// Errors: none; the result is empty if nothing was left behind. Units: bytes; iterations have the
+// numbers that FailureMoment::PassOf gives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LEFTOVER_BLOCKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LEFTOVER_BLOCKS_H_
 
@@ -33,11 +32,11 @@ struct LeftoverBlocks {
 // optimizers and for the start-up.
 bool MayPileUp(const FailureMoment& moment, const Life& life);
 LeftoverBlocks PileOf(const FailureMoment& moment);
-// Returns the line at which the program stored the blocks that it holds, or called the model that
-// made them.
+// Returns the source line at which the program stored these blocks or, if there is none, the line
+// that called the model that made them.
 std::string PlaceOfPile(const FailureMoment& moment, const std::vector<const Life*>& lives,
                         bool stops_at_model);
-// Returns the variable with which an owner's chain begins: "global monitor" for "global
+// Returns the variable at the begin of an owner's chain of references: "global monitor" for "global
 // monitor.smooth[3]".
 std::string RootOfHolder(const std::string& holder);
 // Returns a cause with the sentences that all causes about leftover blocks share.

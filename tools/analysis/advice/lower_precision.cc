@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-// Autocast is a context, which no stack shows, but it converts the inputs of modules.
+// Autocast is a context manager, which no call stack shows, but it converts the inputs of modules.
 bool UsesLowerPrecision(const Detail& detail) {
   const auto converts = [](const SiteDetail& site) {
     return site.site.starts_with("backward of ToCopy") ||

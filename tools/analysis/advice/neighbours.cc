@@ -15,7 +15,8 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMaxContext = uint64_t{768} << 20;
-// The end of a killed process is not recorded, so it may have lived this much longer (nanoseconds).
+// The end of a killed process is not recorded, so the process may have lived this much longer than
+// its trace (nanoseconds).
 constexpr uint64_t kSlack = 10'000'000'000;
 
 std::string FactOf(const Facts& facts, const std::string& name) {
@@ -78,7 +79,7 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   return share;
 }
 
-// Returns the process of the other traces that held most of that GPU at that moment.
+// Returns the process that held most of this GPU at this moment, according to the other traces.
 std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const Recorded& failed,
                                   const OutOfMemoryFacts& failure) {
   const Facts& own = failed.analysis->facts;
@@ -111,8 +112,8 @@ bool AreOfOneRun(const Facts& a, const Facts& b) {
 void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
   const std::string pid = FactOf(*share.facts, "process.pid");
   const std::string process = "process " + pid;
-  // If the driver lists the process, the number includes its context. Otherwise the context is
-  // added.
+  // If the driver listed the process, the driver's number includes the context of the process.
+  // Otherwise the context is added.
   const bool is_listed = advice->place == process;
   if (!is_listed) {
     advice->bytes = share.bytes + share.context;

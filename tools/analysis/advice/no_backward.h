@@ -14,7 +14,7 @@ bool TrainsAnywhere(const FailureMoment& moment);
 // True if the names of the functions that made the request say that they do not train.
 bool IsCalledEvaluation(const FailureMoment& moment);
 // True if no backward pass has run and the model is in eval() or in no optimizer. If no census (a
-// reference scan) has its parameters, the names of the functions decide.
+// reference scan) found the model's parameters, the names of the functions decide.
 bool IsInferenceOnly(const FailureMoment& moment);
 
 }  // namespace vramstow

@@ -12,8 +12,8 @@
 
 namespace vramstow {
 
-// Returns a sentence to put before other advice: "Most of it is one weight, net.fc1.weight ….
-// Otherwise: ".
+// Returns a text to put before other advice. An example is "Most of it is one weight,
+// net.fc1.weight …. Otherwise: ".
 std::string AboutOneWeight(const FailureMoment& moment);
 
 }  // namespace vramstow

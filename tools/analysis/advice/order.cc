@@ -11,7 +11,8 @@ namespace {
 constexpr uint64_t kMuchLarger = 4;
 constexpr uint64_t kSmallShare = 8;
 
-// Applies rules 2 and 3 of OrderCauses.
+// Applies rules 2 and 3 of the list at OrderCauses: a later cause becomes the first one if it has
+// several times the bytes.
 void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes) {
   for (size_t turn = 0; turn < causes->size(); ++turn) {
     const uint64_t first = causes->front().second.bytes;
@@ -26,7 +27,8 @@ void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes)
   }
 }
 
-// Applies rule 4 of OrderCauses.
+// Applies rule 4 of the list at OrderCauses: activations come before the state of an optimizer if
+// they are larger.
 void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
   if (causes->empty() || causes->front().second.id != AdviceId::kOptimizerState) return;
   const Cause& state = causes->front().second;
@@ -38,7 +40,8 @@ void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
   std::rotate(causes->begin(), activations, std::next(activations));
 }
 
-// Applies rule 5 of OrderCauses.
+// Applies rule 5 of the list at OrderCauses: the job's own growth comes before another process if
+// it is at least half as large.
 void PreferOwnGrowth(std::vector<RankedCause>* causes) {
   if (causes->empty() || causes->front().second.id != AdviceId::kOtherProcesses) return;
   const uint64_t foreign = causes->front().second.bytes;
@@ -49,8 +52,9 @@ void PreferOwnGrowth(std::vector<RankedCause>* causes) {
   if (own != causes->end()) std::rotate(causes->begin(), own, std::next(own));
 }
 
-// True if the bytes of this cause would have been room for many such requests. Without
-// fragmentation, this request would have been served, but one of the next few would have failed.
+// True if the bytes of this cause would have been room for many requests like the one that failed.
+// Without fragmentation, this request would have been served, but one of the next few would have
+// failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   return cause.fits && cause.id != AdviceId::kLargestHolder &&
@@ -59,17 +63,17 @@ bool Dwarfs(const Cause& cause, const Facts& facts) {
 
 bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
 
-// True if the fragmented free memory had room for several such requests, and for at least half of
-// what the cause holds: without fragmentation the job would have run for several more iterations,
-// or to its end.
+// True if the fragmented free memory had room for several requests like the one that failed, and
+// for at least half of the bytes of the cause. Then, without fragmentation, the job would have run
+// for several more iterations, or to its end.
 bool StrandsMuch(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   return last.pool_free_bytes >= kMuchLarger * last.requested_bytes &&
          last.pool_free_bytes * 2 >= cause.bytes;
 }
 
-// Returns the class of a piece of advice. Changes that suffice alone come first, in the order that
-// the analysis gave them; then pairs of changes; then the rest.
+// Returns the class of a piece of advice, by which advice is sorted. First come single changes that
+// suffice, in the order that the analysis gave them; then pairs of changes; then all other advice.
 int ClassOf(const AdviceFacts& advice, bool is_first) {
   if (ServesAlone(advice) || (is_first && !advice.proof.is_proved)) return 0;
   return advice.together_with == AdviceId::kNone ? 2 : 1;
@@ -80,7 +84,7 @@ int ClassOf(const AdviceFacts& advice, bool is_first) {
 bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure) {
   uint64_t least = kStillLive;
   for (const ReplayFacts& replay : fragmentation.replays) {
-    // The advice that is reported first is a setting of PyTorch's.
+    // If this condition holds, the advice that is reported first recommends a setting of PyTorch.
     if (replay.would_serve && replay.model != "vramstow") {
       least = std::min(least, replay.peak_reserved_bytes);
     }
@@ -89,8 +93,9 @@ bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure)
   return least != kStillLive && room != 0 && least + failure.requested_bytes > room;
 }
 
-// Puts a cause before fragmentation advice for which IsNarrow is true, if the removal of the cause
-// alone serves the request and leaves more free memory.
+// Advice on fragmentation is narrow (IsNarrow) if it would serve this request but hardly another
+// one. A cause is put before such advice if its removal alone serves the request and leaves more
+// free memory.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
   if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation ||
       !IsNarrow(advice->front(), failure)) {
@@ -131,10 +136,10 @@ void OrderHints(std::vector<RankedAdvice>* hints) {
 
 void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice) {
-  // Fragmentation explains a failure best, with two exceptions: the first cause grows with each
-  // iteration, so that it ends the job in any case, a few iterations later without fragmentation;
-  // or it is much larger than the fragmented memory. If much memory was fragmented, fragmentation
-  // stays first.
+  // Advice on fragmentation comes first, with two exceptions. In the first, the first cause grows
+  // with each iteration, so that it ends the job in any case, only later without fragmentation. In
+  // the second, the first cause is much larger than the fragmented memory. If much memory was
+  // fragmented, fragmentation comes first even then.
   const bool grows = !causes.empty() && !facts.out_of_memory.empty() &&
                      !StrandsMuch(causes.front(), facts) &&
                      (causes.front().grows || Dwarfs(causes.front(), facts));
@@ -156,7 +161,7 @@ void OrderProved(Facts* facts) {
   for (size_t i = 0; i < facts->advice.size(); ++i) {
     const AdviceFacts& one = facts->advice[i];
     const int group = ClassOf(one, i == 0);
-    // Fragmentation was not the reason if no allocator would have joined the free pieces.
+    // Fragmentation was not the reason if no allocator could have joined the free pieces.
     const bool is_of_pieces =
         one.id == AdviceId::kOutOfMemoryByFragmentation || one.id == AdviceId::kFragmentation;
     if (is_of_pieces && !one.replays.empty() &&

@@ -36,20 +36,22 @@ using RankedCause = std::pair<Rank, Cause>;
 void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes);
 
 using RankedAdvice = std::pair<Rank, AdviceFacts>;
-// Orders other advice, which is given in the order of the table: by rank, then by bytes.
+// Orders advice other than causes, by rank and then by bytes. It is given in the order of the
+// table.
 void OrderHints(std::vector<RankedAdvice>* hints);
 
-// Orders all advice of a job: its causes, then other advice, each in its order. If fragmentation
-// explains the failure, it comes first, except after a first cause that ends the job in any case.
+// Orders all advice of a job: first its causes, then other advice, each in its own order. If
+// fragmentation explains the failure, the advice on it comes first, unless the first cause would
+// end the job in any case.
 void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
                  std::vector<AdviceFacts>* advice);
 
 // Orders the advice after a replay. Changes that serve the request alone come first, in the order
-// that they had before; then pairs of changes that serve it together; then the changes that lower
-// the need most. In a job that did not fail, advice that saves nothing is dropped, and so is any
-// change without effect. If an allocator without fragmentation would have served this request but
-// hardly another one, a cause comes before it. Fills in `cause` and `would_fit` of the last failure
-// again. Does nothing without a replay.
+// that they had before; then pairs of changes that serve it together; then other changes, those
+// that save most first. In a job that did not fail, advice that saves nothing is dropped, and so is
+// any change without effect. If an allocator without fragmentation would have served this request
+// but hardly another one, a cause comes before the advice to change the allocator. Fills in `cause`
+// and `would_fit` of the last failure again. Does nothing without a replay.
 void OrderProved(Facts* facts);
 
 }  // namespace vramstow

@@ -11,7 +11,7 @@
 
 namespace vramstow {
 
-// Smaller parameters are ignored, because there are too many blocks of their sizes.
+// Parameters of fewer bytes are ignored, because many other blocks have the same sizes.
 inline constexpr uint64_t kLeastParameter = 64 << 10;
 
 // True if the program's own line made the block, outside of any module, backward pass or optimizer

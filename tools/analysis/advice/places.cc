@@ -39,7 +39,8 @@ std::string_view AttributeOf(std::string_view holder) {
   return name;
 }
 
-// Returns the outermost line of the program that ran when it last allocated before the request.
+// Returns the outermost source line of the program at the time of its last allocation before the
+// request.
 std::string OutermostBefore(const FailureMoment& moment) {
   const std::vector<Life>& lives = moment.detail().lives;
   auto next = std::ranges::lower_bound(lives, moment.event(), {}, &Life::birth);
@@ -128,7 +129,8 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
   }
   const auto most = std::ranges::max_element(
       by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
-  // If an object gets its tensors from other code, none of its own lines is in their call stacks.
+  // If an object receives its tensors from other code, none of its own lines is in the call stacks
+  // of the tensors.
   const bool is_most = most != by_line.end() &&
                        static_cast<double>(most->second) >= kMax / 2 * static_cast<double>(all);
   return is_most ? most->first : "";

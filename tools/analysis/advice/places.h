@@ -13,16 +13,18 @@
 
 namespace vramstow {
 
-// Returns the deepest line of the program through which most of these blocks were allocated. With
-// `stops_at_model` it is the line that calls the model, not one inside of it.
+// Returns the deepest source line of the program that is in the call stacks of most of these
+// blocks. With `stops_at_model` it is the line that calls the model, not a line of the model.
 std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
                         bool stops_at_model = false);
-// Like CommonPlace, but if there is no common line, returns the line of the first block; for blocks
-// of backward passes, the line that called the last of these passes. `lives` must not be empty.
+// Returns the deepest source line that these blocks have in common, as CommonPlace does. If there
+// is no such line, returns the line of the first block. For blocks of backward passes, returns the
+// line that called the last backward pass. `lives` must not be empty.
 std::string PlaceInProgram(const FailureMoment& moment, const std::vector<const Life*>& lives);
-// Returns the line of the program where the holder stored these blocks: the deepest line in their
-// call stacks that is in the function or class with which the holder's chain begins, or in the
-// property with which it ends. Empty if there is none.
+// Returns the line of the program where the holder stored these blocks; empty if there is none. The
+// holder is a chain of references, which begins with a function or a class and may end with a
+// property. The result is the deepest line in the blocks' call stacks that is in that function,
+// class or property.
 std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
                           const std::string& holder);
 // Returns the innermost line of the program in the site's call stack, or else the name of the site.
@@ -30,7 +32,7 @@ std::string PlaceOf(const Detail& detail, uint32_t site);
 // Returns the line of the program that made the failed request. In a backward pass this is the line
 // that called it. If there is no such line, returns the name of the site.
 std::string PlaceOfRequest(const FailureMoment& moment);
-// Returns the three lines with the most bytes, with these bytes.
+// Returns the three source lines that allocated the most bytes, each with its bytes.
 std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& lives);
 
 }  // namespace vramstow

@@ -9,7 +9,8 @@
 namespace vramstow {
 namespace {
 
-// True if the tensor belongs to a graph; a census shows this for each tensor that it has found.
+// True if the tensor belongs to an autograd graph. A census (a reference scan) shows this for each
+// tensor that it has found.
 bool RecordsGraph(const HeldBlock& block) {
   return IsInGraph(block) || block.role == "gradient" ||
          block.about.find(", requires grad") != std::string::npos ||

@@ -18,7 +18,7 @@ namespace vramstow {
 
 struct Precondition {
   const char* words = "";  // a clause: "a backward pass has run"
-  // Exactly one is set: in_failure for a cause, in_job for other advice.
+  // Exactly one of the two functions is set: in_failure for a cause, in_job for other advice.
   bool (*in_failure)(const FailureMoment& moment) = nullptr;
   bool (*in_job)(const Evidence& evidence) = nullptr;
 };
@@ -85,7 +85,7 @@ inline constexpr Precondition kNeedsRequestOfPyTorch = {
     .in_failure = IsAskedOfPyTorch,
 };
 
-// These are the preconditions that other advice shares.
+// These are the preconditions that several pieces of advice other than causes share.
 bool HasFailed(const Evidence& evidence);
 bool HasKnownCache(const Evidence& evidence);
 bool HasIterations(const Evidence& evidence);

@@ -3,7 +3,7 @@
 //
 // Idea: a file has one rule, and a row of facts/advice.def names it. A cause is found at the moment
 // when a request failed (FailureMoment), other advice in the whole job (Evidence). A rule does not
-// know its id, its position in the table, or who prints it.
+// know its id, its position in the table, or which code prints it.
 //
 // Ownership: constants; a rule refers to nothing. Threads: pure functions, callable from any
 // thread. Errors: none; a rule that finds nothing returns nullopt. Units: bytes.
@@ -43,25 +43,29 @@ struct Rule {
   // The conditions that the rule's sentences presuppose; each rule has at least one.
   std::array<Precondition, 4> needs = {};
 
-  // Exactly one is set: `cause` for a cause, `advice` for other advice.
+  // Exactly one of the two functions is set: `cause` if the rule is a cause, `advice` otherwise.
   Found (*cause)(const FailureMoment& moment) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
 
-  // For a cause: true if it is also searched at the peak of a job that did not fail.
+  // Is set for causes only: true if the cause is also searched at the peak of a job that did not
+  // fail.
   bool at_peak = false;
 
-  // For other advice: returns its change of the requests up to the last one that failed or, if none
-  // failed, up to the peak. Null if no change of requests can show its effect.
+  // Is set for advice other than causes only. Returns its change of the requests up to the last one
+  // that failed or, if none failed, up to the peak. Null if no change of requests can show its
+  // effect.
   Change (*change)(const Evidence& evidence, const AdviceFacts& advice) = nullptr;
-  // True if the advice only saves memory, so that a job with plenty of it does not need it.
+  // True if the advice only saves memory, so that a job with plenty of free memory does not need
+  // it.
   bool saves = true;
-  // For other advice: true if it names a fault of the job, which also matters if there is room.
+  // Is set for advice other than causes only: true if it names a fault of the job, which also
+  // matters if there is plenty of free memory.
   bool is_fault = false;
-  // Causes that explain the same in better words.
+  // Causes that explain the same problem in better words.
   std::array<AdviceId, 8> said_by = {};
 };
 
-// Evaluate a rule, provided that all its preconditions hold.
+// These functions evaluate a rule, provided that all its preconditions hold.
 Found AskForCause(const Rule& rule, const FailureMoment& moment);
 Hint AskForAdvice(const Rule& rule, const Evidence& evidence);
 

@@ -21,7 +21,7 @@ double StepCost::Longer(double card_seconds, double operators) const {
 
 double StepCost::OfRecomputing(const RepeatedLayers& layers, size_t count) const {
   if (layers.list.size() < 2) return 0;
-  // These two moments do not enclose the work of the last layer.
+  // These two events enclose the work of all layers but the last.
   const uint64_t begin = layers.list.front().begin;
   const uint64_t end = layers.list.back().begin;
   const double of_all = static_cast<double>(count) / static_cast<double>(layers.list.size() - 1);
@@ -39,8 +39,8 @@ double StepCost::OfRoundTrip(uint64_t bytes) const {
 double StepCost::OfMapping(uint64_t bytes) const { return CostOfMoves(bytes, bytes, *rates_).stop; }
 
 double StepCost::OfMicroBatches(uint64_t parts, uint64_t gradient_bytes) const {
-  // Each micro-batch reads the sum of the gradients and its own part, and writes the sum. With 16
-  // bits, weights are converted once more, too, and gradients are converted back.
+  // Each micro-batch reads the sum of the gradients and its own gradients, and writes the sum. With
+  // numbers of 16 bits, weights and gradients are also converted once more.
   const uint64_t accesses = UsesLowerPrecision(detail_) ? 4 : 2;
   const auto more = static_cast<double>(parts - 1);
   const auto operators = static_cast<double>(facts_.model_clock.operators);
@@ -52,8 +52,8 @@ double StepCost::OfMicroBatches(uint64_t parts, uint64_t gradient_bytes) const {
   return Longer(more * (kKernelSeconds * operators + adding), more * operators);
 }
 
-// Moves cost at most the time for which work was held up, accessed memory over PCIe or NVLink, or
-// waited for copies. They cost nothing while the GPU or the program was busy anyway.
+// Moves of memory cost at most the time for which work was held up, accessed memory over PCIe or
+// NVLink, or waited for copies. Moves cost nothing while the GPU or the program was busy anyway.
 void FindOffloadCost(Facts* facts) {
   const ModelClockFacts& clock = facts->model_clock;
   if (facts->offload.out_bytes == 0 || clock.work_seconds <= 0) return;

@@ -1,9 +1,9 @@
 // StepCost: the time that a change of the program costs, by the clock model of the simulated GPU.
 //
-// Idea: a trace of clock=model shows how much work the GPU does in an iteration, and how much of it
-// came before each event. The work of a layer is the work between two events. The program also
-// needs time to launch operators; the part of it that is hidden behind the GPU's work remains
-// hidden.
+// Idea: a trace of a simulated run with the option clock=model shows how much work the GPU does in
+// an iteration, and how much of this work came before each event. The work of a layer is the work
+// between two events. The program also needs time to launch operators; the part of this time that
+// the GPU's work hides remains hidden.
 //
 // Ownership: refers to a Detail and its Facts, which outlive it. Threads: const functions may be
 // called at the same time. Errors: without such a clock, is_known() is false and no cost is
@@ -27,13 +27,13 @@ class StepCost {
   StepCost(const Detail& detail, const Facts& facts);
 
   bool is_known() const { return rates_ != nullptr && facts_.model_clock.work_seconds > 0; }
-  // The functions below need a known clock.
+  // The functions below may be called only if is_known() is true.
   double step() const { return facts_.model_clock.step_seconds; }
   // Returns the cost of computing `count` of the layers once more.
   double OfRecomputing(const RepeatedLayers& layers, size_t count) const;
-  // Returns the time that work waits for copies to the host and back.
+  // Returns the time that work waits for copies of this many bytes to the host and back.
   double OfRoundTrip(uint64_t bytes) const;
-  // Returns the time that work stands still while memory of the host is mapped.
+  // Returns the time that work stands still while this many bytes of host memory are mapped.
   double OfMapping(uint64_t bytes) const;
   // Returns the cost of running the forward and backward pass in parts, and adding up gradients in
   // memory.
@@ -47,12 +47,13 @@ class StepCost {
   const CardRates* rates_;
 };
 
-// Fills in what moves cost in an iteration. Needs the facts of the clock.
+// Fills in the cost of moves of memory in an iteration. The facts of the clock must be filled in
+// before.
 void FindOffloadCost(Facts* facts);
 
 // "14.2 ms".
 std::string AdviceTime(double seconds);
-// Returns ", by the model of the GPU; an iteration takes 55.8 ms."
+// Returns a text such as ", by the model of the GPU; an iteration takes 55.8 ms."
 std::string OfModelInWords(const StepCost& cost);
 // Returns a sentence on the cost of computing these activations again in the backward pass.
 // `otherwise` is the sentence if the clock is unknown.

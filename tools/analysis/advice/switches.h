@@ -1,8 +1,8 @@
 // Switches: options of PyTorch's functions that need less memory.
 //
 // Idea: call stacks and owners show which function of a library made blocks, or held them for a
-// moment. If that function has such an option, or another function does the same with less memory,
-// this advice comes before general advice (smaller pieces).
+// moment. If that function has an option that needs less memory, or another function does the same
+// with less memory, this advice comes before general advice such as smaller pieces.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none; empty if no such function is known. Units: none.
@@ -14,7 +14,8 @@
 
 namespace vramstow {
 
-// Replaces the action of a cause that is about large results; other causes are unchanged.
+// If the cause is about large results, replaces its action by an option of the function that made
+// them. Other causes are unchanged.
 void DescribeSwitch(const FailureMoment& moment, Cause* cause);
 
 }  // namespace vramstow

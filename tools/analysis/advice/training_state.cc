@@ -28,7 +28,7 @@ std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporari
   std::vector<const Life*> lives;
   for (const Life* life : moment.live()) {
     const SiteDetail& site = moment.site_of(*life);
-    // State may come from a file, so its call site need not be the optimizer's.
+    // The state of an optimizer may come from a file, so its call site need not be in an optimizer.
     const HeldBlock* block = moment.holders().Of(*life);
     const bool is_state = block != nullptr && block->role == "optimizer_state";
     const bool is_made = site.in_optimizer && IsForeach(site) == temporaries;

@@ -13,12 +13,12 @@
 
 namespace vramstow {
 
-// True if the call site handles all parameters together.
+// True if one call at this site handles all parameters together, as PyTorch's foreach functions do.
 bool IsForeach(const SiteDetail& site);
-// Returns the live gradients: as many bytes as the trained parameters have.
+// Returns the live gradients: the tensors that backward passes made.
 std::vector<const Life*> Gradients(const FailureMoment& moment);
-// Returns the blocks of optimizers: the temporary ones of a step, or the state that they store,
-// which may come from a file.
+// Returns the blocks of optimizers: with `temporaries` the temporary blocks of a step, otherwise
+// the state that they store, which may come from a file.
 std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporaries);
 // Returns the line that steps the optimizer which made these blocks.
 std::string PlaceOfStep(const FailureMoment& moment, const std::vector<const Life*>& lives);

@@ -1,6 +1,7 @@
-// Finds the purpose of memory. If the program states it by marks (docs/contracts.md), the mark
-// decides. Otherwise it follows from where a block was allocated, where it was freed, and whether
-// it outlived the phase that made it. Each category is reported with its evidence.
+// Finds the purpose of memory. If the program states the purpose by marks (docs/contracts.md), the
+// mark decides. Otherwise the purpose follows from the lines where a block was allocated and freed,
+// and from whether the block outlived the phase that made it. Each category is reported with its
+// evidence.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -105,8 +106,8 @@ void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
   }
 }
 
-// Reads the category from the role that a census gives to memory. Returns false if the role implies
-// none.
+// Derives the category from the role that a census (a reference scan) gives to memory. Returns
+// false if the role implies no category.
 bool ReadRole(const std::string& role, Category* category) {
   if (role == "parameter" || role == "buffer") {
     *category = kParameters;
@@ -122,7 +123,7 @@ bool ReadRole(const std::string& role, Category* category) {
   return true;
 }
 
-// True if the program holds the block, and autograd does not use it.
+// True if the program references the block, and autograd does not use it.
 bool IsPlainResult(const HeldBlock& block) {
   if (IsGarbage(block)) return block.role == "other";
   return block.role == "other" && !IsInGraph(block) &&
@@ -152,9 +153,10 @@ class MarkedCategories {
     std::ranges::stable_sort(marked_, {},
                              [](const MarkedUse& t) { return std::tie(t.address, t.event); });
   }
-  // True if the start-up hook reports what modules hold.
+  // True if Python's start-up hook reports which memory modules hold.
   bool tells_weights() const { return tells_weights_; }
-  // Returns the mark for a block, or null if there is none. The last of several marks counts.
+  // Returns the mark that states the purpose of a block, or null if there is none. The last of
+  // several marks counts.
   const MarkedUse* Find(const Life& life) const {
     const MarkedUse end = {life.address, life.death, kUnknownUse, false};
     auto after =
@@ -190,7 +192,7 @@ std::string_view ClassOf(std::string_view frame) {
 
 // True if a constructor of the program or of a library makes the block, itself or through methods
 // of its class, but not through a function of PyTorch's. Weights are reported when a module gets
-// them, so any other block is a buffer or a table.
+// them, so a block that is not reported is a buffer or a table.
 bool IsOfConstructor(const Detail& detail, const SiteDetail& site) {
   if (site.phase != Phase::kInit) return false;
   std::string_view own_class;
@@ -240,7 +242,7 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
   // For a block that was allocated before the recording, only the end of its life is known.
   if (freed == Phase::kBackward) return kActivations;
   if (freed == Phase::kOptimizer && life.opened) return kGradients;
-  // The block may belong to a loss that is computed outside of any module.
+  // The block may belong to a loss that the program computes outside of any module.
   if (!life.opened && phases.BridgesToBackward(life)) return kActivations;
   return kUnknownUse;
 }
@@ -256,7 +258,7 @@ struct CategoryFinder::Known {
         told(all) {}
   Known(const Detail& all, const KvCaches& of_text)
       : detail(all), phases(all), caches(of_text), told(all) {}
-  // Returns the category. *by_mark is the mark that states it, or null.
+  // Returns the category of a block. *by_mark is set to the mark that states it, or to null.
   Category Of(const Life& life, const MarkedUse** by_mark) const {
     const MarkedUse* said = told.Find(life);
     *by_mark = said != nullptr && said->category != kUnknownUse ? said : nullptr;
@@ -267,8 +269,8 @@ struct CategoryFinder::Known {
         IsOfConstructor(detail, detail.sites[life.site])) {
       return kUnknownUse;
     }
-    // A checkpoint's recomputed blocks wait for their backward pass in a list that the checkpoint
-    // holds.
+    // Blocks that a checkpoint recomputed wait for their backward pass in a list that the
+    // checkpoint holds.
     if (said == nullptr || detail.sites[life.site].in_backward) return seen;
     const bool is_open = seen == kTemporaries || seen == kActivations || seen == kUnknownUse;
     if (said->is_kept && is_open) return kKept;

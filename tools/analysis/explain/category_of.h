@@ -17,17 +17,17 @@ namespace vramstow {
 class CategoryFinder {
  public:
   explicit CategoryFinder(const Detail& detail);
-  // `caches` are the key/value caches of the same `Detail`.
+  // `caches` are the key/value caches that were found in `detail`.
   CategoryFinder(const Detail& detail, const KvCaches& caches);
   ~CategoryFinder();
   CategoryFinder(const CategoryFinder&) = delete;
   CategoryFinder& operator=(const CategoryFinder&) = delete;
 
-  // Returns "parameters", "gradients", …
+  // Returns the name of the block's category: "parameters", "gradients", …
   std::string NameOf(const Life& life) const;
 
-  // Fills by_category with the purpose of each block at the peak. Categories that the input itself
-  // gave are unchanged.
+  // Fills by_category with the sums of the blocks at the peak, by purpose. Categories that the
+  // input itself gave are unchanged.
   void AddUp(Facts* facts) const;
 
  private:

@@ -1,11 +1,9 @@
-// CensusSummary: facts of a census (a reference scan) about several blocks together, beside their
-// owners.
-//
+// CensusSummary: facts of a census (a reference scan) about several blocks together, in addition to
+// their owners.
 // Idea: a census has the type and the shape of the tensor in a block, and whether autograd holds
-// it. A call stack has none of this.
-//
+// the tensor. A call stack contains none of these.
 // Ownership: plain values. Threads: pure functions, callable from any thread. Errors: none; blocks
-// that no census has are ignored. Units: bytes.
+// that are not in a census are ignored. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CENSUS_SUMMARY_H_
 
@@ -34,26 +32,27 @@ struct CensusSummary {
   uint64_t viewed = 0;    // held by a tensor that is less than half as large
   uint64_t wide = 0;      // float64 and complex128
 
-  // True if the census has enough of the bytes to decide.
+  // True if the census has found at least half of the bytes, so that its result can be used.
   bool decides() const { return known * 2 >= all && known > 0; }
 };
 CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Life*>& lives);
 
 // True if a graph of autograd holds the block.
 bool IsInGraph(const HeldBlock& block);
-// Returns the bytes that a graph holds, or that are results of operations that autograd recorded.
+// Returns the bytes that an autograd graph holds, or that are results of operations that autograd
+// recorded.
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
-// True for parameters. A parameter that only an optimizer still holds counts as a part of its
-// state.
+// True for parameters. A parameter that only an optimizer still references counts as a part of the
+// optimizer's state.
 bool IsParameter(const HeldBlock& block);
 // True if only objects in a reference cycle hold the block.
 bool IsGarbage(const HeldBlock& block);
 // If an owner's chain begins with this text, the owner is released when the exception handler ends.
 inline constexpr std::string_view kHandledNow = "exception being handled";
-// True if an exception holds the block, by the frames of its traceback.
+// True if the frames of an exception's traceback reference the block.
 bool IsHeldByError(const HeldBlock& block);
 
-// Bytes of parameters, by the kind of work that they show.
+// The bytes of parameters: all, and those that are trained or not trained.
 struct ParameterWords {
   uint64_t all = 0;         // of parameters that record a graph
   uint64_t evaluating = 0;  // of modules in eval()

@@ -19,8 +19,8 @@ SiteName NameOf(const SiteDetail& site) { return {site.site, site.operation}; }
 constexpr uint64_t kSecond = 1000000000;
 constexpr size_t kMaxChanges = 20;
 
-// Groups the holes by stream. `segments` are ordered by address; each hole lies in a range that
-// begins at one of them.
+// Groups the holes by stream. `segments` are ordered by address, and each hole lies in a range that
+// begins at one of the segments.
 std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life*>& segments,
                                                     const std::vector<HoleFacts>& holes) {
   std::map<uint64_t, FragmentationFacts::Stream> streams;
@@ -162,7 +162,7 @@ void FindHoles(const Detail& detail, Facts* facts) {
   std::sort(blocks.begin(), blocks.end(), by_address);
   size_t next = 0;
   for (size_t i = 0; i < segments.size();) {
-    // A segment that grew piece by piece is one range (`pending` marks such pieces).
+    // A segment that grew piece by piece is one range. In its pieces, `pending` is set.
     const uint64_t from = segments[i]->address;
     uint64_t to = from + segments[i]->size;
     const bool grows = segments[i]->pending;

@@ -3,7 +3,7 @@
 //
 // Ownership: reads a Detail, which outlives it, and fills the part of the Facts that it explains.
 // Threads: pure functions, callable from any thread. Errors: none; unknown values are marked as
-// such. Units: bytes, nanoseconds, events. Cost: O(n log n) in the stored lives.
+// unknown. Units: bytes, nanoseconds, events. Cost: O(n log n) in the stored lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
 
@@ -30,13 +30,13 @@ class Explanation {
   CategoryFinder categories_;
 };
 
-// Returns the iterations; if there are none, patterns that recur: sizes and call sites that appear
-// again after a steady number of events.
+// Returns the iterations. If there are none, returns recurring patterns: sizes and call sites that
+// appear again after a steady number of events.
 IterationsFacts FindIterations(const Detail& detail, const Iterations& passes);
 
 // Returns the phases of the program, in order: start-up, training, evaluation, generation, saving.
 std::vector<PhaseFacts> FindPhases(const Detail& detail, const Iterations& passes);
-// Returns the time of an event; for the end of the trace, its last moment.
+// Returns the time of an event. For the end of the trace, returns the last time in it.
 uint64_t TimeOfEvent(const Detail& detail, uint64_t event);
 
 // Returns the cost of an iteration by the simulated GPU's clock.
@@ -46,12 +46,12 @@ ModelClockFacts FindModelClock(const Detail& detail, const IterationsFacts& iter
 // needs.
 void FindOffloadNeed(Facts* facts);
 
-// Needs facts.iterations.
+// Fills in the lifetimes of blocks. facts.iterations must be filled in before.
 void ExplainLifetimes(const Detail& detail, Facts* facts);
 ChurnFacts FindChurn(const Detail& detail);
 BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
 
-// Fills in the categories of facts.by_hour.
+// Fills in the categories of the memory that grows by the hour (facts.by_hour).
 void NameGrowthByHour(const Detail& detail, const CategoryFinder& categories, Facts* facts);
 
 // Finds the free ranges at the peak.

@@ -28,8 +28,8 @@ std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
 
 // True if PyTorch refused the request although the driver had enough memory. Without a known limit,
 // the driver must have had much more than enough, because it may need a little for itself. If a
-// known limit was reached, less evidence is needed, because vramstow's pool does not ask the driver
-// how much is free.
+// known limit was reached, the source of the free bytes does not matter, because vramstow's pool
+// does not ask the driver how much is free.
 bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optional<uint64_t> limit) {
   constexpr uint64_t kMuch = uint64_t{64} << 20;
   constexpr uint64_t kSegment = uint64_t{2} << 20;
@@ -114,11 +114,11 @@ uint64_t FailureMoment::FromPool(uint64_t takes) {
   if (!failure.has_pool || is_of_library_) return 0;
   if (failure.pool_movable_bytes.has_value()) {
     // A pool that moves chunks would have served the request from this free memory, unless the
-    // memory was bound (reserved for private pools).
+    // memory was reserved for private pools.
     is_bound_ = takes + *failure.pool_movable_bytes >= failure.requested_bytes;
   } else {
-    // PyTorch's own allocator had a piece that is large enough, and could not use it. Small
-    // requests have segments of their own.
+    // PyTorch's own allocator had a large enough piece of free memory, and could not use it. Small
+    // requests are served from separate segments.
     constexpr uint64_t kSmall = 1 << 20;
     is_bound_ = failure.requested_bytes > kSmall &&
                 failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;

@@ -1,6 +1,5 @@
-// FailureMoment: what was live when a request failed, and how much memory the request lacked. For a
-// job that did not fail, what was live at its peak.
-//
+// FailureMoment: the live memory when a request failed, and how much memory the request lacked. For
+// a job that did not fail, it has the live memory at the peak.
 // Ownership: refers to a Detail, its categories and Facts, which outlive it. Threads: a plain value
 // without synchronisation. Errors: none. Units: bytes; events are counted from 1.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_FAILURE_MOMENT_H_
@@ -41,40 +40,41 @@ class FailureMoment {
   uint64_t event() const { return failure_->event; }
   uint64_t requested() const { return failure_->requested_bytes; }
   const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
-  // The bytes that were missing: if so many more had been free, the request would have been served.
+  // The bytes that were missing: with so many more free bytes, the request would have been served.
   // If enough was free but fragmented, this is the whole request.
   uint64_t lacking() const { return lacking_; }
   // The bytes of the GPU that this process can have: live memory plus the memory it may still
   // allocate.
   uint64_t room() const { return room_; }
-  // False if neither the GPU's size nor its free memory is known; room() is then what the process
-  // held.
+  // False if neither the GPU's size nor its free memory is known. room() then returns the bytes
+  // that the process held.
   bool is_room_known() const { return is_room_known_; }
   // The device memory that was live, in order of birth.
   const std::vector<const Life*>& live() const { return live_; }
   uint64_t live_bytes() const { return live_bytes_; }
   // The iteration in which the request failed; negative if it was in none.
   int64_t pass() const { return pass_; }
-  // The event with which that iteration begins; 0 if there is none.
+  // The event at which the iteration of the failed request begins; 0 if there is no such iteration.
   uint64_t pass_begin() const {
     return pass_ < 0 ? 0 : passes_->all()[static_cast<size_t>(pass_)].begin;
   }
   int64_t PassOf(const Life& life) const { return passes_->At(life.birth); }
 
-  // True if this many bytes are worth a sentence, compared with what was live.
+  // True if this many bytes are a large part of the live memory, so that advice should mention
+  // them.
   bool IsLarge(uint64_t bytes) const;
-  // True if the pool had enough free memory, but could not use it, because it was bound: it belongs
-  // to private pools, of captured graphs or of a MemPool.
+  // True if the pool had enough free memory, but could not use it, because the memory was reserved
+  // for private pools (of captured graphs or of a MemPool).
   bool is_bound() const { return is_bound_; }
-  // The segments of PyTorch's allocator that contain no blocks. Before PyTorch refuses a request of
-  // its own, it releases such segments of the common pool, so the remaining ones belong to private
-  // pools.
+  // The segments of PyTorch's allocator that contain no blocks. Before PyTorch refuses a request,
+  // it releases empty segments of the common pool, so the remaining empty segments belong to
+  // private pools.
   const std::vector<const Life*>& free_segments() const { return free_segments_; }
-  // True if another library than PyTorch called the driver, and so cannot use the free memory of
-  // PyTorch's allocator. vramstow's pool serves such libraries, too.
+  // True if a library other than PyTorch called the driver. Such a library cannot use the free
+  // memory of PyTorch's allocator, but it can use that of vramstow's pool.
   bool is_of_library() const { return is_of_library_; }
-  // True if PyTorch refused although the driver could have served the request: the program limits
-  // itself.
+  // True if PyTorch refused the request although the driver could have served it, because the
+  // program has set a limit.
   bool is_limited() const { return is_limited_; }
 
  private:
@@ -101,14 +101,14 @@ class FailureMoment {
   bool is_of_library_ = false;
 };
 
-// True for the same operator on the same lines of the program. A request that fails may have
-// another path through C++ than one that is served.
+// True if both sites have the same operator on the same lines of the program. A request that fails
+// may have another path through C++ than a request that is served.
 bool SameWork(const SiteDetail& a, const SiteDetail& b);
 // True if the program has trained before this event, but no backward pass ever ran for the lines
 // that allocated these blocks.
 bool IsNewWork(const FailureMoment& moment, const std::vector<const Life*>& made, uint64_t begin);
-// True if the failed request was for one more of these blocks, of which there are many: more are
-// still to come.
+// True if there are many of these blocks and the failed request was for one more, so that further
+// requests of this kind will follow.
 bool IsStillFilled(const FailureMoment& moment, const std::vector<const Life*>& lives);
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // Returns "cat" for "aten::cat", and "pow" for "aten::pow_Tensor_Scalar".

@@ -2,8 +2,9 @@
 // they go to the other ranks.
 //
 // Idea: the buckets are made with the wrapped model, or in its second forward pass, and stay live.
-// With gradient_as_bucket_view=True they are the gradients; otherwise they are a second copy.
-// Source: torch/nn/parallel/distributed.py, whose functions call the C++ class Reducer.
+// With gradient_as_bucket_view=True the buckets are the gradients themselves; otherwise they are a
+// second copy. Source: torch/nn/parallel/distributed.py, whose functions call the C++ class
+// Reducer.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_GRADIENT_BUCKETS_H_

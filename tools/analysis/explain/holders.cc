@@ -14,8 +14,9 @@
 namespace vramstow {
 namespace {
 
-// A part of a chain of references: text, or a number that counts, as in [12], in .12 before another
-// step, in .seen_12, or within a key (["layer 12"]). Other digits are a part of a name.
+// A piece of a chain of references: either text or a number that counts. A number counts as an
+// index in brackets ([12]), as a step of its own (.12), at the end of an attribute (.seen_12) or
+// within a key (["layer 12"]). Other digits are a part of a name.
 struct Piece {
   std::string text;
   bool is_number = false;
@@ -64,8 +65,8 @@ std::vector<Piece> PiecesOf(const std::string& chain) {
   return pieces;
 }
 
-// Returns "3", "0..11" or "*". If one of many numbers is missing, the range is written anyway,
-// because the census may have given its block another name.
+// Returns "3", "0..11" or "*". If only one of many numbers is missing, the result is still a range,
+// because the census (a reference scan) may have given that block another name.
 std::string RangeOf(const std::set<uint64_t>& numbers) {
   constexpr uint64_t kMany = 16;
   const uint64_t first = *numbers.begin();
@@ -162,8 +163,8 @@ class HolderGroups {
   }
 
  private:
-  // A few keys have a meaning each, like the keys of a batch. Many keys are names of one kind, like
-  // users.
+  // A few keys each have a meaning of their own, like the keys of a batch. Many keys are names of
+  // one kind, like users.
   static constexpr size_t kManyKeys = 8;
 
   struct Group {
@@ -203,7 +204,8 @@ class HolderGroups {
   std::map<std::string, Group> groups_;  // by pattern
 };
 
-// Finds for each source line and size the owner of most of the named blocks.
+// Finds for each source line and block size the most common owner among the blocks whose owner is
+// known.
 class AlikeBlocks {
  public:
   AlikeBlocks(const Holders& holders, const std::vector<const Life*>& live) {
@@ -221,7 +223,7 @@ class AlikeBlocks {
       most_[form] = most->second.block;
     }
   }
-  // Returns null if no such block was named.
+  // Returns null if the owner of no such block is known.
   const HeldBlock* Of(const Life& life) const {
     const auto found = most_.find(FormOf(life));
     return found == most_.end() || !life.tensor ? nullptr : found->second;
@@ -268,7 +270,8 @@ std::string MergeChains(const std::vector<std::string>& chains) {
       merged += form[i].text;
       continue;
     }
-    // Only an index is written as a range; after a dot it would look like another step.
+    // Only an index in brackets is written as a range, because after a dot the range would look
+    // like another step.
     const bool is_index = merged.ends_with('[');
     merged += !is_index && numbers[i].size() > 1 ? "*" : RangeOf(numbers[i]);
   }

@@ -23,27 +23,28 @@ namespace vramstow {
 // Returns one chain for chains that differ in numbers only. They must have the same pattern
 // (PatternOf).
 std::string MergeChains(const std::vector<std::string>& chains);
-// Returns the chain without its numbers.
+// Returns the chain of references without its numbers.
 std::string PatternOf(const std::string& chain);
-// True for a variable of a running function, "stitch: place". An owner like "stitch: places[3]" may
-// outlive the call.
+// True for a variable of a running function: "stitch: place" is the variable `place` of the
+// function `stitch`. An owner with a further step, like "stitch: places[3]", may outlive the call.
 bool IsLocal(const std::string& holder);
 
 class Holders {
  public:
-  // Uses the census (a reference scan) of this failure: the first one that the same thread made
-  // after it and before the thread's next failure; otherwise the last one that it made before the
-  // failure; otherwise one of another thread. Uses none if the trace says that the census was
-  // skipped, because the owners in an earlier census may no longer hold the memory.
+  // Selects the census (a reference scan) for this failure. The first choice is the first census
+  // that the same thread made after the failure and before its next failure. The second choice is
+  // the last one that it made before the failure, the third choice one of another thread. If the
+  // trace says that the census was skipped, none is used, because the owners in an earlier census
+  // may no longer hold the memory.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
 
-  // A census names a few thousand blocks. If it found more, this gives each unnamed block the owner
-  // of most of the named blocks with its source line and size.
+  // A census names the owners of a few thousand blocks only. If there were more blocks, this
+  // function gives each of the others the most common owner of the named blocks with the same
+  // source line and size.
   void NameAlike(const std::vector<const Life*>& live);
 
   bool any() const { return census_ != nullptr; }
-  // Half a sentence that says why there is no census; empty if there is one, or the reason is
-  // unknown.
+  // A clause that says why there is no census; empty if there is one, or if the reason is unknown.
   const std::string& why_left_out() const { return why_left_out_; }
   // Returns the owner of a block, or null if none was found.
   const HeldBlock* Of(const Life& life) const;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLeastIterations = 3;
 constexpr double kMaxSpread = 0.15;     // standard deviation ÷ mean of the distances
 constexpr double kSameDistance = 0.03;  // the tolerance for equal distances
-// The part of the allocations that the pattern has to cover.
+// The least part of the allocations that a recurring pattern must cover.
 constexpr double kLeastCover = 0.4;
 
 struct Boundary {
@@ -44,7 +44,8 @@ struct Candidate {
   Rhythm rhythm;
 };
 
-// Returns the call sites whose blocks recur with the layers: inside a model, and where it is made.
+// Returns the call sites whose blocks recur with the layers of a model: those inside of a model,
+// and those that construct it.
 std::vector<bool> SitesOfModels(const Detail& detail) {
   std::vector<bool> are_of_models;
   for (const SiteDetail& site : detail.sites) {
@@ -114,7 +115,7 @@ std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
   std::vector<Boundary> boundaries;
   const std::vector<Candidate> regular = Regular(detail);
   const Candidate* anchor = FindAnchor(regular);
-  // A single size that recurs may do so by chance.
+  // If only a single size recurs, this may be by chance.
   if (anchor == nullptr) return boundaries;
   uint64_t since = 0;  // allocations
   for (const Life& life : detail.lives) {

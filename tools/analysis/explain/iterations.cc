@@ -19,7 +19,8 @@ Work WorkOf(const SiteDetail& site) {
   return site.in_backward ? Work::kBackward : Work::kOther;
 }
 
-// Loops over layers, and loops in set-up code, do not count as iterations.
+// True for lines inside a model. Loops over layers, and loops in set-up code, do not count as
+// iterations.
 bool IsInsideModel(const std::string& line) {
   for (const char* name : {"forward", "__init__", "_apply", "__call__"}) {
     if (line.ends_with(name)) return true;
@@ -27,7 +28,7 @@ bool IsInsideModel(const std::string& line) {
   return false;
 }
 
-// Consecutive allocations in backward passes or in optimizer steps.
+// Consecutive allocations that were all made in backward passes, or all in optimizer steps.
 struct Run {
   Work work = Work::kOther;
   uint64_t begin = 0;
@@ -37,8 +38,9 @@ struct Run {
 
 bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
 
-// True if autograd's engine was already running. It allocates gradients on the calling thread if
-// PyTorch uses only one thread, and it calls Python code that has a backward() or a hook.
+// True if autograd's engine was already running. The engine allocates gradients on the calling
+// thread if PyTorch uses only one thread. It also calls Python code: hooks, and functions that have
+// a backward().
 bool IsInEngine(const Detail& detail, const SiteDetail& site) {
   return std::ranges::any_of(site.frames, [&](uint32_t frame) {
     return detail.frames[frame].ends_with("_engine_run_backward");
@@ -63,8 +65,8 @@ bool CallsBackward(const Detail& detail, const SiteDetail& site) {
          !IsRecomputing(detail, site);
 }
 
-// Like CallsBackward, but also true for torch.autograd.grad(), which has no known phase and does
-// not divide iterations.
+// True for the first gradient of backward() or torch.autograd.grad(), which is made on the calling
+// thread. torch.autograd.grad() has no known phase and does not divide iterations.
 bool CallsAutograd(const Detail& detail, const SiteDetail& site) {
   return site.in_backward && !site.own.empty() && site.module.empty() &&
          !IsRecomputing(detail, site) &&
@@ -81,7 +83,8 @@ bool IsOfTrial(const Detail& detail, const SiteDetail& site) {
   });
 }
 
-// Returns the runs of one kind of work; `skipped` events do not end them.
+// Returns the runs (consecutive allocations) of the kind of work `wanted`. Events of skipped kinds
+// do not end a run.
 std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   std::vector<Run> runs;
   bool inside = false;
@@ -129,8 +132,9 @@ bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
   return false;
 }
 
-// Returns the begin of the first iteration: where the call site that begins the second one
-// allocated for the first time. If it did not allocate before, returns where the first module ran.
+// Returns the begin of the first iteration. It is the first allocation of the call site that begins
+// the second iteration. If that call site did not allocate before, it is the event at which the
+// first module ran.
 uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
   uint64_t forward = before;
   for (const Life& life : detail.lives) {
@@ -154,8 +158,8 @@ std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint6
   return tensors;
 }
 
-// Returns where the work that ends at `end` begins: where the same tensors were allocated as at the
-// begin of the following work, which ends at `next_end`.
+// Returns where the work that ends at `end` begins. The following work ends at `next_end`. Both
+// begin with allocations of the same tensors.
 uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end) {
   constexpr size_t kMax = 8;
   constexpr size_t kLeast = 2;
@@ -181,7 +185,7 @@ std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& to
   uint64_t before = detail.first_event;
   for (const uint64_t step : steps) {
     const bool has_backward = told.IsOfGraph(step) || AnyBackward(detail, before, step);
-    // A step that follows another one without any work in between belongs to it.
+    // A step that follows another step, without any work in between, belongs to that step.
     const bool follows = !training.empty() && TensorsFrom(detail, before, step, 1).empty();
     if (has_backward || follows) training.push_back(step);
     before = step;
@@ -189,10 +193,10 @@ std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& to
   return training.size() * 2 > steps.size() ? training : steps;
 }
 
-// Removes steps that follow another one without any work in between: they belong to the same
-// iteration, because one optimizer may step once for each group of its parameters.
+// Removes each step that follows another step without any work in between. Such steps belong to the
+// same iteration, because an optimizer may step once for each group of its parameters.
 std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& told) {
-  // A trace without tensors does not show the work in between.
+  // A trace without tensors does not show the work between steps.
   if (std::ranges::none_of(detail.lives, &Life::tensor)) return told.steps();
   std::vector<uint64_t> kept;
   for (const uint64_t step : StepsThatTrain(detail, told)) {
@@ -213,8 +217,8 @@ bool MayBeTurn(const Detail& detail, const Life& life) {
   return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
 }
 
-// The levels of a call stack. For each level, the events at which a loop in that function began its
-// body again (the turns of the loop).
+// Finds loops by the levels of call stacks. For each level, it stores the events at which a loop in
+// that function began its body again (the turns of the loop).
 class Loops {
  public:
   explicit Loops(const Detail& detail) : detail_(detail) {}
@@ -230,15 +234,16 @@ class Loops {
     }
     if (depth < own.size() && depth < levels_.size() &&
         levels_[depth].line.function == own[depth].function) {
-      // Another line of the same function is either further on, or back at the begin of a loop.
+      // If another line of the same function runs, it is either a later line, or an earlier line
+      // because a loop began its body again.
       if (own[depth].line < levels_[depth].line.line) Turn(depth, life.birth);
       levels_[depth].line = own[depth];
       ++depth;
     }
     levels_.resize(std::min(depth, levels_.size()));
     for (; depth < own.size(); ++depth) Enter(depth, own[depth], life.birth);
-    // If the same call site allocates again and no line went back, the loop is on one line. This
-    // does not count if a library does something for each of many tensors.
+    // If the same call site allocates again, and no earlier line ran in between, the loop is on one
+    // line. An exception is a library that repeats a call for each of many tensors.
     const SiteDetail& site = detail_.sites[life.site];
     if (!site.is_own_call && site.module.empty()) return;
     if (!levels_.back().seen.insert(life.site).second) {
@@ -247,8 +252,8 @@ class Loops {
     }
   }
 
-  // Returns the turns of the outermost loop that is not a loop over layers; empty if there is no
-  // such loop.
+  // Returns the turns (repetitions of the body) of the outermost loop that is not a loop over
+  // layers; empty if there is no such loop.
   std::vector<uint64_t> Outermost() const {
     for (const auto& [key, turns] : turns_) {
       if (turns.size() >= 2) return turns;
@@ -315,7 +320,7 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
   if (all_.size() < 2) FindByLoop(detail);
 }
 
-// Moves the begin of each iteration to the end of the evaluation before it.
+// Moves the begin of each iteration to the end of the evaluation that precedes the iteration.
 void Iterations::LeaveOutOtherWork(const Detail& detail) {
   if (by_ != By::kOptimizer && by_ != By::kBackward) return;
   std::vector<uint64_t> begins;
@@ -331,8 +336,8 @@ void Iterations::LeaveOutOtherWork(const Detail& detail) {
 }
 
 uint64_t Iterations::BackwardPerPass(const Detail& detail) const {
-  // An autograd function that is written in Python has a method backward(), but it is not a call of
-  // backward() by the program.
+  // An autograd function that is written in Python has a method backward(). A frame of this method
+  // is not a call of backward() by the program.
   std::vector<uint64_t> calls;
   for (const auto& [event, site] : calls_) {
     if (!detail.sites[site].is_own_call) calls.push_back(event);
@@ -357,9 +362,9 @@ std::string Iterations::BackwardCall(const Detail& detail, uint64_t event) const
   if (next == autograd_calls_.begin()) return "";
   const auto& [begin, site] = *std::prev(next);
   const std::vector<CodeLine>& call = detail.sites[site].own;
-  // If the thread of that call has allocated since in code of the program, a later call of
-  // backward() is running that itself allocated nothing. Its line is not known; the line of the
-  // latest allocation is the closest one.
+  // A later call of backward() may be running that itself has allocated nothing. This is so if the
+  // thread of the known call has since allocated in code of the program. The line of the later call
+  // is not known; the line of the thread's latest allocation is the closest one.
   auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
   while (life != detail.lives.begin() && std::prev(life)->birth > begin) {
     --life;
@@ -413,7 +418,7 @@ void Iterations::FindByMarks(const Detail& detail, const MarkedSteps& told) {
 
 void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint64_t last_failure) {
   const std::vector<uint64_t> ends = WithWorkBetween(detail, told);
-  // A single step may cover many batches.
+  // One optimizer step may cover many batches.
   if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
   by_ = By::kOptimizer;
   is_sure_ = true;

@@ -74,7 +74,7 @@ void DescribeUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cau
 Found FindActivations(const FailureMoment& moment) {
   // kGraphOfGradients is found only when the forward and the backward pass are over, so no blocks
   // wait for a backward pass. If nothing is trained and graphs of earlier iterations are still
-  // held, no backward pass will come.
+  // referenced, no backward pass will come either.
   if (IsFound(moment, {AdviceId::kGraphOfGradients})) return std::nullopt;
   if (!TrainsAnywhere(moment) && IsFound(moment, {AdviceId::kHeldGraphs})) return std::nullopt;
   if (AskForCause(kOneLayer, moment).has_value()) return std::nullopt;

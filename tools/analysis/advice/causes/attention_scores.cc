@@ -37,8 +37,8 @@ uint64_t FunctionOf(const SiteDetail& site) {
   return site.own.empty() ? 0 : site.own.back().function;
 }
 
-// The call sites of the function that computes attention and whose blocks have a size that its
-// softmax had.
+// The call sites that belong to the function that computes attention, and whose blocks are as large
+// as the result of its softmax.
 class ScoreSites {
  public:
   explicit ScoreSites(const FailureMoment& moment) {

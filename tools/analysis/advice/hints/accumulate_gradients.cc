@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kMaxBatches = 16;
 
-// True if the program may train; a trace without call stacks shows no backward pass.
+// True if the program may train. A trace without call stacks does not show whether a backward pass
+// ran, so it counts as training.
 bool MayTrain(const Detail& detail) {
   const auto trains = [](const SiteDetail& site) {
     return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
@@ -31,8 +32,8 @@ std::string CostOfParts(const Evidence& evidence, uint64_t parts) {
   return "A little time: kernels are smaller, and " + std::to_string(parts) + " times as many.";
 }
 
-// Recommends as many micro-batches as make the activations smaller than all other memory. More of
-// them would help little, because the other memory then decides the peak.
+// Recommends the number of micro-batches at which the activations become smaller than all other
+// memory. More micro-batches would help little, because the other memory then decides the peak.
 Hint FindAccumulateGradients(const Evidence& evidence) {
   if (!MayTrain(evidence.detail())) return std::nullopt;
   const uint64_t activations = evidence.AtPeak("activations");

@@ -6,10 +6,11 @@
 namespace vramstow {
 namespace {
 
-// The peak is over, so the memory that is cached for it is missing elsewhere.
+// The peak is over, so the cached memory of the peak is useless to the job and is missing
+// elsewhere.
 Hint FindCacheAtEnd(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
-  // The cache that a failed job left at its end does not matter.
+  // If the job failed, the cache that it held at its end does not matter.
   if (!facts.cache.known || !facts.out_of_memory.empty()) return std::nullopt;
   uint64_t reserved = 0;
   uint64_t allocated = 0;

@@ -31,7 +31,8 @@ Hint FindGrowingMemory(const Evidence& evidence) {
                          ".detach()), a cache that is never emptied, a hook."};
 }
 
-// The change frees the blocks that an iteration leaves behind when the iteration ends.
+// Returns the change in which the blocks that an iteration leaves behind are freed when the
+// iteration ends.
 Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   const std::vector<IterationFacts>& iterations = evidence.facts().iterations.list;
   std::set<std::string> growing;

@@ -25,7 +25,8 @@ Hint FindGrowthByTheHour(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const HourFacts& growth = facts.by_hour;
   if (!growth.is_endless || growth.by_site.empty()) return std::nullopt;
-  // This growth is reported with the blocks that each iteration leaves behind.
+  // If the iterations are known, the growth is reported with the blocks that each iteration leaves
+  // behind.
   if (evidence.HasTrueIterations() && !facts.lifetimes.growing.empty()) return std::nullopt;
   const SiteHourFacts& first = growth.by_site.front();
   const std::string all = AdviceText(static_cast<uint64_t>(growth.bytes_per_hour));

@@ -1,5 +1,5 @@
-// Advice about blocks of an earlier iteration that were freed only after the same line had made the
-// next ones.
+// Advice about blocks of an earlier iteration that were freed only after the same source line had
+// allocated their successors.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -17,7 +17,8 @@ constexpr size_t kMaxEventsLate = 200;  // events between a block and its succes
 
 bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
-  // If the program failed, the blocks that it freed after that had no successor.
+  // If the program failed, only frees before the failure count. A block that was freed later was
+  // not replaced by a successor.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   if (!failures.empty() && life.death >= failures.back().event) return false;
   if (life.death - next.birth > kMaxEventsLate) return false;
@@ -40,7 +41,8 @@ Hint FindKeptForSuccessor(const Evidence& evidence) {
   std::vector<std::pair<uint64_t, std::string>> by_site;
   for (const auto& [key, lives] : alike) {
     const SiteDetail& site = evidence.detail().sites[key.first];
-    // An optimizer replaces blocks that it needs; parameters are in use all the time.
+    // Blocks of an optimizer are skipped, because it needs the blocks that it replaces. Parameters
+    // are skipped, because they are in use all the time.
     if (!site.by_stack || site.phase == Phase::kOptimizer || site.phase == Phase::kInit) continue;
     uint64_t of_site = 0;
     for (size_t i = 0; i + 1 < lives.size(); ++i) {

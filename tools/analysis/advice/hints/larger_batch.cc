@@ -16,7 +16,7 @@ constexpr double kLeastGrowth = 1.15;
 constexpr double kMaxTimes = 4;       // beyond this, it is unknown what else would grow
 constexpr uint64_t kSmallShare = 20;  // a smaller job says little about larger ones
 
-// The bytes at one moment: the part that grows with the batch, and the part that does not.
+// The bytes that are live at one moment: those that grow with the batch, and those that do not.
 struct Load {
   uint64_t fixed = 0;
   uint64_t growing = 0;
@@ -58,8 +58,8 @@ class Growing {
   absl::flat_hash_set<uint64_t> weights_;  // sizes of parameters
 };
 
-// Returns the moment that fills the GPU first when the batch grows. If some blocks are unknown, it
-// is the peak, of which only activations grow.
+// Returns the moment that fills the GPU first when the batch grows. If the trace lacks some blocks,
+// this moment is the peak, and only its activations count as growing.
 Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
   const Detail& detail = evidence.detail();
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
@@ -95,12 +95,13 @@ Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
   return decides;
 }
 
-// Returns how many times larger a batch fits if everything that an iteration makes grows with it,
-// including workspaces, gradients and blocks that only this batch needs. 0 if unknown.
+// Returns how many times larger a batch fits; 0 if unknown. It assumes that everything that an
+// iteration allocates grows with the batch, including workspaces and gradients.
 double LeastTimes(const Facts& facts, uint64_t capacity) {
   const std::vector<IterationFacts>& all = facts.iterations.list;
   if (!facts.iterations.is_sure || all.empty()) return 0;
-  // The first iterations also compile and tune, and allocate memory that the later ones reuse.
+  // The first iterations also compile and tune kernels, and allocate memory that later iterations
+  // reuse.
   constexpr size_t kLeastSteady = 3;
   const size_t first = all.size() >= kLeastSteady ? 1 : 0;
   uint64_t stays = all[first].begin_bytes;
@@ -119,8 +120,8 @@ std::string Rounded(double times) {
   return text;
 }
 
-// Returns a text that begins with ": by this, ". It has a cautious and an optimistic estimate; no
-// run has confirmed either.
+// Returns a text that begins with ": by this, ". It gives a cautious and an optimistic estimate of
+// the batch. No run has confirmed either estimate.
 std::string TimesText(double least, double most) {
   most = std::max(least, most);
   if (least < 1 || least > kMaxTimes) return ".";

@@ -1,5 +1,5 @@
-// Advice to halve the activations, if no call stack shows a lower precision; a trace does not have
-// the type of numbers.
+// Advice to halve the activations, for jobs whose call stacks show no lower precision. A trace does
+// not contain the type of numbers.
 #include <algorithm>
 #include <string>
 
@@ -11,7 +11,8 @@
 namespace vramstow {
 namespace {
 
-// A trace does not have the type of numbers, but it shows that nothing converts them.
+// A trace does not contain the type of numbers, but it shows that no operator converts them to a
+// lower precision.
 Hint FindLowerPrecision(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations / 2) || UsesLowerPrecision(evidence.detail())) {

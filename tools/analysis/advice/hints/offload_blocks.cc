@@ -18,24 +18,26 @@
 namespace vramstow {
 namespace {
 
-// A block that is idle for a shorter time is not worth two transfers.
+// A block must be idle for at least this many times the duration of one transfer, because a shorter
+// idle time is not worth two transfers.
 constexpr uint64_t kLeastStays = 4;
 
-// True if the block is idle long enough for a transfer to the host and back, with PCIe or NVLink
+// True if the block is idle long enough for a transfer to the host and back, if PCIe or NVLink is
 // busy half of the time.
 bool CouldWait(const Evidence& evidence, const Life& life) {
   const Phase phase = evidence.PhaseOf(life);
   if (life.death == kStillLive || (phase != Phase::kForward && phase != Phase::kOptimizer)) {
     return false;
   }
-  // If the program failed, it freed blocks that were live until the request failed.
+  // If the program failed, it then freed blocks that had been live until the failure. Their idle
+  // time ends at the failure.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   const uint64_t end =
       failures.empty() ? life.death_ns : std::min(life.death_ns, failures.back().time_ns);
   return end >= life.birth_ns + kLeastStays * LinkNs(life.size);
 }
 
-// The idle blocks, by what can be done about them.
+// The idle blocks, grouped by what a program can do about them.
 struct Waiting {
   uint64_t of_graphs = 0;
   uint64_t of_program = 0;  // held by the program, and by no graph

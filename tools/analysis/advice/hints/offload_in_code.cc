@@ -27,8 +27,8 @@ std::string CostOfMovesInCode(const Evidence& evidence) {
          " ms in all at 24 GiB/s, but overlapping with the work instead of before it.";
 }
 
-// A block that was evicted for lack of room is restored when it is used; code that knows the time
-// of its next use can restore it in advance.
+// A block that was evicted for lack of room is restored only when it is used. Code of the program
+// knows the time of the next use, so it can restore the block in advance.
 Hint FindOffloadInCode(const Evidence& evidence) {
   const OffloadFacts& offload = evidence.facts().offload;
   const uint64_t pressed = offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];

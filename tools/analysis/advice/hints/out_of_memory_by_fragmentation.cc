@@ -85,7 +85,7 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
 Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
   for (const OutOfMemoryFacts& failure : evidence.facts().out_of_memory) {
     if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
-    // The caller must be able to use the free memory of the pool.
+    // A library other than PyTorch can use the free memory only if vramstow's pool holds it.
     if (IsLibraryFailure(failure) && !evidence.IsOurPool()) continue;
     const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
                                      failure.pool_movable_bytes.value_or(0));

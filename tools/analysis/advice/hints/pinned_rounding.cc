@@ -19,8 +19,8 @@ std::string PlaceOfBuffers(const Facts& facts) {
   return "";
 }
 
-// The difference is 0 if the trace has only the locked sizes and not the requested ones; then there
-// is no advice.
+// There is no advice if the trace has only the locked sizes and not the requested sizes, because
+// the difference is then 0.
 Hint FindPinnedRounding(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t rounding = facts.host.pinned_rounding_bytes;

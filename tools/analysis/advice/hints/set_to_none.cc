@@ -12,8 +12,8 @@
 namespace vramstow {
 namespace {
 
-// Selects gradients that a backward pass made and that, according to a census (a reference scan),
-// only a parameter holds: a list of gradients stays live whatever an optimizer does.
+// Selects gradients that a backward pass made and that only a parameter references, according to a
+// census (a reference scan). A list of gradients would keep them live whatever an optimizer does.
 class GradientsOfParameters {
  public:
   explicit GradientsOfParameters(const Evidence& evidence) : evidence_(evidence) {
@@ -35,7 +35,8 @@ Hint FindSetToNone(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t gradients = evidence.AtPeak("gradients");
   if (!evidence.IsWorthIt(gradients) || facts.iterations.list.empty()) return std::nullopt;
-  // Gradients that are live when an iteration begins were not released (set to None) before.
+  // A gradient that is live when an iteration begins was not released (set to None) before that
+  // iteration.
   uint64_t kept = 0;
   const GradientsOfParameters are_gradients(evidence);
   const IterationFacts& last = facts.iterations.list.back();

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kLeastShareOfTime = 100;  // the calls must take 1/100 of the time
 
-// The calls by the program's own lines. PyTorch also empties its cache itself, for example when
-// cuDNN tries its algorithms, and so do libraries.
+// The calls of empty_cache() by the program's own lines. Libraries also empty the cache, and so
+// does PyTorch itself, for example when cuDNN tries its algorithms.
 struct OwnCalls {
   uint64_t calls = 0;
   uint64_t given = 0;
@@ -40,8 +40,8 @@ OwnCalls OwnCallsOf(const Evidence& evidence) {
   return own;
 }
 
-// The advice is given if the calls take at least a hundredth of the time from the first to the last
-// one.
+// The advice is given if the calls of empty_cache() take at least a hundredth of the time between
+// the first and the last of them.
 Hint FindStopEmptyCache(const Evidence& evidence) {
   const OwnCalls own = OwnCallsOf(evidence);
   if (own.again * 2 < own.given) return std::nullopt;
