@@ -1,5 +1,5 @@
-// Each function passes its call to one part of the adapter, and also to PyTorch's own allocator if
-// that needs to be notified.
+// Each function passes its call to one part of the adapter. If PyTorch's own allocator must be
+// notified of the call, the function also calls that allocator.
 #include "adapters/torch/adapter.h"
 
 namespace vramstow::torch_adapter {
@@ -122,7 +122,8 @@ void Adapter::createOrIncrefPool(DeviceIndex device, MempoolId_t id,
   private_pools_.AddUser(&devices_.At(device), id, std::move(allocator));
 }
 
-// Some releases declare this form; the application then keeps the allocator alive.
+// Some releases of PyTorch declare this form, which takes a plain pointer. The application then
+// keeps the allocator alive.
 void Adapter::createOrIncrefPool(DeviceIndex device, MempoolId_t id, CUDAAllocator* allocator) {
   createOrIncrefPool(device, id, std::shared_ptr<CUDAAllocator>(allocator, [](CUDAAllocator*) {}));
 }
@@ -205,7 +206,8 @@ std::shared_ptr<GatheredContext> Adapter::getContextForPointer(const void* data)
 void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                             caching::RecordContext when, bool clear,
                             const std::vector<std::string>& skipped_actions) {
-  // PyTorch's own allocator stores the annotations, and the history of host memory.
+  // PyTorch's own allocator is called first, because it stores the annotations and the history of
+  // host memory.
   native_.RecordHistory(enabled, recorder, most, when, clear, skipped_actions);
   history_.Configure(enabled, recorder, most, when, clear, skipped_actions);
 }
@@ -215,7 +217,7 @@ void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, siz
   recordHistory(enabled, recorder, most, when, clear, {});
 }
 
-// Releases without the argument `clear` always clear the history.
+// Some releases of PyTorch have no argument `clear`; they always clear the history.
 void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                             caching::RecordContext when) {
   recordHistory(enabled, recorder, most, when, true, {});

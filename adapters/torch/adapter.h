@@ -28,7 +28,7 @@
 #include "adapters/torch/snapshots.h"
 #include "adapters/torch/torch_api.h"
 
-// Some releases of PyTorch declare functions that others do not.
+// Some functions are declared only in some releases of PyTorch.
 #pragma GCC diagnostic ignored "-Woverloaded-virtual"
 #pragma GCC diagnostic ignored "-Wsuggest-override"
 

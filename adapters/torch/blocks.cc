@@ -127,7 +127,7 @@ DataPtr Blocks::AllocateData(size_t size) {
   const cudaStream_t stream = CurrentStream(device);
   if ((*devices_)[device].pools.Route(stream) == PoolRegistry::kNative) [[unlikely]] {
     // This block needs PyTorch's own deleter, because PyTorch's own allocator tracks streams only
-    // for such blocks.
+    // for blocks with that deleter.
     const NativeAllocationScope scope(fraction_, &(*devices_)[device]);
     return native_->allocate(size);
   }
@@ -160,8 +160,8 @@ void Blocks::FreeUnrecorded(void* data) {
   NoteFreed(block);
 }
 
-// Frees a tensor in a forked child without an error: PyTorch's own allocator throws for the
-// parent's blocks, and that exception must not end this process.
+// Frees a tensor in a forked child. PyTorch's own allocator throws an exception for blocks that the
+// parent allocated. The exception is caught here, because it must not end this process.
 void Blocks::FreeInForkedChild(void* data) const {
   try {
     native_->raw_delete(data);
@@ -184,7 +184,7 @@ BlockRange Blocks::RangeOf(const vramstow_framework_block& block) const {
 }
 
 // Records the free, before another thread can get the memory. Returns false if the memory is not
-// the pool's.
+// from the pool.
 bool Blocks::FreeRecorded(void* data) {
   const auto address = reinterpret_cast<uint64_t>(data);
   vramstow_framework_block block;
@@ -228,8 +228,8 @@ bool Blocks::FreeMemoryOfApplication() const {
   return freed;
 }
 
-// Repeats the request while the pool may take memory from some private pools: those that the
-// application has marked for use when memory is short.
+// Requests the block again, this time also from some private pools: those that the application has
+// marked for use when memory is short.
 bool Blocks::AskReserves(const Request& request, vramstow_framework_block* block) {
   const int handle = request.device->handle.load(std::memory_order_relaxed);
   const std::vector<uint64_t> reserves = request.device->pools.UsedOnOutOfMemory();
@@ -258,7 +258,7 @@ void* Blocks::AllocateSlowly(const Request& request, int result, Context context
     try {
       return native_->raw_alloc_with_stream(request.size, request.stream);
     } catch (const c10::OutOfMemoryError&) {
-      // The failure is reported by Raise() below, with the pool's figures.
+      // Raise() below reports the failure, with the pool's figures.
     }
   }
   out_of_memory_->Raise(request);

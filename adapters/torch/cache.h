@@ -1,4 +1,5 @@
-// Cache releases the memory that the pool has cached, and reports how much there is.
+// Cache releases the memory that the pool has cached, and reports how much memory could be
+// allocated.
 //
 // Ownership: stores pointers that live as long as the process. Threads: any. Errors: PyTorch's
 // exceptions. Units: bytes.
@@ -26,7 +27,7 @@ class Cache {
   // Releases the cached memory of every device. `id` names a private pool whose memory may be
   // released, too.
   void Empty(MempoolId_t id);
-  // Raises *largest to the largest block that could be allocated now.
+  // Raises *largest to the size of the largest block that could be allocated now.
   void RaiseToLargest(DeviceIndex device, size_t* largest);
 
  private:

@@ -1,8 +1,8 @@
 // Checkpoints stores the live blocks of a private pool at one time, and restores that state.
 //
 // Idea: torch.compile's graph trees return to the state in which a pool was before a graph ran.
-// Taking a checkpoint lists the live blocks; restoring it frees all others and allocates the listed
-// ones at their addresses.
+// Taking a checkpoint lists the live blocks. Restoring a checkpoint frees all live blocks that are
+// not in the list and allocates the listed blocks at their addresses.
 //
 // Ownership: PyTorch owns a checkpoint. Threads: any. Errors: PyTorch's exceptions. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CHECKPOINTS_H_

@@ -1,9 +1,9 @@
 // Counters stores the counts that PyTorch reports for one device: current, peak and total, for
 // small and large blocks.
 //
-// Idea: PyTorch updates five quantities in three counters each. This class updates them once for
-// each size class, and computes sums and "active" numbers when a caller asks. Only the peaks of the
-// sums are updated all the time.
+// Idea: PyTorch updates five quantities in three counters each. This class updates each quantity
+// once, for its size class (small or large). It computes sums and "active" numbers when a caller
+// asks. Only the peaks of the sums are updated all the time.
 //
 // Ownership: values. Threads: any; one spin lock guards all quantities. Errors: none. Units: bytes,
 // blocks.
@@ -85,8 +85,8 @@ class Quantity {
 
 class Counters {
  public:
-  // The pool's limit (PoolConfig::small_bytes): blocks up to this size never share a chunk with
-  // larger ones. PyTorch's own limit is 1 MiB.
+  // The pool's limit for small blocks (PoolConfig::small_bytes): a block up to this size never
+  // shares a chunk with a larger block. PyTorch's own limit is 1 MiB.
   static constexpr uint64_t kSmallBytes = uint64_t{128} << 10;
   static bool IsSmall(uint64_t size) { return size <= kSmallBytes; }
 

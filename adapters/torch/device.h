@@ -53,8 +53,8 @@ class Devices {
   int count() const { return count_.load(std::memory_order_relaxed); }
   void set_count(int count) { count_ = count < kMax ? count : kMax; }
 
-  // Returns the device of the calling thread. With only one device the runtime is not asked, which
-  // would take a third of an allocation's time.
+  // Returns the device of the calling thread. With only one device the CUDA runtime is not called,
+  // because that would take a third of an allocation's time.
   DeviceIndex Current() const {
     DeviceIndex device = 0;
     if (count() != 1) C10_CUDA_CHECK(c10::cuda::GetDevice(&device));

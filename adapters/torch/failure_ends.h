@@ -2,14 +2,13 @@
 //
 // Idea: PyTorch sometimes requests memory that it can do without. To choose an algorithm of cuDNN,
 // for example, it requests a workspace, catches the error, and tries an algorithm that needs less.
-// The program never sees such an error. Before the error is thrown, each function up the stack is
-// asked whether it would catch it, as in the first phase of a throw. The first function that would
-// catch it decides: if it catches out-of-memory errors and not PyTorch's errors in general, the
-// error is handled there. Code that passes an error on to Python, or to another thread, catches all
-// of PyTorch's errors.
+// The program never sees such an error. Before the error is thrown, the stack is searched for the
+// function that would catch the error, as in the first phase of a throw. If the first such function
+// catches out-of-memory errors and not PyTorch's errors in general, the error is handled there.
+// Code that passes an error on to Python, or to another thread, catches all of PyTorch's errors.
 //
-// Ownership: none. Threads: any; call it in the thread that throws, before it does. Errors: if the
-// stack cannot be read, the program is assumed to see the error. Units: none.
+// Ownership: none. Threads: any; call it in the thread that throws, before the throw. Errors: if
+// the stack cannot be read, the program is assumed to see the error. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_FAILURE_ENDS_H_
 

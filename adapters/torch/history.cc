@@ -30,7 +30,7 @@ uint32_t BitOf(const std::string& name) {
   return 0;
 }
 
-// The texts that were set when an entry was made.
+// Texts (such as the compile context) that are set in this process when an entry is made.
 struct Texts {
   std::string compile_context;
   std::string user_metadata;
@@ -54,7 +54,7 @@ Entry MakeEntry(typename Entry::Action action, const BlockRange& place, Context 
   }
 }
 
-// This is a template, because not every release of PyTorch has such entries.
+// This is a template, because not every release of PyTorch has entries for annotations.
 template <typename Entry>
 void RecordAnnotation(History* history, const BlockRange& place, const std::string& text) {
   if constexpr (requires { Entry::ANNOTATE; }) {

@@ -1,8 +1,8 @@
 // Installs the adapter: one exported function, which the loader of this library calls.
 //
-// Ownership: the adapter lives as long as the process. Threads: the first call installs, others
-// wait for it. Errors: the reason, as the end of a sentence; then PyTorch's allocator is unchanged.
-// Units: none.
+// Ownership: the adapter lives as long as the process. Threads: any; the first call installs, and a
+// concurrent call waits for it. Errors: the reason, as the end of a sentence; then PyTorch's
+// allocator is unchanged. Units: none.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -33,8 +33,8 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
-// True if a library of LD_PRELOAD replaces the runtime's cudaMalloc. Such a library needs to see
-// the requests of PyTorch's own allocator, as torch_memory_saver does.
+// True if a library of LD_PRELOAD, such as torch_memory_saver, replaces the runtime's cudaMalloc.
+// Such a library needs to see the requests of PyTorch's own allocator.
 bool IsReplaced(const char* function) {
   const char* preloaded = std::getenv("LD_PRELOAD");
   void* found = dlsym(RTLD_DEFAULT, function);

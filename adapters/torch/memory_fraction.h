@@ -1,8 +1,8 @@
 // MemoryFraction limits the part of a device's memory that PyTorch may use.
 //
 // Idea: the fraction limits the pool and PyTorch's own allocator together, because both may have
-// memory on one device. Before one of them allocates, its limit is set to the bytes that the other
-// one does not use.
+// memory on one device. Before one of the two allocates, its limit is set to the bytes of the
+// fraction that the other one does not use.
 //
 // Ownership: stores pointers that live as long as the process. Threads: any. Errors: PyTorch's
 // exceptions. Units: parts of 1; bytes.

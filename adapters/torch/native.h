@@ -1,9 +1,9 @@
 // Native is PyTorch's own allocator, which remains available behind the adapter.
 //
-// Idea: some releases of PyTorch lack functions that others have, or declare them in another form.
-// Native has one function for each of these; it calls the form that this release has. They are
-// templates, because only a template may test whether a function exists. Functions that have one
-// form in all releases are called with `->`.
+// Idea: some functions of PyTorch's allocator exist only in some releases, or have another form
+// there. Native has one function for each of these functions; it calls the form that this release
+// has. The functions of Native are templates, because only a template may test whether a function
+// exists. Functions that have one form in all releases are called with `->`.
 //
 // Ownership: refers to an allocator that lives as long as the process; copied like a pointer.
 // Threads: any. Errors: PyTorch's exceptions. Units: bytes.
@@ -75,7 +75,8 @@ class Native {
   }
 
   // --- Private pools -----------------------------------------------------------------------------
-  // A release without such a function makes a pool when the first allocation to it begins.
+  // Adds a user of a private pool. A release of PyTorch without a function for this makes a pool
+  // when the first allocation to it begins.
   template <typename Allocator = CUDAAllocator>
   void AddPoolUser(DeviceIndex device, MempoolId_t id,
                    std::shared_ptr<CUDAAllocator> allocator) const {

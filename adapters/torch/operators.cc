@@ -15,8 +15,8 @@ namespace {
 using Module = const std::string;
 constexpr int kDeepest = 128;
 
-// The operators and modules that one thread is in. The type is trivial, so it is valid until the
-// thread's very end.
+// The operators and modules that one thread is executing. The type is trivial, so it is valid until
+// the thread's very end.
 struct Work {
   struct Running {
     const at::RecordFunction* function;
@@ -40,7 +40,7 @@ Work& ThisThread() {
   return work;
 }
 
-// Stores for operators of the forward pass the modules that they ran in. New entries replace old
+// Stores for each operator of the forward pass the module in which it ran. New entries replace old
 // ones.
 class Links {
  public:

@@ -1,9 +1,11 @@
-// Operators tracks the operator, the backward function and the module that each thread is in.
+// Operators tracks the operator, the backward function and the module that each thread is
+// executing.
 //
-// Idea: a trace with stacks contains their names. PyTorch calls back when an operator or a function
-// of the backward pass begins and ends, and Python's start-up hook does the same for modules. An
-// allocation belongs to the innermost of each. A forward operator and its backward function have
-// the same sequence number, by which the backward pass finds the module of the forward pass.
+// Idea: a trace with stacks also contains the names of these three. PyTorch calls back when an
+// operator or a function of the backward pass begins and ends, and Python's start-up hook does the
+// same for modules. An allocation belongs to the innermost operator, backward function and module.
+// A forward operator and its backward function have the same sequence number, by which the backward
+// pass finds the module of the forward pass.
 //
 // Ownership: static; module names are retained as long as the process. Threads: each thread has its
 // own list; a spin lock guards the links from backward to forward. Errors: no name for an operator

@@ -1,4 +1,5 @@
-// PoolObserver receives notifications of the pool that follow from no call of the adapter.
+// PoolObserver receives notifications from the pool about changes that no call of the adapter
+// caused.
 //
 // Ownership: stores pointers that live as long as the process. Threads: called under the pool's
 // locks, so it is short and never calls the pool. Errors: none. Units: bytes.
@@ -14,9 +15,9 @@ class PoolObserver {
  public:
   PoolObserver(Devices* devices, History* history) : devices_(devices), history_(history) {}
 
-  // The pool has mapped a range of memory, or is about to unmap it.
+  // Called when the pool has mapped a range of memory, or is about to unmap it.
   void OnMapping(int device, uint64_t address, uint64_t size, bool mapped);
-  // Other streams no longer use a block that was freed before.
+  // Called when other streams no longer use a block that was freed before.
   void OnFreeCompleted(int device, uint64_t address, uint64_t size, uint64_t requested);
 
  private:

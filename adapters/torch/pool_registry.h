@@ -23,8 +23,8 @@ namespace vramstow::torch_adapter {
 class PoolRegistry {
  public:
   using Filter = std::function<bool(cudaStream_t)>;
-  // The number of the common pool, and the number that marks private pools served by PyTorch's own
-  // allocator: those that use an allocator of the application.
+  // Two special numbers: that of the common pool, and the number of private pools that PyTorch's
+  // own allocator serves. It serves the private pools that use an allocator of the application.
   static constexpr uint64_t kCommon = 0;
   static constexpr uint64_t kNative = ~uint64_t{0};
 

@@ -28,7 +28,8 @@ void PrivatePools::Release(Device* device, MempoolId_t id) {
   if (last) table_->keep(device->handle, number, 0);
 }
 
-// Hands over a pool that was made before its allocator was known.
+// Hands over to PyTorch's own allocator a private pool that was made before its allocator was
+// known.
 void PrivatePools::HandToNative(Device* device, MempoolId_t id) {
   uint64_t number = 0;
   const int users = device->pools.HandToNative(id, &number);

@@ -21,7 +21,7 @@ class PrivatePools {
   PrivatePools(const vramstow_framework* table, Native native, Blocks* blocks)
       : table_(table), native_(native), blocks_(blocks) {}
 
-  // Adds a user. If there is an allocator, PyTorch's own allocator serves the pool.
+  // Adds a user. If `allocator` is not null, PyTorch's own allocator serves the pool.
   void AddUser(Device* device, MempoolId_t id, std::shared_ptr<CUDAAllocator> allocator);
   void Release(Device* device, MempoolId_t id);
   // From now on allocations of the streams that the filter accepts come from this pool.

@@ -6,7 +6,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-// Our handles begin with this mark; PyTorch's begin with a small number.
+// Handles made by this adapter begin with this text; PyTorch's handles begin with a small number.
 constexpr char kMark[] = "vramstow";
 constexpr size_t kMarkSize = sizeof kMark - 1;
 
@@ -48,7 +48,8 @@ void Sharing::Close(const std::string& handle, DeviceIndex device, void* address
   const MutexLock lock(&mutex_);
   C10_CUDA_CHECK_WARN(cudaDeviceSynchronize());
   C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(address));
-  // Another thread may have opened the block again meanwhile.
+  // The entry is removed only if it is expired, because another thread may have opened the block
+  // again meanwhile.
   const auto known = opened_.find(handle);
   if (known != opened_.end() && known->second.expired()) opened_.erase(known);
 }

@@ -1,7 +1,7 @@
 // Sharing shares memory between processes and devices.
 //
 // Idea: blocks of the pool are shared by handles that the hooked cudaIpcGetMemHandle returns; such
-// a handle begins with our mark. All other memory is shared by PyTorch's own allocator.
+// a handle begins with the text "vramstow". All other memory is shared by PyTorch's own allocator.
 //
 // Ownership: an opened block is closed with its last user. Threads: any. Errors: PyTorch's
 // exceptions. Units: bytes.

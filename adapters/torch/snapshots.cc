@@ -89,8 +89,8 @@ void Snapshots::AddTraces(std::vector<std::vector<TraceEntry>> traces, SnapshotI
   }
   for (size_t i = 0; i < traces.size(); ++i) {
     auto& trace = snapshot->device_traces[i];
-    // If PyTorch's own allocator served nothing, it has recorded only the snapshots, which our list
-    // also contains.
+    // If PyTorch's own allocator served nothing, its history has only entries about snapshots. This
+    // adapter's history contains these entries, too.
     if (!(*devices_)[static_cast<int>(i)].native_used) trace.clear();
     trace.insert(trace.end(), std::make_move_iterator(traces[i].begin()),
                  std::make_move_iterator(traces[i].end()));

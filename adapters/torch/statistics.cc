@@ -10,7 +10,7 @@ void AddStat(Stat* to, const Stat& from) {
   to->freed += from.freed;
 }
 
-// Adds the counts of PyTorch's own allocator for the requests that it serves.
+// Adds the counts of PyTorch's own allocator, which cover the requests that it serves.
 void AddNative(DeviceStats* to, const DeviceStats& from) {
   for (size_t i = 0; i < to->allocation.size(); ++i) {
     AddStat(&to->allocation[i], from.allocation[i]);

@@ -1,7 +1,7 @@
 // Defines short names for the parts of PyTorch that this adapter uses.
 //
-// Idea: some types have different names in different releases. They are derived from the members
-// that have these types.
+// Idea: some types have different names in different releases. Their short names are derived from
+// members that have these types.
 //
 // Ownership, threads, errors: none of its own. Units: as PyTorch's.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_TORCH_API_H_
@@ -37,7 +37,8 @@ using MempoolId_t = decltype(SegmentInfo::owner_private_pool_id);
 using Stat = decltype(DeviceStats::allocation)::value_type;
 using OutOfMemoryObserver = std::function<void(int64_t, size_t, size_t, size_t)>;
 
-// The result of shareIpcHandle. A release without this function shares the runtime's handles.
+// The result of shareIpcHandle. In a release without this function, a handle of the CUDA runtime is
+// shared instead.
 template <typename Allocator>
 struct SharingTypes {
   struct Handle {

@@ -179,8 +179,8 @@ void VisitNewResults(const Plan& plan, const Stack& results, Visit visit) {
   }
 }
 
-// Returns the shadows of the new results. Results on the host have none, because the operator
-// itself has computed them.
+// Returns the shadows (host tensors over the device's bytes) of the new results. Results on the
+// host have no shadows, because the operator itself has computed them.
 std::vector<std::vector<at::Tensor>> ShadowOutputs(const Plan& plan, const Stack& results) {
   std::vector<std::vector<at::Tensor>> outputs(plan.fresh.size());
   VisitNewResults(plan, results, [&](size_t i, const at::Tensor& tensor) {
@@ -274,7 +274,8 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
     LogOperator(plan, given, results, operations, card, footprint.ranges());
   }
   auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
-  // A call needs no shadows if it will not be computed, or if it only writes zeros.
+  // A call needs no shadows (host tensors over the device's bytes) if it will not be computed, or
+  // if it only writes zeros.
   const bool computed = !footprint.OnlyZeroes() &&
                         FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
                         ShadowArguments(plan, given, random, &work->arguments);
@@ -297,7 +298,8 @@ void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool i
   FindSimulator()->tell_uses(footprint.ranges().data(), footprint.ranges().size());
 }
 
-// The state that the two tasks of one call and its reads share, all under the simulator's lock.
+// The state that the two tasks of one call, and the reads between the tasks, share. The simulator's
+// lock guards it.
 struct EarlyComputation::Shared {
   explicit Shared(const Plan& which) : plan(which) {}
 
@@ -338,8 +340,8 @@ struct EarlyComputation::Shared {
     if (!computed) return kVramstowSimulatorNotComputed;
     try {
       const QuietScope quiet;
-      // If the values that determine the size were not computed, the rows are not correct either
-      // and are replaced by zeros.
+      // If the values that determine the size were not computed, the rows of the result are not
+      // correct either and are replaced by zeros.
       for (const auto& of_result : outputs) {
         for (const at::Tensor& output : of_result) {
           if (reads != Reads::kComputed && output.defined()) output.zero_();
@@ -357,7 +359,8 @@ std::unique_ptr<EarlyComputation> EarlyComputation::Begin(const Plan& plan, cons
   const QuietScope quiet;
   Stack shadows;
   if (!ShadowArguments(plan, given, {}, &shadows)) return nullptr;
-  // The program's own tensor identifies the source, because each call makes a new shadow of it.
+  // The program's own tensor identifies the source of the size. The shadow (the host tensor over
+  // the same bytes) does not, because each call makes a new one.
   std::optional<Source> source;
   if (plan.sizes_result && given[0].isTensor()) source.emplace(given[0].toTensor());
   return std::unique_ptr<EarlyComputation>(new EarlyComputation(

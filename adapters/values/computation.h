@@ -1,8 +1,8 @@
 // Computes one call of an operator when the simulated device's work reaches it.
 //
-// Idea: the arguments of the call are stored as shadows of the device's tensors. The simulator runs
-// the computation as a part of the operator's own kernels, so streams, events, reuse of memory and
-// captured graphs behave as usual.
+// Idea: the arguments of the call are stored as shadows, which are host tensors over the bytes of
+// the device's tensors. The simulator runs the computation as a part of the operator's own kernels,
+// so streams, events, reuse of memory and captured graphs behave as usual.
 //
 // Ownership: the simulator owns a computation from Append on. Threads: made by the calling thread;
 // run by any thread, with the simulator's lock held. Errors: outcomes of simulator_api.h; no
@@ -19,14 +19,14 @@
 
 namespace vramstow::values {
 
-// The seed and the offset of the device's generator before the operator advanced it.
+// The seed and the offset of the device's random generator before the operator advanced it.
 struct RandomState {
   uint64_t seed = 0;
   uint64_t offset = 0;
 };
 
-// Returns the GPU whose stream executes a call, according to its arguments or results; -1 if they
-// name none. It need not be the current GPU.
+// Returns the GPU whose stream executes a call, according to its arguments or results. Returns -1
+// if no argument or result is on a GPU. The GPU need not be the current one.
 c10::DeviceIndex CardOf(const Plan& plan, const Stack& values);
 
 // Appends a task that computes the results of a call to the current stream of the GPU. `given` and
@@ -52,8 +52,8 @@ class EarlyComputation {
   EarlyComputation(const EarlyComputation&) = delete;
   EarlyComputation& operator=(const EarlyComputation&) = delete;
 
-  // Copies the results. Before this call, if this thread reads a few bytes of device memory, it
-  // gets the size.
+  // Copies the results. Before Finish is called, a read of a few bytes of device memory by this
+  // thread returns the size.
   void Finish(const Stack& results);
 
  private:
@@ -68,8 +68,8 @@ class EarlyComputation {
 };
 
 // While this object exists, a thread that reads a few bytes of device memory gets the same given
-// number each time. It is used if nothing is computed, for operators that read the size of their
-// result, because the memory could contain any number then.
+// number each time. This serves operators that read the size of their result while nothing is
+// computed: the memory could contain any number then.
 class ReportedSize {
  public:
   explicit ReportedSize(int64_t size);

@@ -14,7 +14,7 @@
 namespace vramstow::values {
 namespace {
 
-// Gives access to an operator's kernels, which the dispatcher keeps private. An explicit
+// Gives access to an operator's kernels, which are private members of the dispatcher. An explicit
 // instantiation may name private members (C++20, [temp.spec]); it is the only way that works in all
 // releases.
 const c10::impl::OperatorEntry& EntryOf(const c10::OperatorHandle& op);
@@ -85,9 +85,9 @@ void WrapAll(bool only_sizes) {
 }  // namespace
 }  // namespace vramstow::values
 
-// Returns null if operators are computed from now on; otherwise the reason why not, as the end of a
-// sentence. If `only_sizes` is true, nothing is computed, but results whose size depends on values
-// are empty.
+// Returns null if operators are computed from now on; otherwise the reason why they are not, as the
+// end of a sentence. If `only_sizes` is true, nothing is computed, but results whose size depends
+// on values are empty.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_values_install(
     int only_sizes) {
   static std::once_flag once;

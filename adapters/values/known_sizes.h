@@ -2,13 +2,13 @@
 // computed.
 //
 // Idea: if such values were not computed, the operator works with values of an earlier time, and
-// its size has to be made up. A mask of several dimensions that was made from zeros may be true
-// everywhere, and a program may multiply two of its sizes: that would yield an out-of-memory error
-// that does not occur on a GPU. So the size is the largest exact one so far at the same point of
-// the program. If there was none, the size is at most the longest dimension of the mask. A point of
-// the program is identified by the operators that its thread called last, because a training step
-// calls the same ones again. A program that reads a mask twice expects the same size, so the size
-// is stored for the second read.
+// the size of its result has to be invented. A mask of several dimensions that was made from zeros
+// may be true everywhere, and a program may multiply two of its sizes: that would yield an
+// out-of-memory error that does not occur on a GPU. So the size is the largest exact one so far at
+// the same point of the program. If there was none, the size is at most the longest dimension of
+// the mask. A point of the program is identified by the operators that its thread called last,
+// because each training step calls the same operators. A program that reads a mask twice expects
+// the same size, so the size is stored for the second read.
 //
 // Ownership: one table for the process. Threads: the simulator's lock guards the table; the point
 // of the program belongs to its thread. Errors: none. Units: rows of a result.
@@ -28,7 +28,7 @@ void NoteOperator(const char* name);
 // Returns a hash that identifies this thread's present point of the program.
 uint64_t CurrentPlace();
 
-// The quality of the values that an operator reads.
+// Says how the values that an operator reads were obtained.
 enum class Reads : uint8_t {
   kComputed,
   kOld,   // values of an earlier time, or derived from such values
@@ -54,8 +54,8 @@ class KnownSizes {
  public:
   static KnownSizes& Global();
 
-  // Returns the size for the program. `computed` is the computed size, or negative if it was not
-  // computed.
+  // Returns the size that the program gets. `computed` is the computed size, or negative if it was
+  // not computed.
   int64_t Tell(uint64_t place, Reads reads, const Source& source, int64_t computed);
 
  private:

@@ -33,8 +33,8 @@ class OperatorCall {
   double Number(std::string_view name, double otherwise) const;
   int64_t Count(std::string_view name, int64_t otherwise) const;
 
-  // Replaces the arguments on the stack by the results. If the schema has more results than these,
-  // the others are unchanged on the device.
+  // Replaces the arguments on the stack by the results. If the schema has more results than are
+  // given, the missing ones are unchanged on the device.
   void Return(std::vector<c10::IValue> results) const;
 
  private:

@@ -1,8 +1,8 @@
 // Includes PyTorch's tensors, and the operators that the rules call.
 //
 // Idea: <ATen/ATen.h> declares all operators, some 3,000, and compiling them takes a long time
-// while the user waits. This header includes only those that are called; a rule that calls another
-// operator adds its header here. Methods of a tensor come with the tensor.
+// while the user waits. This header includes only the operators that are called; a rule that calls
+// another operator adds the header of that operator here. Methods of a tensor come with the tensor.
 //
 // Ownership, threads, errors, units: as in PyTorch.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_OPERATORS_H_

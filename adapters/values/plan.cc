@@ -10,8 +10,8 @@
 namespace vramstow::values {
 namespace {
 
-// The namespaces whose operators only compute. Other operators do more: those of c10d wait for
-// other ranks.
+// The namespaces whose operators only compute. Operators of other namespaces do more: for example
+// those of c10d wait for other ranks.
 constexpr std::string_view kComputing[] = {"aten::", "torchvision::"};
 // Operators that allocate memory, make views of it, or return information about it, but compute no
 // values.
@@ -146,8 +146,8 @@ std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op) {
     return nullptr;
   }
   auto plan = std::make_unique<Plan>(op);
-  // A rule returns new results and cannot write to an out= argument, so it does not fit such an
-  // operator.
+  // A rule returns new results and cannot write to an out= argument. So there is no rule for an
+  // operator with an out= argument.
   const bool has_places = std::any_of(schema.arguments().begin(), schema.arguments().end(),
                                       [](const auto& argument) { return argument.is_out(); });
   if (!has_places) plan->rule = FindRule(schema.name());
@@ -186,7 +186,8 @@ uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& 
     return 4 * ElementsOf(arguments[0]) * (ElementsOf(arguments[2]) / kernels);
   }
   if (name.find("_attention") != std::string_view::npos) {
-    // Counts the operations of two products: the scores, and their product with the values.
+    // Counts the operations of two matrix products: the one that yields the attention scores, and
+    // the one of the scores and the values.
     const size_t first = name.find("backward") == std::string_view::npos ? 0 : 1;
     if (arguments.size() < first + 2) return 0;
     const uint64_t factor = first == 0 ? 4 : 10;

@@ -1,8 +1,8 @@
 // Plan describes how the results of one operator are computed on the host.
 //
 // Idea: an operator's schema shows which of its arguments it writes and which of its results are
-// new. If PyTorch has a CPU kernel of the same operator, that kernel computes them. An operator
-// that only GPUs have (cuDNN's, fused attention) has a rule (rules.h).
+// new. If PyTorch has a CPU kernel of the same operator, that kernel computes the results. An
+// operator that only GPUs have (cuDNN's, fused attention) has a rule (rules.h).
 //
 // Ownership: plans live as long as the process. Threads: constant once made. Errors: null if the
 // operator needs no computing. Units: none.
@@ -44,8 +44,8 @@ struct Plan {
 // Returns null if there is nothing to compute, or no way to compute it.
 std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op);
 
-// Returns the operations of a matrix product, as gemm= of the SPEC counts them; 0 for other
-// operators.
+// Returns the number of operations of a matrix product, counted in the same way as the option gemm=
+// of the SPEC does. Returns 0 for other operators.
 uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& results);
 
 }  // namespace vramstow::values

@@ -8,8 +8,8 @@ void LogSigmoidBackward(const OperatorCall& call) {
   call.Return({call.Tensor("grad_output") * at::sigmoid(at::neg(self))});
 }
 
-// Computes all results. The CPU's operator omits some of them, which its own backward pass does not
-// need but the GPU's does.
+// Computes all results. The CPU's operator omits some results, because the CPU's backward pass does
+// not need them, but the GPU's backward pass does.
 void EmbeddingBag(const OperatorCall& call) {
   const at::Tensor indices = call.Tensor("indices");
   at::Tensor offsets = call.Tensor("offsets");

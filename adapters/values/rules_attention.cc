@@ -17,7 +17,7 @@ struct Scores {
   double scale = 1;
 };
 
-// Repeats the heads of the keys, because several heads of the query may share one of them.
+// Repeats the heads of the keys, because several heads of the query may share one head of the keys.
 at::Tensor AsManyHeads(const at::Tensor& tensor, int64_t heads) {
   const int64_t own = tensor.size(1);
   return own == heads ? tensor : tensor.repeat_interleave(heads / own, 1);

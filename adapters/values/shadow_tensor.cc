@@ -54,8 +54,8 @@ at::Tensor ShadowOf(const at::Tensor& tensor) {
 void Footprint::Add(const at::Tensor& tensor, int use) {
   if (!IsOnDevice(tensor) || tensor.numel() == 0) return;
   bytes_ += tensor.nbytes();
-  // If there are gaps between the elements, these are not overwritten. So the memory of the tensor
-  // counts as written, but not as filled.
+  // If there are gaps between the elements, the bytes in the gaps are not overwritten. So the
+  // memory of the tensor counts as written, but not as filled.
   if ((use & kVramstowSimulatorFills) != 0 && !tensor.is_non_overlapping_and_dense()) {
     use = kVramstowSimulatorWrites;
   }

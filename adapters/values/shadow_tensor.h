@@ -1,10 +1,10 @@
 // Makes tensors of the host over the bytes of device tensors, and collects the memory that an
-// operator touches.
+// operator accesses.
 //
 // Idea: the simulated device stores the bytes of its memory at a constant distance from the
-// device's addresses. A host tensor of the same shape, strides and type over them lets PyTorch's
-// own CPU kernels read and write the device's memory without a copy, so views and in-place
-// operators work.
+// device's addresses. A host tensor of the same shape, strides and type over them, called a shadow,
+// lets PyTorch's own CPU kernels read and write the device's memory without a copy, so views and
+// in-place operators work.
 //
 // Ownership: a shadow owns no memory of the device; when a task runs, it is checked that the bytes
 // still exist. Threads: any. Errors: none. Units: bytes.
@@ -28,11 +28,12 @@ void VisitTensors(const c10::IValue& value, Visit visit) {
   }
 }
 
-// True for a dense tensor whose bytes are a device's.
+// True for a dense tensor whose bytes lie in a device's memory.
 bool IsOnDevice(const at::Tensor& tensor);
 
-// Returns the host tensor over the same bytes. A tensor of the host is copied, because the program
-// may change it before the task runs. Returns an undefined tensor if there is no such form.
+// Returns a host tensor over the bytes of a device tensor. A tensor of the host is copied, because
+// the program may change it before the task runs. Returns an undefined tensor if neither is
+// possible.
 at::Tensor ShadowOf(const at::Tensor& tensor);
 
 // The memory that a task touches.
@@ -40,10 +41,10 @@ class Footprint {
  public:
   // Adds the bytes of a device tensor. `use` is a set of flags of enum VramstowSimulatorUse.
   void Add(const at::Tensor& tensor, int use);
-  // Returns the same ranges as reads only, for a second task that continues with the results of a
-  // first one.
+  // Returns the same ranges, all of them as ranges that are only read. A second task that continues
+  // with the results of a first one uses them.
   Footprint AsReads() const;
-  // True if all touched memory becomes zeros, and none of it is read before.
+  // True if all memory that the task accesses becomes zeros, and none of it is read before.
   bool OnlyZeroes() const;
 
   const std::vector<vramstowSimulatorRange>& ranges() const { return ranges_; }

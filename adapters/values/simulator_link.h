@@ -1,7 +1,7 @@
 // Finds the simulated driver's functions for libraries that compute in place of kernels.
 //
-// Idea: simulator_api.h declares them. A real driver has none of them, so they are looked up in the
-// libcuda.so.1 of this process, and all functions are off if one is missing.
+// Idea: simulator_api.h declares the functions. A real driver has none of them. So they are looked
+// up in the libcuda.so.1 of this process, and if one is missing, none is used.
 //
 // Ownership: the table lives as long as the process. Threads: any. Errors: null. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_VALUES_SIMULATOR_LINK_H_
@@ -22,7 +22,7 @@ struct SimulatorLink {
   decltype(&vramstowSimulatorNoteUnknownSize) note_unknown_size;
 };
 
-// Returns null if the process has no simulated driver, or none yet.
+// Returns null if the process has no simulated driver, or has not loaded it yet.
 const SimulatorLink* FindSimulator();
 
 // Returns the distance from a device address to its bytes on the host; 0 if there are no bytes to

@@ -1,8 +1,8 @@
 // Writes an operator's work on a GPU to the simulator's work log.
 //
 // Idea: an operator's kernels are not run, so their time cannot be measured. Its operations and the
-// bytes that it reads and writes give a lower bound of their time. If an operator calls others,
-// only the outer one is logged, as a whole.
+// bytes that it reads and writes give a lower bound of their time. If an operator calls other
+// operators, only the outer one is logged, as a whole.
 //
 // Ownership: nothing is stored. Threads: any. Errors: none; without a log nothing is done. Units:
 // bytes.

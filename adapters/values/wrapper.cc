@@ -30,7 +30,7 @@ bool IsChangedOutside(const void* storage) {
   return false;
 }
 
-// While the object exists, kernels of this thread have no effect of their own.
+// While the object exists, kernels that this thread launches have no effect.
 class HeldKernels {
  public:
   HeldKernels() { FindSimulator()->hold_kernels(1); }
@@ -61,8 +61,8 @@ void AddStorages(const c10::IValue& value, std::vector<const void*>* storages) {
   });
 }
 
-// Returns the state of the device's generator. During a capture it cannot be read: then each call
-// gets a state of its own, which advances at each replay of the graph.
+// Returns the state of the device's random generator. During a capture the state cannot be read.
+// Then each call gets a state of its own, which advances at each replay of the graph.
 RandomState AskGenerator(const Plan& plan, const Stack& given) {
   RandomState state;
   if (plan.family != Family::kRandom) return state;
@@ -85,8 +85,8 @@ RandomState AskGenerator(const Plan& plan, const Stack& given) {
   return state;
 }
 
-// True for a copy between a device and the host. It copies bytes, which the simulator does by
-// itself.
+// True for a copy between a device and the host. The simulator itself performs such a copy of
+// bytes.
 bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
   if (std::string_view(plan.name) != "copy_" || given.size() < 2) return false;
   const at::Tensor& to = given[0].toTensor();

@@ -1,11 +1,11 @@
-// Wrapper replaces an operator's CUDA kernel: it runs the kernel, then has the simulator compute
+// Wrapper replaces an operator's CUDA kernel: it runs the kernel, then makes the simulator compute
 // the operator's results.
 //
 // Idea: it is registered in PyTorch's dispatcher in place of the kernel, below autograd and all
 // modes, in every thread. Kernels launched meanwhile take their time but have no effect. An
-// operator that calls others is computed from its original arguments. So the inner operators must
-// not have changed a tensor that the outer one changes in place: they are not computed for such a
-// tensor.
+// operator that calls other operators is computed from its original arguments. If the outer
+// operator changes a tensor in place, the inner operators must not have changed the tensor before.
+// So inner operators are not computed for such a tensor.
 //
 // Ownership: the dispatcher owns wrappers. Threads: any. Errors: the kernel's exceptions pass
 // through. Units: none.
@@ -28,7 +28,7 @@ class Wrapper : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack);
 
  private:
-  // Calls the kernel when nothing is computed, and reports which memory it uses.
+  // Calls the kernel and reports which memory it uses. Used when nothing is computed.
   void CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                          Stack* stack) const;
   void CallWithSize(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const;

@@ -34,8 +34,8 @@ constexpr size_t kEnoughTold = 512;  // the remaining ones are small, or similar
 // The time for which a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr auto kLongPatience = std::chrono::milliseconds(3000);
-// The limit of the time of all censuses together: this much from the start, plus a twentieth of the
-// run time.
+// The limit of the time of all censuses (reference scans) together: kFreeNs, plus a twentieth of
+// the run time.
 constexpr uint64_t kFreeNs = 5 * kSecond;
 constexpr uint64_t kPartOfTime = 20;
 
@@ -45,7 +45,7 @@ std::atomic<bool> is_running{false};
 std::atomic<uint64_t> spent_ns{0};
 uint64_t started_ns = 0;
 
-// Returns the autograd node that saved the tensor, or null if none did.
+// Returns the autograd node that saved the tensor, or null if no node saved it.
 const Node* SavedBy(const Seen& seen, EntryIndex place) {
   const EntryIndex from = seen[place].from;
   if ((from & Entry::kIsRoot) != 0 || seen[from].what() != What::kNode) return nullptr;
@@ -67,8 +67,8 @@ std::string AboutOf(const HolderDescription& told, const Impl* impl, const Train
 
 using Addresses = std::unordered_set<uint64_t>;
 
-// Returns the largest tensors and a sample of all others. The others may be many elements of one
-// list.
+// Returns the largest tensors, and a sample of the smaller tensors, because thousands of these may
+// be elements of one list.
 std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
   constexpr size_t kLargest = kMaxTold / 4 * 3;
   constexpr size_t kOthers = kMaxTold - kLargest;
@@ -110,7 +110,7 @@ void ReportFindings(const Walk& walk, const Addresses& known, const Deadline& de
   }
 }
 
-// Reports all memory that the program can reach. Returns the addresses of that memory.
+// Reports all device memory that the program can reach, and returns its addresses.
 Addresses ReportReached(Walk* walk, const Deadline& deadline, Findings* findings) {
   walk->Run();
   if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
@@ -122,7 +122,8 @@ Addresses ReportReached(Walk* walk, const Deadline& deadline, Findings* findings
   return reached;
 }
 
-// Reports all memory that only cycles reach, and that Python's collector has not freed yet.
+// Reports all device memory that is held only by reference cycles that Python's collector has not
+// freed yet.
 void ReportGarbage(const Garbage& garbage, const Addresses& reached, Findings* findings) {
   if (garbage.dead().empty()) return;
   for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
@@ -188,10 +189,10 @@ Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& h
   return findings;
 }
 
-// Takes a census while Python's lock is held. If a request has failed, its thread may hold the
-// allocator's lock, so this thread itself reads the allocator's figures, before the census. In all
-// other cases the figures are read when Python's lock is held, because the program may make more
-// tensors until then.
+// Takes a census (a reference scan) while Python's lock is held. If a request has failed, its
+// thread may hold the allocator's lock. So this thread itself reads the allocator's figures, before
+// the census. In all other cases the figures are read when Python's lock is held, because the
+// program may allocate more tensors until then.
 bool LookWithLock(bool is_failure, Findings* findings) {
   const AllocatorBytes before = is_failure ? AskAllocator() : AllocatorBytes{};
   PyThreadState* failing = PyGILState_GetThisThreadState();
@@ -250,8 +251,8 @@ int Census::Take(int reason, int device, Findings* findings) {
   return result;
 }
 
-// Records that there is no census for this failure, so that a reader of the trace does not use an
-// older one.
+// Records that there is no census (reference scan) for this failure, so that a reader of the trace
+// does not use the result of an older one.
 void Census::LeaveOut(int reason, int device) {
   const vramstow_framework_census_about about = {reason, device, 0, 0, 0, 0, kLeftOut};
   table->begin(&about);

@@ -20,8 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Python passes its lock on to another thread every 5 ms, but other processes may use the
-// processors, too.
+// Python passes its lock on to another thread every 5 ms. The limit is much longer, because other
+// processes may use the processors, too.
 constexpr milliseconds kPatienceForLock(500);
 constexpr milliseconds kLongest(5000);
 constexpr milliseconds kLongestAtEnd(2000);
@@ -30,7 +30,7 @@ constexpr uint64_t kLookNs = 1'000'000'000;
 constexpr uint64_t kFreeVainNs = 5'000'000'000;
 constexpr uint64_t kVainPartOfTime = 20;
 
-// Releases Python's lock while the object exists, if this thread holds it.
+// If this thread holds Python's lock, releases it while the object exists.
 class WithoutPython {
  public:
   explicit WithoutPython(bool has_lock) : thread_(has_lock ? PyEval_SaveThread() : nullptr) {}
@@ -53,9 +53,8 @@ bool HasPythonsLock() {
   return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
 }
 
-// Returns the bytes that were freed. Other threads may have used freed memory again before this
-// count. Then the result is the memory of the dead objects, but no more than all memory that was
-// freed.
+// Returns the bytes that were freed. If other threads have used freed memory again before this
+// count, the result is the memory of the dead objects, but no more than all memory that was freed.
 uint64_t FreedSince(const AllocatorBytes& before, uint64_t dead_bytes) {
   const AllocatorBytes after = AskAllocator();
   const uint64_t less = before.live > after.live ? before.live - after.live : 0;
@@ -100,8 +99,8 @@ void Collection::Stop() {
   ended_.wait_for(lock, kLongestAtEnd, [this] { return !is_running_; });
 }
 
-// Returns false inside a finalizer that allocates, because it must not wait for the collection that
-// runs it.
+// Returns false inside a finalizer that allocates memory. A finalizer must not wait for a
+// collection, because the collection is running the finalizer.
 bool Collection::IsPossible() {
   if (Interpreter::is_ending() || process_ != getpid()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -133,8 +132,8 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
     asked = AskPython(kPatienceForLock, kLongest, [this, all] { Do(all); });
   } catch (const std::exception&) {  // no memory on the host
   }
-  // If Python's lock was not free in time, the thread that held it may have run the program's own
-  // collection. So the memory that was freed meanwhile counts.
+  // If Python's lock was not free in time, the thread that held the lock may have run the program's
+  // own collection. So memory that was freed in the meantime counts.
   Outcome outcome;
   if (asked != Asked::kDone) outcome.freed_bytes = FreedSince(before, 0);
   {
@@ -152,9 +151,9 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
   return outcome.freed_bytes;
 }
 
-// Waits for the collection that is running. Returns true if the caller has to run a new one. It
-// does not have to if the running one freed memory. It does not have to, either, if a collection
-// began after this call and freed nothing, because another one would free nothing.
+// Waits for the collection that is running. Returns true if the caller has to run a new one. No new
+// collection is needed if the running one freed memory. No new one is needed, either, if a
+// collection began after this call and freed nothing, because another one would free nothing.
 bool Collection::Begin(bool all, uint64_t* freed_bytes) {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t arrived = begun_;
@@ -203,7 +202,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   Outcome outcome;
   const uint64_t begin_ns = NowNs();
   if (Interpreter::is_ending()) return outcome;
-  // A program that has disabled the collector does not expect finalizers to run at any time.
+  // A program that has disabled Python's collector does not expect that finalizers run at any time.
   if (!Collector::is_on() && table_->is_asked_for() == 0) return outcome;
   AllocatorBytes before = AskAllocator();
   if (WaitForPythons()) {
@@ -217,7 +216,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
     const Garbage garbage(all ? Generations::kCount : kYoung, Deadline(kLookNs));
     Cycles cycles(garbage.dead());
     if (garbage.is_complete() && cycles.bytes() == 0) return outcome;
-    // Garbage that could not be examined in time is collected anyway, but only in a full
+    // If the garbage could not be examined in time, it is collected anyway, but only in a full
     // collection.
     if (!garbage.is_complete() && !all) return outcome;
     outcome.objects = garbage.dead().size();
@@ -231,9 +230,9 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   return outcome;
 }
 
-// Waits for a collection that the program itself has begun: the garbage that it examines is in no
-// list meanwhile, and Python would not begin another collection. Code that this collection runs may
-// itself be the code that lacks memory. Returns false if there is no such collection.
+// Waits for a collection that the program itself has begun. Meanwhile the garbage that Python
+// examines is in no list, and Python would not begin another collection. Code that this collection
+// runs may itself be the code that lacks memory. Returns false if there is no such collection.
 bool Collection::WaitForPythons() {
   if (!Generations::AreCollected()) return false;
   const uint64_t deadline_ns = NowNs() + kOtherNs;

@@ -1,12 +1,13 @@
-// Collection has Python collect garbage that holds tensors, before an out-of-memory error.
+// Collection makes Python's collector free garbage that holds tensors, before an out-of-memory
+// error.
 //
 // Idea: first the garbage is examined, as in a census (garbage.h): if dead cycles hold no device
 // memory, nothing is collected. Otherwise Python's own collector runs, with callbacks and
-// finalizers. A separate thread does this. The thread that lacks memory waits half a second for
-// Python's lock and five seconds for the collection. So it always continues, even if it holds a
-// lock for which a finalizer waits. If it holds Python's lock itself, it releases the lock
-// meanwhile. It does so only if PyTorch called the allocator, and not another library, which may
-// hold a lock.
+// finalizers. A separate thread runs the collector. The thread that lacks memory waits half a
+// second for Python's lock and five seconds for the collection. So it always continues, even if it
+// holds a lock for which a finalizer waits. If it holds Python's lock itself, it releases that lock
+// during the wait. This is done only if PyTorch called the allocator. If another library called it,
+// that library may hold a lock.
 //
 // Examinations that find nothing, and vain waits for locks, may take five seconds in all, plus a
 // twentieth of the run time. A successful collection halves the time that was counted so far.
@@ -29,11 +30,11 @@ namespace vramstow::torch_census {
 
 class Collection {
  public:
-  // Examines this interpreter and this PyTorch. Returns null, or the reason why nothing will be
-  // collected, as the end of a sentence. The caller runs Python.
+  // Checks whether this interpreter and this PyTorch are supported. Returns null, or the reason why
+  // nothing will be collected, as the end of a sentence. The caller runs Python.
   const char* Start(const vramstow_framework_collection* table);
-  // Ends all collections, because Python ends. Waits for the running one, two seconds at most. The
-  // caller does not hold Python's lock.
+  // Stops collecting, because Python ends. Waits for the running collection, two seconds at most.
+  // The caller does not hold Python's lock.
   void Stop();
 
   bool IsPossible();

@@ -3,8 +3,8 @@
 namespace vramstow::torch_census {
 namespace {
 
-// Functions of the gc module, for CPython 3.9, which has no PyGC_Disable. Null if they were not
-// looked for, or are not needed.
+// Functions of Python's gc module, used with CPython 3.9, which has no PyGC_Disable. A pointer is
+// null if its function was not looked up yet, or is not needed.
 Object* enable_function = nullptr;
 Object* disable_function = nullptr;
 Object* is_enabled_function = nullptr;
@@ -15,7 +15,7 @@ Object* FunctionOf(Object* module, const char* name) {
   return function != nullptr && function->type == &PyCFunction_Type ? function : nullptr;
 }
 
-// Calls the function. Returns true if the result is True.
+// Calls the Python function. Returns true if its result is True.
 bool Ask(Object* function) {
   if (function == nullptr) return false;
   Object* result = PyObject_CallFunction(function, nullptr);

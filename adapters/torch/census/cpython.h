@@ -2,9 +2,9 @@
 // functions of its C API.
 //
 // Idea: the census is compiled without Python's headers, which many machines lack, and one compiled
-// census serves CPython 3.9 to 3.13. The head of an object and of a type is the same in all of
-// them. For fields that moved, interpreter.h stores the offsets, and checks them before they are
-// used.
+// census serves CPython 3.9 to 3.13. The head of an object and of a type is the same in all these
+// releases. Other fields have different offsets; interpreter.h stores the offsets, and checks them
+// before they are used.
 //
 // Ownership: pointers are borrowed, unless a function says otherwise. Threads: the caller holds the
 // interpreter's lock. Errors: as in Python's functions. Units: bytes.
@@ -115,8 +115,8 @@ PyThreadState* PyThreadState_Next(PyThreadState* thread);
 __attribute__((weak)) int PyGC_Enable();
 __attribute__((weak)) int PyGC_Disable();
 __attribute__((weak)) int PyGC_IsEnabled();
-// Return the thread that holds the interpreter's lock. The first function exists up to CPython
-// 3.12, the second from 3.13 on.
+// Return the thread that holds the interpreter's lock. Python up to 3.12 has the first function,
+// Python 3.13 and later the second.
 __attribute__((weak)) PyThreadState* _PyThreadState_UncheckedGet();
 __attribute__((weak)) PyThreadState* PyThreadState_GetUnchecked();
 PyThreadState* PyEval_SaveThread();

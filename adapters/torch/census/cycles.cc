@@ -26,7 +26,7 @@ bool IsLink(const Object* object) {
 // True for a leaf of the autograd graph, for example a parameter.
 bool IsLeaf(const Impl* impl) { return impl->requires_grad() && Graph::NodeOf(impl) == nullptr; }
 
-// Writes a cycle as text, step by step, from each holder to the object that it holds.
+// Writes a reference cycle as text. Each step leads from a holder to the object that it holds.
 class Steps {
  public:
   explicit Steps(Object* first) : text_(NameOf(first)) {}

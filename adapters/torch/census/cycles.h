@@ -2,7 +2,7 @@
 //
 // Idea: the cycles are the strongly connected components of the graph of dead objects. Each piece
 // of memory is reported with the component that is nearest to its tensor, because the memory is
-// freed when that cycle is broken. A report looks like "Garbage.cycle → itself".
+// freed when the cycle of that component is broken. A report looks like "Garbage.cycle → itself".
 //
 // Ownership: copies. Threads: the caller holds the interpreter's lock all the time. Errors: if
 // there are too many objects, no cycles are reported, only the bytes. Units: bytes.

@@ -1,10 +1,11 @@
 // Deadline limits the time that a task may take.
 //
 // Idea: work is limited by the processor time of its thread. With a limit by the wall clock, a
-// census would find less when other processes use the processors. But another thread waits for the
+// census would find less when other processes use the processors. But the program waits during a
 // census, so there is a second, longer limit by the wall clock.
 //
-// Ownership: none. Threads: only the thread that made it asks it. Errors: none. Units: nanoseconds.
+// Ownership: none. Threads: only the thread that made a deadline uses it. Errors: none. Units:
+// nanoseconds.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_DEADLINE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_CENSUS_DEADLINE_H_
 

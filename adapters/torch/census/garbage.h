@@ -2,7 +2,7 @@
 //
 // Idea: this is the method of Python's collector. For each object the references from other
 // examined objects are subtracted from its reference count. If references are left, the object is
-// held from outside, and so is every object that it refers to. The rest is dead.
+// held from outside, and so is every object that it refers to. All remaining objects are dead.
 //
 // Ownership: its memory, which is mapped; borrowed pointers. Threads: the caller holds the
 // interpreter's lock all the time, with the collector off. Errors: is_complete() is false if there

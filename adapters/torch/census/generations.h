@@ -1,7 +1,7 @@
 // Generations finds all objects that Python's collector tracks, in the collector's own lists.
 //
-// Idea: Python can list them (gc.get_objects), but that makes a list which holds them all, and runs
-// audit hooks. The collector's own lists are rings. A container that was just made is the last
+// Idea: gc.get_objects lists these objects, too, but it makes a list that holds all of them, and
+// runs audit hooks. The collector's own lists are rings. A container that was just made is the last
 // member of the first ring, so its successor is the head of that ring; the heads of the other rings
 // follow in memory. This holds for CPython 3.9 to 3.13, and is checked before it is used.
 //
@@ -23,8 +23,8 @@ class Generations {
   // Finds the lists once. Returns false if this Python stores them in another way.
   static bool Look();
 
-  // True if Python's collector is running: it has called code of the program and waits for that
-  // code.
+  // True if Python's collector is running. If it is, it has called code of the program (such as a
+  // finalizer) and waits for that code.
   static bool AreCollected();
 
   // Calls visit(object) for each object of the first `count` generations, until visit returns

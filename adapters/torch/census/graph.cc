@@ -20,8 +20,8 @@ namespace {
 using torch::autograd::AutogradMeta;
 using torch::autograd::SavedVariable;
 
-// Gives access to private members of PyTorch's classes. An explicit instantiation of a template may
-// name them.
+// Gives access to private members of PyTorch's classes: an explicit instantiation of a template may
+// name private members.
 template <typename Tag, typename Tag::type member>
 struct Member {
   friend typename Tag::type Get(Tag) { return member; }
@@ -130,8 +130,8 @@ bool IsPlainImpl(const void* address) {
          type == &typeid(Impl);
 }
 
-// Holds a node's lock. It does not lock if the thread `working` holds the lock, because that thread
-// does not run meanwhile.
+// Holds a node's lock. If the thread `working` holds the lock, this class does not lock, because
+// that thread does not run meanwhile.
 class NodeLock {
  public:
   NodeLock(Node* node, int working) : mutex_(node->*Get(NodeMutex())), owns_(mutex_.try_lock()) {

@@ -17,7 +17,8 @@ bool GraphLeaves::AreUntrained(const Node* node) {
   return found != known_.end() && found->second.has_parameters && !found->second.may_be_trained;
 }
 
-// Returns the leaves for which the node itself accumulates a gradient.
+// Returns the leaves (parameters or inputs) whose gradient the node itself accumulates, not a node
+// behind it.
 GraphLeaves::Leaves GraphLeaves::LeavesOf(const Node* node) const {
   const Impl* leaf = Graph::LeafOf(node);
   if (leaf == nullptr) return {};
@@ -28,7 +29,7 @@ GraphLeaves::Leaves GraphLeaves::LeavesOf(const Node* node) const {
 }
 
 // Visits the graph in depth-first order. The result for a node is complete when the results for all
-// nodes that it leads to are.
+// nodes that it leads to are complete.
 void GraphLeaves::Fill(const Node* first) {
   std::vector<std::pair<const Node*, size_t>> open = {{first, 0}};
   known_[first] = LeavesOf(first);

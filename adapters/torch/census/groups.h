@@ -1,6 +1,6 @@
 // Groups merges holders whose chains differ only in numbers into one line each.
 //
-// Idea: for a user `hist[0].grad_fn` to `hist[11].grad_fn` are one holder. Numbers may differ if
+// Idea: a user regards `hist[0].grad_fn` to `hist[11].grad_fn` as one holder. Numbers may differ if
 // they are in brackets, or if they follow a point and name a part of a module. All other digits
 // belong to names and must be equal.
 //

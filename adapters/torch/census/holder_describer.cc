@@ -36,7 +36,7 @@ bool IsKeyOfCache(Object* function, const Object* held) {
 
 }  // namespace
 
-// One chain, from its root to the tensor.
+// Describes one chain of holders, from its root to the tensor.
 class HolderDescriber::Chain {
  public:
   Chain(const Walk& walk, const Seen& seen, EntryIndex place) : walk_(walk), seen_(seen) {
@@ -171,7 +171,7 @@ class HolderDescriber::Chain {
     text() += "[" + std::to_string(ObjectArrays::IndexOf(array, held)) + "]";
   }
 
-  // Describes the step from an instance to an object that it holds, in its dict or in itself.
+  // Describes the step from an instance to an object that it holds in its __dict__ or in a field.
   void DescribeAttribute(size_t i, ObjectKind kind) {
     Object* holder = object(i);
     Object* held = object(i + 1);
@@ -205,8 +205,8 @@ class HolderDescriber::Chain {
     DescribeName(TextOf(key));
   }
 
-  // Describes the step from an object that KeeperOf names to a value that it holds. In a cache
-  // without a size limit a dict is in between.
+  // Describes the step from an object of Python's library that KeeperOf names to a value that it
+  // holds. In a cache without a size limit there is a dict between the two.
   void DescribeKeeper(size_t i, std::string_view keeper) {
     const size_t kept = Is(object(i + 1), kIsDict) && IsObject(i + 2) ? i + 2 : i + 1;
     const bool is_key = IsKeyOfCache(object(i), object(kept));

@@ -1,8 +1,8 @@
 // HolderDescriber describes a chain of holders in words for the user.
 //
 // Idea: a description looks like "train: hist[3].grad_fn → saved by AddmmBackward0". A step is
-// examined only when its chain is reported: its key, its index, its variable. Attributes are read
-// by their key, never by getattr, so no code of the program runs.
+// examined only when its chain is reported. Then its key, index or variable is looked up.
+// Attributes are read by their key, never by getattr, so no code of the program runs.
 //
 // Ownership: refers to a walk. Threads: one, with the interpreter's lock. Errors: a step that
 // cannot be described becomes "…". Units: none.

@@ -49,7 +49,8 @@ vramstow_table_function FindTables() {
 
 const vramstow_framework_census* serving = nullptr;
 
-// Returns null if a census can be requested from now on.
+// Starts to serve requests for a census (a reference scan). Returns null, or the reason why that is
+// not possible.
 const char* Serve(vramstow_table_function get_table) {
   const auto* table = reinterpret_cast<const vramstow_framework_census*>(
       get_table(VRAMSTOW_TABLE_CENSUS, VRAMSTOW_TABLE_CENSUS_VERSION));
@@ -117,8 +118,8 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_st
   }
 }
 
-// Like vramstow_census_start, in a process that runs without a preload; `get_table` is the
-// library's.
+// Starts the census in a process that was started without vramstow. `get_table` is a function of
+// vramstow's library. Returns null, or the reason why it did not start, as the end of a sentence.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_attach(
     vramstow_table_function get_table) {
   try {
@@ -128,7 +129,7 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_at
   }
 }
 
-// Ends the service of requests; vramstow_census_attach may be called again.
+// Stops serving requests for a census. Afterwards vramstow_census_attach may be called again.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_detach() {
   if (vramstow::torch_census::serving != nullptr) {
     vramstow::torch_census::serving->serve(nullptr);

@@ -27,7 +27,8 @@ class Code {
   Object* object() const { return code_; }
   std::string_view name() const;  // since CPython 3.11 it contains the class
   std::string_view file() const;
-  // Returns the number of variables: local ones, cells and those of outer functions, in this order.
+  // Returns the number of variables: local variables, cells and variables of outer functions, in
+  // this order.
   int variables() const;
   int outer_variables() const;  // the last of these
   std::string_view variable(int number) const;
@@ -63,7 +64,8 @@ class Interpreter {
   // Finds out which release of CPython this is, at the first call. The caller runs Python.
   static void Look();
   static bool has_frames();
-  // True if names of code objects come without a class; qualified_name.h completes them.
+  // True if the names of code objects do not contain the class; qualified_name.h completes such
+  // names.
   static bool has_short_names();
 
   // Returns the innermost frame of a thread.

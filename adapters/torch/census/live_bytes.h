@@ -14,8 +14,8 @@
 
 namespace vramstow::torch_census {
 
-// Sums over all devices. `live` does not show memory that was freed if other threads allocated as
-// much meanwhile.
+// Sums over all devices. `live` does not change if other threads allocate as much memory as is
+// freed in the same time.
 struct AllocatorBytes {
   uint64_t live = 0;
   uint64_t requested = 0;  // the bytes that the program requested for `live`

@@ -23,11 +23,13 @@ Object* AttributesOf(Object* object);
 Object* KeyOf(Object* dict, const Object* wanted);
 // True if the object itself, rather than an equal one, is a key of the dict.
 bool IsKeyOf(Object* dict, const Object* wanted);
-// Returns what the object tells Python's collector that it holds; an object may occur twice.
+// Returns the objects that this object references, as it reports them to Python's collector. An
+// object may occur twice.
 std::vector<Object*> ChildrenOf(Object* object);
-// Returns the name of the slot, or of the C member, that holds the object; null if there is none.
+// Returns the name of the slot, or of the C member, in which `holder` holds the object. Returns
+// null if there is none.
 const char* FieldOf(Object* holder, const Object* held);
-// Returns the index in a list or a tuple; -1 if the object is not in it.
+// Returns the index of the object in a list or a tuple, or -1 if the object is not in it.
 intptr_t IndexOf(Object* sequence, const Object* wanted);
 
 }  // namespace vramstow::torch_census

@@ -2,8 +2,9 @@
 // such arrays.
 //
 // Idea: NumPy's arrays do not report their contents to the collector, so a search by tp_traverse
-// ends there. Their head is read in place: its fields are the same in NumPy 1 and 2. Source:
-// numpy/core/include/numpy/ndarraytypes.h, PyArrayObject_fields and PyArray_Descr.
+// does not get past an array. The head of an array is read in place: its fields are the same in
+// NumPy 1 and 2. Source: numpy/core/include/numpy/ndarraytypes.h, PyArrayObject_fields and
+// PyArray_Descr.
 //
 // Ownership: borrowed pointers, valid while the interpreter's lock is held. Threads: one. Errors:
 // if NumPy is not loaded, no object is such an array. Units: none.

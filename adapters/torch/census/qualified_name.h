@@ -1,9 +1,9 @@
 // Finds the names of functions with their classes: "Trainer.step".
 //
-// Idea: since CPython 3.11 a code object contains such a name. In older releases only the function
-// object does. The function of a running method is then found through the method's first argument,
-// because a class of that object contains the function. Other functions get their bare names in
-// older releases.
+// Idea: since CPython 3.11 a code object contains the name with the class. In older releases only
+// the function object contains it. The function of a running method is then found through the
+// method's first argument, because a class of that object contains the function. Other functions
+// get their bare names in older releases.
 //
 // Ownership: copies. Threads: the caller holds the interpreter's lock. Errors: the bare name.
 // Units: none.

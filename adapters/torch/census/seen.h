@@ -1,8 +1,8 @@
 // Seen stores the objects that the census has reached, each once, and the object that led to it.
 //
 // Idea: entries are stored in the order in which they were found, so the same list is the queue of
-// a breadth-first search. Each entry stores its predecessor; a chain is described by following
-// these back.
+// a breadth-first search. Each entry stores its predecessor. A chain is described by following the
+// predecessors back.
 //
 // Ownership: its memory, which is mapped and grows in steps; none of the objects. Threads: one at a
 // time. Errors: when its memory is used up nothing is added, and is_full() returns true. Units:
@@ -107,7 +107,7 @@ class Seen {
     is_full_ = true;
     return false;
   }
-  // Maps memory of which only written pages are used.
+  // Maps memory. Only the pages that are written occupy physical memory.
   static void* Map(size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

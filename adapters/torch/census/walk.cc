@@ -94,7 +94,7 @@ void Walk::MeetOne(Object* child) {
 
 bool Walk::MayLeadToModel(Object* child, ObjectKind kind) const {
   if (kind == ObjectKind::kTensor) return IsPartOfModel();
-  // `all_` contains only the dicts of modules at this point; these are not followed.
+  // At this point `all_` contains only the dicts of modules. A dict of a module is not followed.
   return child->type != &PyFunction_Type && all_.Find(child, What::kObject) == kNowhere;
 }
 
@@ -245,7 +245,7 @@ void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
 }
 
 // Adds the dicts of all modules first, so that they are expanded separately. Otherwise every
-// function would lead to its module, and from there to all others.
+// function would lead to its module, and from there to all other modules.
 void Walk::MarkModules() {
   Object* modules = PyImport_GetModuleDict();
   intptr_t place = 0;

@@ -54,24 +54,24 @@ struct Found {
 
 class Walk {
  public:
-  // `failing` is a thread that does not run meanwhile, or null if there is none; `working` is its
-  // id. `held_bytes` is the memory of all tensors, as requested, or 0 if it is unknown. The search
-  // ends when it has found this much memory.
+  // `failing` is a thread that does not run during the search, or null if there is no such thread;
+  // `working` is the id of that thread. `held_bytes` is the memory of all tensors, as requested, or
+  // 0 if it is unknown. The search ends when it has found this much memory.
   Walk(PyThreadState* failing, int working, uint64_t held_bytes, const Deadline& deadline);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
   void Run();
-  // Searches, instead of Run, from values that no variable holds yet. The objects in `dead` are not
-  // such values. Python's collector must not be running.
+  // Searches, instead of Run, from values that no variable holds yet. The objects in `dead` do not
+  // count as such values. Python's collector must not be running.
   void RunExpressions(const std::vector<Object*>& dead);
 
   const std::unordered_map<uint64_t, Found>& found() const { return found_; }
   const Seen& all() const { return all_; }
   // Returns the parts of models, which are found before anything else.
   const Seen& models() const { return models_; }
-  // Returns the optimizers that the program holds outside its models. knows_optimizers() is true if
-  // these are all.
+  // Returns the optimizers that the program holds outside its models. If knows_optimizers() is
+  // true, the program has no other ones.
   const std::vector<Object*>& optimizers() const { return optimizers_; }
   bool knows_optimizers() const { return knows_optimizers_; }
   const Root& root(EntryIndex number) const { return roots_[number]; }

@@ -54,7 +54,8 @@ class CrossThreadCall {
   }
 
   // Waits until the work has begun. `patience` is the time to wait until the holder of Python's
-  // lock releases it. Returns false if the work did not begin in time; then it never will.
+  // lock releases it. Returns false if the work did not begin in time; in this case it never
+  // begins.
   bool WaitForBegin(std::chrono::milliseconds patience) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kLongestStart, [this] { return state_ != State::kWaits; });

@@ -24,8 +24,9 @@ enum class Asked : uint8_t {
   kNotHad,    // the lock was not free in time; nothing continues
   kLeftAlone  // the work is still running
 };
-// Like WithPython, but always in another thread, for which it waits no longer than `longest`; `run`
-// must not depend on the caller's lifetime. The caller does not hold Python's lock.
+// Runs `run` in another thread while that thread holds Python's lock. Waits at most `patience` for
+// the lock and at most `longest` for the end of `run`, which must not depend on the caller's
+// lifetime. The caller does not hold Python's lock.
 Asked AskPython(std::chrono::milliseconds patience, std::chrono::milliseconds longest,
                 std::function<void()> run);
 

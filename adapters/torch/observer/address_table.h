@@ -57,8 +57,8 @@ class AddressTable {
     size_t hole = IndexOf(address);
     if (places_[hole].address != address) return;
     --count_;
-    // Moves an entry behind the empty slot into it, unless the entry's home slot lies between the
-    // two.
+    // Moves a later entry into the empty slot, unless the entry's home slot lies between the empty
+    // slot and the entry.
     for (size_t next = Next(hole); places_[next].address != 0; next = Next(next)) {
       const size_t wanted = HashOf(places_[next].address);
       const size_t mask = capacity_ - 1;
@@ -86,12 +86,12 @@ class AddressTable {
     while (places_[index].address != 0 && places_[index].address != address) index = Next(index);
     return index;
   }
-  // One slot is always empty, because a search ends there.
+  // One slot is always empty, because the search for a missing address ends at an empty slot.
   bool HasRoom() { return (count_ + 1) * 2 <= capacity_ || Grow() || count_ + 2 <= capacity_; }
 
   bool Grow() {
     const size_t capacity = capacity_ == 0 ? kFirstPlaces : capacity_ * 2;
-    // Zeros are empty slots.
+    // New pages contain zeros, and a slot of zeros is an empty slot.
     void* const memory = mmap(nullptr, capacity * sizeof(Place), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;

@@ -6,8 +6,8 @@
 // moment until the blocks of the snapshot are adopted, trackers of that device wait for some
 // milliseconds.
 //
-// Ownership: values. Threads: one adopts, the others ask at each call. Errors: a device that cannot
-// be adopted is not observed. Units: bytes.
+// Ownership: values. Threads: one thread adopts; trackers in other threads call Observes() for each
+// event. Errors: a device that cannot be adopted is not observed. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADOPTION_H_
 
@@ -35,7 +35,8 @@ class Adoption {
   void Finish() { Set(Phase::kObserves); }
   void Stop() { Set(Phase::kIgnores); }
 
-  // True if a call of the tracker counts. Waits while the snapshot is being adopted.
+  // True if an event that PyTorch reports to the tracker is to be recorded. Waits while the
+  // snapshot is being adopted.
   bool Observes() {
     const Phase phase = phase_.load(std::memory_order_acquire);
     return phase == Phase::kObserves || (phase == Phase::kAdopts && Wait());
@@ -49,7 +50,7 @@ class Adoption {
     CallFutex(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
   bool Wait() {
-    // A signal may also wake a waiting thread early.
+    // Checked in a loop, because a signal may also wake a waiting thread early.
     while (is_adopting()) {
       CallFutex(FUTEX_WAIT_PRIVATE, static_cast<int>(Phase::kAdopts));
     }

@@ -29,7 +29,8 @@ uint64_t RoundSize(uint64_t requested, uint64_t divisions);
 // Requests up to this size are rounded in the same way whatever PyTorch's settings are, so the
 // settings are not read for them.
 inline constexpr uint64_t kMaxRoundedAlike = 1024;
-// Blocks up to this size are split whatever max_split_size is, so that setting is not read either.
+// Blocks up to this size are split whatever max_split_size is, so max_split_size is not read for
+// them.
 inline constexpr uint64_t kMaxCutAlways = uint64_t{1} << 20;
 
 class BlockSizes {

@@ -1,7 +1,8 @@
 // MappedNodes stores objects of one type in mapped memory, for callbacks that must not use the
 // heap.
 //
-// Idea: nodes are cut from mappings of 64 KiB; a node that was released is reused first.
+// Idea: objects, called nodes, are cut from mappings of 64 KiB; a node that was released is reused
+// first.
 //
 // Ownership: all nodes, until the store is destroyed; their destructors are not called. Threads:
 // one at a time. Errors: null if no memory can be mapped. Units: none.

@@ -1,9 +1,9 @@
 // Implements the observer: PyTorch's own allocator calls back, and each call becomes an event of
 // the trace.
 //
-// Idea: PyTorch's allocator is not replaced. Its trace trackers run for every allocation and every
-// free, its out-of-memory observers for every request that fails. One source serves PyTorch 2.4 to
-// 2.15: differences between releases are found with `requires`.
+// Idea: PyTorch's allocator is not replaced. PyTorch calls trace trackers for every allocation and
+// every free, and out-of-memory observers for every request that fails. One source serves PyTorch
+// 2.4 to 2.15: differences between releases are found with `requires`.
 //
 // Ownership: one observer, never destroyed. Threads: trackers run under the lock of a device's
 // allocator, so each device's state has one user at a time. A tracker uses no heap, takes no lock
@@ -38,7 +38,8 @@ namespace {
 namespace caching = c10::cuda::CUDACachingAllocator;
 using Entry = caching::TraceEntry;
 
-// PyTorch's settings for block sizes: the newer class if this release has it.
+// The class with PyTorch's settings for block sizes. If this release has the newer class, that one
+// is used.
 template <typename Newer>
 constexpr bool kIsComplete = requires {
   Newer::max_split_size();
@@ -123,7 +124,7 @@ void Observer::OnFreeCompleted(const Entry& entry, Device* device) {
        static_cast<uint64_t>(entry.size_), entry.stream_);
 }
 
-// Reports the framework's segments, if the driver is not hooked.
+// Reports a segment that PyTorch reserves or releases. Called if the driver is not hooked.
 void Observer::Reserve(int kind, int64_t device, uint64_t address, uint64_t size, void* stream) {
   const vramstow_framework_event event = {kind, static_cast<int32_t>(device),      address, size,
                                           size, reinterpret_cast<uint64_t>(stream)};
@@ -295,8 +296,8 @@ const vramstow_framework_trace* TraceTable(vramstow_table_function get_table) {
                                            VRAMSTOW_TABLE_TRACE_VERSION);
 }
 
-// Attaches an observer. PyTorch cannot remove a tracker, so an unused one remains attached and
-// observes nothing.
+// Attaches an observer. PyTorch cannot remove a tracker, so a tracker that is no longer used
+// remains attached and observes nothing.
 Observer* Track(caching::CUDAAllocator* allocator, const vramstow_framework_trace* trace,
                 const vramstow_framework_attachment* attachment) {
   auto* observer = new Observer(trace, attachment);
@@ -377,9 +378,9 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_obs
   }
 }
 
-// Like vramstow_torch_observe, in a process that runs without a preload: `get_table` is the
-// library's, `folder` is the trace's folder, and `path` receives the name of its file. One thread
-// at a time.
+// Starts to observe in a process that was started without vramstow. `get_table` is a function of
+// vramstow's library, `folder` is the trace's folder, and `path` receives the name of the trace
+// file. Called by one thread at a time.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_attach(
     vramstow_table_function get_table, const char* folder, char* path, size_t size) {
   try {
