@@ -30,23 +30,24 @@ class DriverAccess {
   // True if libcuda.so.1 was found and has the two functions by which all others are found.
   bool present() const { return get_proc_address_ != nullptr; }
 
-  // The version from cuDriverGetVersion, as 1000 × major + 10 × minor; 0 without a driver.
+  // The version that cuDriverGetVersion returned, as 1000 × major + 10 × minor; 0 without a driver.
   int version() const { return version_; }
 
   // Returns the address of driver function `name` ("cuMemAlloc", without an ABI suffix) as CUDA
   // version `version` (3020 for 3.2) defined it, or null if this driver does not have it.
   void* Find(const char* name, int version, DefaultStream stream = DefaultStream::kLegacy) const;
 
-  // Like Find, with the function's type: access.Find<PFN_cuMemAlloc_v3020>("cuMemAlloc", 3020).
+  // Returns the address of a driver function as a pointer with the function's type, or null:
+  // access.Find<PFN_cuMemAlloc_v3020>("cuMemAlloc", 3020).
   template <typename Function>
   Function Find(const char* name, int version,
                 DefaultStream stream = DefaultStream::kLegacy) const {
     return reinterpret_cast<Function>(Find(name, version, stream));
   }
 
-  // Like Find, but passes the flags of cuGetProcAddress unchanged and returns the driver's whole
-  // answer: its result (a CUresult) and, if `status` is not null, the
-  // CUdriverProcAddressQueryResult.
+  // Finds a driver function by a query with the given flags of cuGetProcAddress. Returns the
+  // driver's CUresult and, if `status` is not null, stores the CUdriverProcAddressQueryResult
+  // there.
   int Query(const char* name, void** function, int version, uint64_t flags, int* status) const;
 
  private:

@@ -1,5 +1,5 @@
-// Gives access to the profiler slot of the simulated driver: the CUPTI stand-in sets the profiler,
-// and the runtime reports its calls to it as the driver does.
+// Gives access to the profiler slot of the simulated driver. The CUPTI stand-in stores its profiler
+// in the slot, and the runtime reports its calls to that profiler, as the driver does.
 //
 // Idea: the structures are those of simulator/simulator_api.h, which documents them; the libraries
 // must agree on them (tests/libraries compares them). Any other driver has no such slot.

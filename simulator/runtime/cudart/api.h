@@ -2,9 +2,9 @@
 // all other symbols are hidden by the version script (made from names.txt).
 //
 // Files that hold functions with a per-thread variant are compiled twice, the second time with
-// CUDA_API_PER_THREAD_DEFAULT_STREAM: the header then renames cudaMemcpy to cudaMemcpy_ptds and so
-// on, and Driver() returns the table whose stream 0 is the thread's own. No suffix is written by
-// hand.
+// CUDA_API_PER_THREAD_DEFAULT_STREAM. The header then renames each function, for example cudaMemcpy
+// to cudaMemcpy_ptds, and Driver() returns the table whose stream 0 is the thread's own. No suffix
+// is written by hand.
 //
 // Ownership: none. Threads: any. Errors: cudaError_t of the functions. Units: those of the
 // functions.

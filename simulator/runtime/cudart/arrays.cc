@@ -23,7 +23,7 @@ cudaError_t Describe(const cudaChannelFormatDesc* format, const cudaExtent& exte
   description->Width = extent.width;
   description->Height = extent.height;
   description->Depth = extent.depth;
-  // The flags have the same values in both headers.
+  // The flags have the same values in the headers of the runtime and of the driver.
   description->Flags = flags;
   return ToFormat(*format, &description->Format, &description->NumChannels);
 }

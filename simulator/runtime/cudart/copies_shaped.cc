@@ -16,7 +16,7 @@ CUarray DriverArray(cudaArray_const_t array) {
 // Returns linear memory as one side of a copy.
 Side Linear(const void* pointer, size_t pitch) { return {pointer, pitch, nullptr, 0, 0}; }
 
-// Returns an array as one side of a copy, which begins at byte `x` of row `y`.
+// Returns an array as one side of a copy. The copy begins at byte `x` of row `y` of the array.
 Side InArray(cudaArray_const_t array, size_t x, size_t y) {
   return {nullptr, 0, DriverArray(array), x, y};
 }
@@ -168,8 +168,8 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t destination, size_t destination_x
                                    size_t destination_y, cudaArray_const_t source, size_t source_x,
                                    size_t source_y, size_t bytes, cudaMemcpyKind) {
   return Call([&](const DriverTable& driver) {
-    // The driver's copy between arrays takes byte offsets, which can only begin in the first row of
-    // a one-dimensional array.
+    // The driver's copy between arrays takes byte offsets. An offset can only begin in the first
+    // row of a one-dimensional array.
     return destination_y != 0 || source_y != 0
                ? cudaErrorNotSupported
                : FromDriver(driver.MemcpyAtoA(DriverArray(destination), destination_x,

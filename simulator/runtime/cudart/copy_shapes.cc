@@ -35,8 +35,8 @@ void* Pointer(CUmemorytype type, const void* host, CUdeviceptr device) {
   return type == CU_MEMORYTYPE_HOST ? const_cast<void*>(host) : reinterpret_cast<void*>(device);
 }
 
-// Returns the factors that convert to bytes: the runtime measures array positions in elements, and
-// also the width if the copy uses an array.
+// Returns the factors that convert to bytes. The runtime measures array positions in elements. It
+// also measures the width in elements if the copy uses an array.
 cudaError_t ByteScale(CUarray source, CUarray destination, size_t* source_scale,
                       size_t* destination_scale, size_t* width_scale) {
   *source_scale = *destination_scale = *width_scale = 1;

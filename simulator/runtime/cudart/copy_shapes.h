@@ -14,7 +14,8 @@ namespace vramstow::simulator::cudart {
 // True if `kind` is one of the five directions.
 bool IsDirection(cudaMemcpyKind kind);
 
-// One side of a copy: linear memory, or an array, in which the copy begins at byte x of row y.
+// One side of a copy. It is either linear memory, or an array in which the copy begins at byte x of
+// row y.
 struct Side {
   const void* pointer = nullptr;
   size_t pitch = 0;
@@ -41,7 +42,8 @@ cudaError_t CopyToSymbol(const void* symbol, const void* source, size_t bytes, s
 cudaError_t CopyFromSymbol(void* destination, const void* symbol, size_t bytes, size_t offset,
                            cudaMemcpyKind kind, CUDA_MEMCPY3D* copy);
 
-// Needs the devices' primary contexts, and retains them.
+// Describes a copy between devices for the driver. Retains the primary contexts of both devices,
+// because the description contains them.
 cudaError_t MakePeer3D(const cudaMemcpy3DPeerParms& parameters, CUDA_MEMCPY3D_PEER* copy);
 
 // Returns the size of an array's element in bytes.

@@ -154,7 +154,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  // Both enumerations use the same number for an attribute.
+  // The runtime and the driver use the same number for an attribute.
   return WithDevice(device, [&](const DriverTable& driver, CUdevice handle) {
     return driver.DeviceGetAttribute(value, static_cast<CUdevice_attribute>(attribute), handle);
   });

@@ -1,8 +1,9 @@
 // The driver functions that the runtime calls, as one table of pointers (driver_functions.txt).
 //
-// Idea: the table is filled at its first use by cuGetProcAddress queries, twice: once with CUDA's
-// ordinary meaning of stream 0 and once with the per-thread one. Members are named as the driver's
-// functions without "cu", because cuda.h defines many of those names as macros.
+// Idea: there are two tables: one with CUDA's ordinary meaning of stream 0 and one with the
+// per-thread meaning. Each is filled at its first use by cuGetProcAddress queries. Members are
+// named as the driver's functions without "cu", because cuda.h defines many names with "cu" as
+// macros.
 //
 // Ownership: the tables live as long as the process. Threads: read-only once made. Errors: a
 // function that the driver does not have is replaced by one that returns CUDA_ERROR_NOT_SUPPORTED

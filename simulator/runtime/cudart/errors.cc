@@ -5,8 +5,8 @@
 namespace vramstow::simulator::cudart {
 
 cudaError_t FromDriver(CUresult result) {
-  // Both enumerations use the same number for the same meaning. A result that the runtime does not
-  // have becomes cudaErrorUnknown.
+  // The runtime and the driver use the same number for the same error. A result that the runtime
+  // does not have becomes cudaErrorUnknown.
   switch (static_cast<int>(result)) {
 #define RUNTIME_ERROR(name, text) \
   case name:                      \

@@ -1,4 +1,4 @@
-// Converts between channel descriptions (the runtime's) and array formats (the driver's).
+// Converts between the runtime's channel descriptions and the driver's array formats.
 //
 // Ownership: values. Threads: pure functions. Errors: returns false if there is no counterpart.
 // Units: bits.

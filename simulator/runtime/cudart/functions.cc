@@ -17,7 +17,8 @@ cudaError_t WithKernel(const void* function, Body body) {
   });
 }
 
-// Like WithKernel, but passes the kernel as a function of the current context.
+// Runs `body(driver, function)` for the kernel of a host function, as a function of the current
+// context. Makes a context current first.
 template <typename Body>
 cudaError_t WithFunction(const void* function, Body body) {
   return WithKernel(function, [&](const DriverTable& driver, CUkernel kernel) {

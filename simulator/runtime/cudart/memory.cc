@@ -8,7 +8,7 @@ namespace {
 
 CUdeviceptr* AddressOut(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
-// Fills the attributes of a pointer from the driver's answers.
+// Fills the attributes of a pointer from the results of the driver's queries.
 void DescribePointer(unsigned memory_type, bool managed, cudaPointerAttributes* attributes,
                      const void* pointer) {
   if (managed) {

@@ -13,7 +13,8 @@ struct Rows {
   size_t height;
 };
 
-// Calls `fill` for as few areas as cover `extent` of `pointer`.
+// Calls `fill` for each area of rows, so that all areas together cover `extent` of `pointer`. Uses
+// as few areas as possible.
 template <typename Fill>
 cudaError_t ForSlices(const cudaPitchedPtr& pointer, const cudaExtent& extent, Fill fill) {
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) {

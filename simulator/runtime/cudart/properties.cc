@@ -8,8 +8,8 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-// Fills a member from an attribute. An attribute that the driver does not know leaves it 0; any
-// other failure is returned.
+// Fills a member from an attribute. If the driver does not know the attribute, the member stays 0;
+// any other failure is returned.
 template <typename Member>
 CUresult Fill(const DriverTable& driver, CUdevice device, CUdevice_attribute attribute,
               Member* member) {

@@ -100,8 +100,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   return CallWithoutContext([&](const DriverTable&) {
     const cudaError_t error = FindKernel(host_function, kernel);
     if (error != cudaErrorNoKernelImageForDevice) return error;
-    // Callers check only the result of the launch, so __cudaLaunchKernel has to return the error.
-    // It recognizes this case by the host function that stands in place of a kernel.
+    // The generated code checks only the result of the launch, so __cudaLaunchKernel has to return
+    // the error. To recognize this case later, the host function is stored in place of a kernel.
     NoteMissingImage();
     *kernel = static_cast<cudaKernel_t>(const_cast<void*>(host_function));
     return cudaSuccess;

@@ -62,7 +62,7 @@ namespace {
 struct Registry {
   Mutex mutex;  // also guards the contents of FatBinary objects
   std::vector<FatBinary*> binaries VRAMSTOW_GUARDED_BY(mutex);
-  // True if a registered object is not in the index yet.
+  // True if an object was registered and is not in the index yet.
   bool stale VRAMSTOW_GUARDED_BY(mutex) = false;
   std::unordered_map<const void*, RegisteredSymbol> index VRAMSTOW_GUARDED_BY(mutex);
   std::unordered_set<const void*> kernels VRAMSTOW_GUARDED_BY(mutex);
@@ -129,9 +129,10 @@ cudaError_t Load(FatBinary* binary) {
                                              nullptr, nullptr, 0));
 }
 
-// Allocates a managed variable, which is a pointer in the host's program. A driver that has no
-// image of the variable (the simulated driver does not read device code) does not allocate it. Then
-// it gets managed memory filled with zeros, whatever value the source initializes it with.
+// Allocates a managed variable, which is a pointer in the host's program. If the driver has no
+// image of the variable, it does not allocate it (the simulated driver does not read device code).
+// Then the variable gets managed memory filled with zeros, whatever value the source initializes it
+// with.
 cudaError_t LoadManagedVariable(Registry& registry, FatBinary* binary, const Entry& entry)
     VRAMSTOW_REQUIRES(registry.mutex) {
   CUdeviceptr address = 0;
@@ -206,8 +207,8 @@ void RegisterVariable(FatBinary* binary, const void* host_variable, const char* 
 
 void UnregisterFatBinary(FatBinary* binary) {
   Registry& registry = TheRegistry();
-  // A forked child may have inherited the lock in its locked state, and its exit must not hang on
-  // that.
+  // A forked child may have inherited the lock in its locked state. The exit of the child must not
+  // hang on the lock, so the number of attempts is limited.
   for (int tries = 0; tries <= 100; ++tries) {
     if (registry.mutex.TryLock()) {
       Unregister(registry, binary);

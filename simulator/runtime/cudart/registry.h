@@ -2,7 +2,7 @@
 //
 // Idea: a program built by nvcc registers everything before main; a framework registers tens of
 // thousands of kernels. So registering only stores pointers. A fat binary is loaded into the driver
-// when the first of its kernels or variables is requested, and a kernel when it is requested
+// when the first of its kernels or variables is requested. A kernel is loaded when it is requested
 // itself.
 //
 // Ownership: the registering library owns its strings and images until it unregisters. Nothing is

@@ -116,8 +116,8 @@ cudaError_t EnterContext() {
   int device = state.device == kNoDevice ? DefaultDevice() : state.device;
   if (current != nullptr) {
     bool retained = false;
-    // A context that is not a primary one is used as it is. Another thread may have reset a primary
-    // one.
+    // If the current context is not a primary context, it is used as it is. A primary context is
+    // used only if this library still retains it, because another thread may have reset it.
     if (!IsPrimary(current, &device, &retained) || retained) {
       state.context = current;
       state.generation = now;

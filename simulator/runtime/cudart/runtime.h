@@ -42,7 +42,8 @@ cudaError_t RetainPrimary(int device, CUcontext* context);
 cudaError_t SelectDevice(int device);
 // Resets the device's primary context, which then no longer counts as retained.
 cudaError_t ResetDevice(int device);
-// Sets the devices, in order, that are tried for a thread which has not selected one.
+// Sets the list of devices that are tried, in this order, for a thread that has not selected a
+// device.
 cudaError_t SetValidDevices(const int* devices, int count);
 
 inline cudaError_t ToError(CUresult result) { return FromDriver(result); }
@@ -75,7 +76,7 @@ cudaError_t RunNamed(const char* name, Run run) {
 }
 
 // Runs `body(driver)`, which returns a CUresult or a cudaError_t, with a context current. `name` is
-// the function that calls this one.
+// the name of the API function that calls this helper.
 template <typename Body>
 cudaError_t Call(Body body, const char* name = __builtin_FUNCTION()) {
   return RunNamed(name, [&] {
@@ -84,7 +85,8 @@ cudaError_t Call(Body body, const char* name = __builtin_FUNCTION()) {
   });
 }
 
-// Like Call, for queries whether work has ended, which the driver also answers while it shuts down.
+// Runs `body(driver)` with a context current, for a query whether work has ended. The driver
+// answers such a query even while it shuts down.
 template <typename Body>
 cudaError_t Ask(Body body, const char* name = __builtin_FUNCTION()) {
   return RunNamed(name, [&] {
@@ -94,7 +96,7 @@ cudaError_t Ask(Body body, const char* name = __builtin_FUNCTION()) {
   });
 }
 
-// Like Call, for functions that need the driver but no context.
+// Runs `body(driver)` for functions that need the driver but no context.
 template <typename Body>
 cudaError_t CallWithoutContext(Body body, const char* name = __builtin_FUNCTION()) {
   return RunNamed(name, [&] {
@@ -105,7 +107,8 @@ cudaError_t CallWithoutContext(Body body, const char* name = __builtin_FUNCTION(
 
 inline CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-// Converts between structures that the two headers declare under two names with one layout.
+// Converts between two structures of the same layout. The headers of the runtime and of the driver
+// declare them under different names.
 template <typename To, typename From>
 To* SameLayout(From* from) {
   return reinterpret_cast<To*>(from);

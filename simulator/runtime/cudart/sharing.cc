@@ -1,5 +1,5 @@
-// Implements memory and events of other processes and other programming interfaces, and the
-// driver's log.
+// Implements the import of memory and events from other processes and other programming interfaces,
+// and the driver's log.
 #include <cstring>
 
 #include "simulator/runtime/cudart/formats.h"

@@ -1,5 +1,6 @@
-// Implements memory operations that are ordered by a stream. Also implements the queries of the
-// driver's entry points, which have a per-thread variant, too. Compiled twice (see api.h).
+// Implements allocations and frees that are ordered by a stream. Also implements the queries of the
+// driver's entry points, because these functions have a per-thread variant, too. Compiled twice
+// (see api.h).
 #include "simulator/runtime/cudart/runtime.h"
 
 using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
@@ -20,7 +21,7 @@ cudaError_t FindEntryPoint(const char* symbol, void** function, int version, uin
     flags = cudaEnablePerThreadDefaultStream;
   }
 #endif
-  // The flags, and the statuses below, have the driver's numbers.
+  // The runtime's flags, and its statuses below, have the same numbers as the driver's.
   int answer = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   auto result = static_cast<CUresult>(
       vramstow::simulator::DriverAccess::Get().Query(symbol, function, version, flags, &answer));

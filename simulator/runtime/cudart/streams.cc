@@ -1,5 +1,5 @@
-// Implements streams, and work in streams other than copies and launches. Compiled twice (see
-// api.h).
+// Implements streams, and the work in streams that is neither a copy nor a launch. Compiled twice
+// (see api.h).
 #include <new>
 
 #include "simulator/runtime/cudart/runtime.h"

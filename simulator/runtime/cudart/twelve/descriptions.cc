@@ -1,6 +1,6 @@
-// Implements functions whose structures became larger with CUDA 13: only the part that CUDA 12 has
-// is read and filled. Members at the same offset have the same meaning; sizes are those of
-// driver_types.h of CUDA 12.8.
+// Implements functions whose structures became larger with CUDA 13. Only the part of a structure
+// that CUDA 12 also has is read and filled. Members at the same offset have the same meaning; sizes
+// are those of driver_types.h of CUDA 12.8.
 #include <cstddef>
 #include <cstring>
 
@@ -31,7 +31,8 @@ class Widened {
   T newer_ = {};
 };
 
-// Calls `ask(newer)` and copies the first `kBytes` that it filled in to the caller.
+// Calls `ask` with a structure of CUDA 13, and copies the first `kBytes` of the result to the
+// caller.
 template <size_t kBytes, typename T, typename Ask>
 cudaError_t Narrowed(void* older, const Ask& ask) {
   static_assert(kBytes < sizeof(T));

@@ -56,7 +56,8 @@ VRAMSTOW_TWELVE(cudaGetDeviceProperties_v2, Properties* properties, int device) 
   return cudaSuccess;
 }
 
-// The plain name is CUDA 11's, whose structure is the beginning of CUDA 12's.
+// The function without the suffix _v2 is the one of CUDA 11. Its structure is the beginning of CUDA
+// 12's structure.
 VRAMSTOW_TWELVE(cudaGetDeviceProperties, Properties* properties, int device) {
   constexpr size_t kOlderBytes = offsetof(Properties, hostRegisterSupported);
   Properties newer;
@@ -79,7 +80,7 @@ VRAMSTOW_TWELVE(cudaEventElapsedTime_v2, float* milliseconds, cudaEvent_t start,
   return Thirteen_cudaEventElapsedTime(milliseconds, start, end);
 }
 
-// The functions named Thread have been the same as those named Device since CUDA 4.
+// The functions named cudaThread… have been the same as those named cudaDevice… since CUDA 4.
 VRAMSTOW_TWELVE(cudaThreadExit) { return cudaDeviceReset(); }
 VRAMSTOW_TWELVE(cudaThreadSynchronize) { return cudaDeviceSynchronize(); }
 VRAMSTOW_TWELVE(cudaThreadGetLimit, size_t* value, cudaLimit limit) {
@@ -109,7 +110,8 @@ VRAMSTOW_TWELVE(cudaLaunchCooperativeKernelMultiDevice, void* /*launches*/, unsi
   return RefuseOnce(&said, "cudaLaunchCooperativeKernelMultiDevice");
 }
 
-// These are CUDA 11's functions, with shorter structures; CUDA 12's have the suffix _v2.
+// Defines the functions of CUDA 11 for external semaphores, which have shorter structures. The
+// functions of CUDA 12 have the suffix _v2.
 #define VRAMSTOW_OLD_SEMAPHORES(name)                                                     \
   VRAMSTOW_TWELVE(name, const void* /*semaphores*/, const void* /*parameters*/, unsigned, \
                   cudaStream_t) {                                                         \

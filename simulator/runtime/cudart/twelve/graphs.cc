@@ -1,5 +1,5 @@
-// Implements graph functions of CUDA 12: the plain ones have no edge data, and those with _v2 are
-// the same as CUDA 13's.
+// Implements graph functions of CUDA 12. The functions without a suffix have no edge data; those
+// with _v2 are the same as CUDA 13's functions.
 #include "simulator/runtime/cudart/twelve/abi.h"
 
 VRAMSTOW_THIRTEEN(cudaGraphAddDependencies, cudaGraph_t, const cudaGraphNode_t*,

@@ -1,5 +1,6 @@
-// Implements stream, memory and copy functions whose parameters changed with CUDA 13, each for both
-// default streams (the name with _ptsz).
+// Implements stream, memory and copy functions whose parameters changed with CUDA 13. Each has two
+// forms: one for the legacy default stream, and one for the per-thread default stream (with the
+// suffix _ptsz).
 #include <cstdint>
 
 #include "simulator/runtime/cudart/twelve/abi.h"

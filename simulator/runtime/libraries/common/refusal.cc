@@ -9,8 +9,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// The layout that refusals.S defines: one byte, 0 until the first refusal, then the function's
-// name.
+// The layout of a record that refusals.S defines: one byte, which is 0 until the function is
+// refused for the first time, then the function's name.
 struct RefusalRecord {
   unsigned char said;
   char name[];

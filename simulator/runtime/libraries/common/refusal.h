@@ -2,7 +2,8 @@
 // supported", and prints each function's name once on stderr.
 //
 // The entry points are in common/refusals.S, one weak definition for each name in the library's
-// table of names; a function that a source file of the library defines replaces it.
+// table of names. If a source file of the library defines the function, that definition replaces
+// the weak one.
 //
 // Ownership: none. Threads: any. Errors: none; a failing write to stderr is ignored. Nothing is
 // allocated. Units: none.
@@ -19,7 +20,7 @@ struct LibraryIdentity {
 };
 extern const LibraryIdentity kLibrary;  // NOLINT(readability-identifier-naming): constant
 
-// Writes one line on stderr, to say what a stand-in cannot do.
+// Writes one line on stderr that explains what a stand-in cannot do.
 void LogOnStderr(const char* sentence);
 
 }  // namespace vramstow::simulator

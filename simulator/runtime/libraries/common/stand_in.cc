@@ -48,7 +48,8 @@ void LeaveOut(const char* name, CUstream stream, std::initializer_list<Result> r
       simulator.shadow == nullptr) {
     return;
   }
-  // An adapter computes the operator in place of this work, or the simulated run stores no values.
+  // Nothing is marked if an adapter computes the operator in place of this work, or if the
+  // simulated run stores no values.
   if (simulator.holds_kernels() != 0 || simulator.shadow() == 0) return;
   SayOnce();
   vramstowSimulatorRange ranges[kMaxResults] = {};

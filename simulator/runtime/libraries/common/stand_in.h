@@ -3,10 +3,10 @@
 //
 // Idea: a function of such a library checks its arguments, then returns the size of its workspace
 // or queues a kernel. Its row has the name, the parameters as in NVIDIA's header, and the result. A
-// stand-in models order, memory and time, and computes nothing. PyTorch's operators may be computed
-// by an adapter instead (adapters/values). Other results read as zeros and are marked as not
-// computed, so that a read of them is reported, and one sentence on stderr says so. With any other
-// driver than the simulated one nothing is marked.
+// stand-in models order, memory and time, and computes nothing. An adapter may compute PyTorch's
+// operators instead (adapters/values). All results that no adapter computes read as zeros and are
+// marked as not computed. A read of such a result is reported, and one sentence on stderr says so.
+// With any other driver than the simulated one nothing is marked.
 //
 // Ownership: functions named Create… allocate a handle, and functions named Destroy… free it.
 // Threads: one handle is used by one thread at a time; everything else may be used by any thread.

@@ -1,6 +1,7 @@
 // Defines the releases that the stand-ins report: those in the CUDA wheel of PyTorch 2.15, whatever
-// headers they are compiled with. PyTorch compares the release of cuDNN with the one that it was
-// built with. tests/libraries compares these figures with the headers of the installed wheel.
+// headers the stand-ins are compiled with. PyTorch compares the release of cuDNN with the one that
+// it was built with. tests/libraries compares these figures with the headers of the installed
+// wheel.
 //
 // Ownership: constants. Threads: any. Errors: none. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_VERSIONS_H_
@@ -15,8 +16,8 @@ struct LibraryVersion {
 };
 
 #if defined(VRAMSTOW_CUDA_12)
-// The releases of the libraries for CUDA 12, which older wheels use: those that the wheels of
-// PyTorch 2.9 for CUDA 12.8 install.
+// The releases that the libraries for CUDA 12 report. Older wheels use these libraries; the
+// releases are those that the wheels of PyTorch 2.9 for CUDA 12.8 install.
 inline constexpr LibraryVersion kCublasVersion = {12, 8, 4};
 inline constexpr LibraryVersion kCufftVersion = {11, 3, 3};
 inline constexpr LibraryVersion kCusolverVersion = {11, 7, 3};
@@ -27,11 +28,11 @@ inline constexpr LibraryVersion kCublasVersion = {13, 4, 1};  // cuBLAS and cuBL
 inline constexpr LibraryVersion kCufftVersion = {12, 2, 0};
 inline constexpr LibraryVersion kCusolverVersion = {12, 2, 0};
 inline constexpr int kCuptiVersion = 130202;  // as CUPTI_API_VERSION counts
-// The CUDA release that all libraries report as the one they were built with, as 1000 × major + 10
-// × minor.
+// The CUDA release with which all libraries claim to be built, as 1000 × major + 10 × minor.
 inline constexpr int kCudaVersion = 13020;
 #endif
-// These have one file name for both families.
+// The libraries below have the same file name for CUDA 12 and CUDA 13, so they report one release
+// for both.
 inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
 inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
 inline constexpr LibraryVersion kCurandVersion = {10, 4, 0};

@@ -12,7 +12,7 @@ using vramstow::simulator::kDataType;
 
 namespace {
 
-// Sets `info` as LAPACK does, to 0 for right arguments, and returns the status.
+// If the arguments are valid, sets `info` to 0, as LAPACK does. Returns `status`.
 cublasStatus_t Report(cublasStatus_t status, int* info) {
   if (info != nullptr && status == CUBLAS_STATUS_SUCCESS) {
     *info = 0;

@@ -7,7 +7,7 @@
 
 namespace vramstow::simulator {
 
-// The kernels. There is one for each kind of computation, whatever the element types are.
+// The library's kernels. There is one for each kind of computation, whatever the element types are.
 const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD
     // level 1
     VRAMSTOW_KERNEL("cublas_nrm2") VRAMSTOW_KERNEL("cublas_dot") VRAMSTOW_KERNEL("cublas_scal")

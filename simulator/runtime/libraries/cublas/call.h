@@ -6,9 +6,9 @@
 //       .Array(A).Leading(lda, m).Array(x).Increment(incx) … .Launch();
 //
 // The first wrong argument decides the status, and the rest is skipped. The kernel's argument words
-// are the values in the order of the calls: integers and addresses as they are; a scalar as two
-// words, which in host pointer mode hold its bytes (at most 16), and in device pointer mode its
-// address and 0. The last word is 0 in host and 1 in device pointer mode.
+// are the values in the order of the calls. Integers and addresses are stored as they are. A scalar
+// has two words: in host pointer mode they hold its bytes (at most 16), and in device pointer mode
+// its address and 0. The last word is 0 in host and 1 in device pointer mode.
 //
 // Ownership: none. Threads: a Call belongs to one thread. Errors: cuBLAS's status codes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_CALL_H_
@@ -38,8 +38,8 @@ inline constexpr cudaDataType kDataType<__nv_bfloat16> = CUDA_R_16BF;
 
 inline constexpr size_t kPointerModeWord = kArgumentWords - 1;
 
-// Returns the bytes of one value, as a matrix element or a scalar; 0 for a type that cuBLAS does
-// not have.
+// Returns the bytes of one value, as a matrix element or a scalar. Returns 0 for a type that cuBLAS
+// does not have.
 size_t BytesOf(cudaDataType type);
 
 class Call {
@@ -62,7 +62,8 @@ class Call {
   Call& Increment(int64_t increment);
   Call& Stride(int64_t stride);
   Call& Type(cudaDataType type);
-  // Adds a value that is read on the host in host pointer mode. Null is refused.
+  // Adds a scalar. In host pointer mode its value is read from host memory. A null address is
+  // refused.
   Call& Scalar(const void* value, cudaDataType type);
   // Adds an address in device memory. The kernel checks whether it is valid.
   Call& Array(const void* address);
@@ -70,7 +71,8 @@ class Call {
   // Adds a check that the functions above do not cover.
   Call& Require(bool condition, cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE);
 
-  // Sets the number of results that determines the grid; without it the grid has one tile.
+  // Sets the number of results that determines the grid. If this function is not called, the grid
+  // has one tile.
   Call& Spread(int64_t rows, int64_t columns, int64_t batch = 1);
 
   cublasStatus_t Launch();

@@ -2,8 +2,8 @@
 // order of its declaration. simulator/generate makes these functions from CUDA's headers and
 // calls.txt.
 //
-// The functions with a single result (dot, nrm2, asum, iamax, iamin) wait for it in host pointer
-// mode, as in cuBLAS.
+// In host pointer mode, the functions with a single result (dot, nrm2, asum, iamax, iamin) wait
+// until the result has been computed, as in cuBLAS.
 #include "simulator/runtime/libraries/cublas/call.h"
 
 using vramstow::simulator::BytesOf;

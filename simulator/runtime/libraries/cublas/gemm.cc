@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// The arguments that all members of the family share, as 64-bit integers.
+// The arguments that all GEMM functions share, as 64-bit integers.
 struct Gemm {
   cublasOperation_t transa;
   cublasOperation_t transb;
@@ -30,7 +30,8 @@ struct Gemm {
   cudaDataType c_type;
   int64_t ldc;
   cudaDataType scalar_type;
-  // Elements between the matrices of a batch; 0 if the matrices are given one by one.
+  // Distance in elements between two consecutive matrices of a batch; 0 if the caller gives the
+  // address of each matrix.
   int64_t stride_a = 0;
   int64_t stride_b = 0;
   int64_t stride_c = 0;

@@ -50,9 +50,10 @@ inline constexpr size_t kBlasStateBytes[] = {128 * 1024, 1024};
 cublasContext* CheckedHandle(cublasHandle_t handle);
 
 // Returns the size of the default workspace. `configuration` is the value of
-// CUBLAS_WORKSPACE_CONFIG, ":SIZE:COUNT" pairs with SIZE in KiB (":4096:2:16:8"), or null; a value
-// of another form is ignored. Without it the size is 64 MiB for compute capability 9.0 and 10.x
-// (for cuBLAS 12 the documented 32 MiB), 12 MiB for 12.x, and 4 MiB for the others.
+// CUBLAS_WORKSPACE_CONFIG, or null. The value consists of ":SIZE:COUNT" pairs with SIZE in KiB
+// (":4096:2:16:8"); a value of another form is ignored. If no valid value is given, the size is 64
+// MiB for compute capability 9.0 and 10.x (for cuBLAS 12 the documented 32 MiB), 12 MiB for 12.x,
+// and 4 MiB for all other GPUs.
 size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration);
 
 }  // namespace vramstow::simulator

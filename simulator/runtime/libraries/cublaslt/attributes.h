@@ -29,7 +29,8 @@ struct DescriptorAttribute {
 cublasStatus_t SetAttribute(std::span<const DescriptorAttribute> table, void* descriptor, int id,
                             const void* value, size_t size);
 
-// If `size` is 0, only sets *written to the number of bytes of the attribute.
+// Copies the value of an attribute to the caller. If `size` is 0, only sets *written to the number
+// of bytes of the attribute.
 cublasStatus_t GetAttribute(std::span<const DescriptorAttribute> table, const void* descriptor,
                             int id, void* value, size_t size, size_t* written);
 

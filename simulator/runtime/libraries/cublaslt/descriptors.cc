@@ -196,7 +196,8 @@ cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* 
   return Create(transformDesc, TransformOf(scaleType));
 }
 
-// Defines the functions that destroy, set and get, which are alike for all kinds.
+// Defines the functions that destroy a descriptor, and that set and get its attributes. They are
+// alike for all kinds of descriptors.
 #define VRAMSTOW_DESCRIPTOR(stem, Handle, AttributeType, table)                             \
   cublasStatus_t stem##Destroy(Handle descriptor) {                                         \
     delete descriptor;                                                                      \

@@ -1,9 +1,9 @@
 // Implements matrix multiplication through cuBLASLt: the heuristic, the checks and the launch.
 //
 // Modelled: there is one algorithm. It requests a workspace if splitting k pays off on a GPU, which
-// is the case with few tiles and a long k: two float partial results for every element of D. If the
-// caller's preference allows less, the algorithm uses no workspace, so the heuristic never requests
-// more than is allowed.
+// is the case with few tiles and a long k. The workspace holds two float partial results for every
+// element of D. If the caller's preference allows less, the algorithm uses no workspace, so the
+// heuristic never requests more than is allowed.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -29,7 +29,7 @@ const Struct* As(const Opaque* descriptor) {
   return reinterpret_cast<const Struct*>(descriptor);
 }
 
-// The sizes of a matmul whose descriptors fit together.
+// The sizes of a matrix product whose matrix descriptors are consistent.
 struct Problem {
   int64_t m = 0;
   int64_t n = 0;
@@ -82,7 +82,8 @@ cublasStatus_t Check(const MatmulDescription* description, const MatrixLayout* a
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Returns the workspace for splitting k, as described at the head of this file, or 0.
+// Returns the workspace for splitting k, or 0 if splitting k does not pay off (see the head of this
+// file).
 size_t WantedWorkspace(const Problem& problem) {
   const int64_t tiles = ((problem.m + 127) / 128) * ((problem.n + 127) / 128) * problem.batch;
   constexpr int64_t kFewTiles = 64;
@@ -235,7 +236,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle,
       Check(As<MatmulDescription>(operationDesc), As<MatrixLayout>(Adesc), As<MatrixLayout>(Bdesc),
             As<MatrixLayout>(Cdesc), As<MatrixLayout>(Ddesc), &problem);
   if (status == CUBLAS_STATUS_SUCCESS) {
-    // As documented, `result->algo`, which may be `*algo`, does not change.
+    // The documentation says that the call does not change `result->algo`, which may be the same
+    // object as `*algo`.
     result->workspaceSize = NeededWorkspace(problem, *algorithm);
     result->state = CUBLAS_STATUS_SUCCESS;
     result->wavesCount = Waves(problem);

@@ -210,9 +210,9 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescri
   const cudnnTensorDescriptor_t xDesc, const cudnnTensorDescriptor_t yDesc, \
       const cudnnConvolutionDescriptor_t convDesc, const cudnnFilterDescriptor_t wDesc
 
-// Defines for a forward or backward pass the functions that return the number of algorithms, choose
-// one by heuristic or by measuring without the caller's data (both are the same here), and return
-// the workspace of one.
+// Defines three functions for a forward or backward pass. The first returns the number of
+// algorithms, the second chooses an algorithm (by heuristic or by measuring, which are the same
+// here), and the third returns the workspace of an algorithm.
 #define VRAMSTOW_ALGORITHMS(Name, Short, operands, pass, fast, lean, all)                          \
   cudnnStatus_t cudnnGetConvolution##Name##AlgorithmMaxCount(cudnnHandle_t handle, int* count) {   \
     if (!IsHandle(handle) || count == nullptr) {                                                   \

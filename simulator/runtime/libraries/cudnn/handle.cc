@@ -142,7 +142,8 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* streamId) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Since release 9 the major number is multiplied by 10000, and before by 1000.
+// From release 9 on, the major number is multiplied by 10000; in older releases it is multiplied by
+// 1000.
 size_t cudnnGetVersion(void) {
   return kCudnnVersion.major * (kCudnnVersion.major < 9 ? 1000 : 10000) +
          kCudnnVersion.minor * 100 + kCudnnVersion.patch;

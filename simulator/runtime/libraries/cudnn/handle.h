@@ -1,8 +1,8 @@
 // The state behind a cudnnHandle_t, and the functions that queue its work.
 //
 // Modelled: a handle owns no device memory. cuDNN 9 documents that its kernels are in sub-libraries
-// which are loaded at their first use; the memory that they occupy belongs to the device's model of
-// modules, which is not modelled here.
+// which are loaded at their first use. The device memory that the code of these kernels would
+// occupy is not modelled.
 //
 // Ownership: cudnnCreate allocates, cudnnDestroy frees. Threads: one handle is used by one thread
 // at a time. Errors: cuDNN's status codes. Units: bytes.

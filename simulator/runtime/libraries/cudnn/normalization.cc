@@ -3,7 +3,7 @@
 // Modelled: the Ex functions request a workspace of two float sums per channel, rounded up to 256
 // bytes, if the channels are the last dimension (other layouts needed none on an H100,
 // docs/card.md). If an activation is fused, they also request a reserve space of one bit per
-// element, which its backward pass needs.
+// element, because the backward pass of the activation needs it.
 #include "base/rounding.h"
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
@@ -19,8 +19,8 @@ bool IsOps(cudnnBatchNormOps_t ops) {
   return ops >= CUDNN_BATCHNORM_OPS_BN && ops <= CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION;
 }
 
-// True if a size can be computed: this needs the handle, the shape, and the activation if one is
-// fused.
+// True if a size can be computed. This needs the handle, the shape and, if an activation is fused,
+// the activation.
 bool CanSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops,
              const cudnnTensorStruct* x, const void* activation, const size_t* bytes) {
   return IsHandle(handle) && IsMode(mode) && IsOps(ops) && x != nullptr && x->count >= 4 &&

@@ -2,13 +2,13 @@
 // its forward and backward passes need.
 //
 // Source of the layout: the documentation of cudnnGetRNNWeightParams (names and shapes of the
-// matrices and biases of each pseudo-layer). Their order in the buffer is not documented. Here all
-// matrices come first, pseudo-layer by pseudo-layer, with the gates of one kind adjacent, then all
-// biases in the same order. Frameworks query every address and rely only on the gates of one kind
-// being adjacent.
+// matrices and biases of each pseudo-layer). The order of the parameters in the buffer is not
+// documented. Here all matrices come first, pseudo-layer by pseudo-layer, with the gates of one
+// kind adjacent, then all biases in the same order. Frameworks query every address and rely only on
+// the gates of one kind being adjacent.
 //
-// Modelled, since cuDNN does not document them: workspace and reserve space, which match an LSTM of
-// two layers on an H100 (docs/card.md).
+// Modelled, since cuDNN does not document them: the sizes of workspace and reserve space, which
+// match an LSTM of two layers on an H100 (docs/card.md).
 //
 // Ownership: values. Threads: pure functions. Errors: none; the caller has checked the descriptor.
 // Units: elements for offsets, bytes for sizes.
@@ -23,7 +23,7 @@
 namespace vramstow::simulator {
 
 // One matrix or bias: rows × columns elements at `offset`. `rows` is 0 if the network does not have
-// it.
+// this parameter.
 struct RnnParameter {
   int64_t offset = 0;
   int64_t rows = 0;

@@ -5,15 +5,15 @@
 // in 32-bit floats. So a convolution requests
 //
 //   the bytes of x, w and y, each rounded up to 256, if its type has 16 bits or fewer and a layout
-//   that is not channels-last, and, for the gradient of the filter, 4 bytes for each of its
-//   elements.
+//   that is not channels-last, and, for the gradient of the filter, 4 bytes for each element of the
+//   filter.
 //
 // From compute capability 9.0 on, 32-bit floats that are not channels-last follow what cuDNN 9.19
 // used on an H100 for the layers of a ResNet-50 (docs/card.md): x and y are copied, and w if the
 // filter has more than one pixel. A pointwise convolution on images of a multiple of four pixels
-// needs no copy; the gradient of its filter then has one sum for each image, if that is less. The
-// remaining multiprocessors share the sum of one tile of 128 × 128 results, each with its own
-// partial sums.
+// needs no copy. Then the gradient of its filter has one partial sum for each image, if this needs
+// less workspace. The remaining multiprocessors share the sum of one tile of 128 × 128 results,
+// each with its own partial sums.
 //
 // Adjustable: VRAMSTOW_CUDNN_WORKSPACE in the environment (such as 0 or 64MiB) replaces the model
 // for convolutions by one size.

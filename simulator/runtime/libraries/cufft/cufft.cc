@@ -126,7 +126,7 @@ int CheckPlan(int handle) {
   return WithPlan(handle, [](Plan*) { return 0; });
 }
 
-// The direction of transforms that have only one.
+// The value that stands for the direction of a transform that has only one direction.
 constexpr int kOnlyDirection = -1;
 
 }  // namespace
@@ -140,7 +140,7 @@ VRAMSTOW_ROW(cufftCreate, (int* plan), CreatePlan(plan))
 VRAMSTOW_ROW(cufftDestroy, (int plan), DestroyPlan(plan))
 VRAMSTOW_ROW(cufftSetStream, (int plan, CUstream stream), SetPlanStream(plan, stream))
 VRAMSTOW_ROW(cufftSetAutoAllocation, (int plan, int allocates), SetAllocates(plan, allocates != 0))
-// Nothing is stored in a work area.
+// Only the plan is checked, because nothing is stored in a work area.
 VRAMSTOW_ROW(cufftSetWorkArea, (int plan, P), CheckPlan(plan))
 
 VRAMSTOW_ROW(cufftPlan1d, (int* plan, int x, int type, int batch),
@@ -198,7 +198,7 @@ VRAMSTOW_ROW(cufftGetSize2d, (int, int x, int y, int type, size_t* bytes),
              Size(Dense(2, x, y, 1, type, 1), bytes))
 VRAMSTOW_ROW(cufftGetSize3d, (int, int x, int y, int z, int type, size_t* bytes),
              Size(Dense(3, x, y, z, type, 1), bytes))
-// The size does not depend on the layouts.
+// The size of the work area does not depend on the layouts.
 VRAMSTOW_ROW(cufftXtGetSizeMany,
              (int, int rank, LL* n, LL*, LL, LL, int in_type, LL*, LL, LL, int out_type, LL batch,
               size_t* bytes, int),

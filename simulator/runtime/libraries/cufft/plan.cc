@@ -76,7 +76,7 @@ size_t Geometry::OutputBytes(bool in_place) const {
     side.distance = row;
     for (int d = 0; d < last; ++d) side.distance *= size[d];
   }
-  // A complex side of a real transform has the first half of the last dimension.
+  // In a real transform, the complex side has only the first half of the last dimension.
   int64_t offset = 0;
   for (int d = 0; d < dimensions; ++d) {
     const int64_t index = d == last && IsReal(in.type) ? size[d] / 2 : size[d] - 1;

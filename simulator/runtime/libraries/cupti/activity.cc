@@ -43,7 +43,7 @@ Attributes& TheAttributes() {
   return *attributes;
 }
 
-// Prints once for each kind that there will be no such records.
+// Prints once for each kind of activity that no records of the kind will be made.
 CUptiResult RefuseKind(CUpti_ActivityKind kind) {
   static std::atomic<bool> said[kActivityKinds];
   if (!said[kind].exchange(true)) {
@@ -111,7 +111,8 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
   return SwitchCall(CallDomain::kDriver, cbid, enable != 0);
 }
-// Time stamps of submission and launch attributes are not known, so records contain zeros for them.
+// Two facts are not known: the time stamps of submission, and the launch attributes. Records
+// contain zeros for them.
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
 extern "C" __attribute__((visibility("default"))) CUptiResult

@@ -6,7 +6,7 @@
 namespace vramstow::simulator {
 namespace {
 
-// Shorter times than this are not worth a sleep.
+// The shortest time for which a thread sleeps; a sleep for a shorter time is skipped.
 constexpr int64_t kPaceNs = 50'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
 
@@ -41,7 +41,8 @@ uint64_t CuptiClock::Now() {
 uint64_t CuptiClock::ToClient(int64_t host_ns) {
   const MutexLock lock(&mutex_);
   if (callback_ == nullptr) return static_cast<uint64_t>(host_ns);
-  // The rate between the two clocks is inaccurate if it is computed from a short interval.
+  // If the interval between the two pairs of times is short, the rate between the two clocks is
+  // inaccurate. So this code waits until the interval is long enough.
   constexpr int64_t kShortNs = 1'000'000;
   while (latest_.host_ns - first_.host_ns < kShortNs) {
     const int64_t now = HostNow();

@@ -4,11 +4,12 @@
 // Idea: the host's times are real, the device's are virtual. A virtual time plus an offset is a
 // time of the host's clock. The offset only grows, so that work is never before the call that
 // queued it, and the device's order and durations do not change. Virtual time may run ahead of the
-// host's clock; then the host waits for as long as the device would have taken (Pace), so that work
-// which has ended for the program has ended on the host's clock, too.
+// host's clock. Then the host waits for as long as the device would have taken (Pace). So work that
+// has ended for the program has ended on the host's clock, too.
 //
-// The unit of a client's own time stamps (cuptiActivityRegisterTimestampCallback) is not known: the
-// host's nanoseconds are converted to them linearly, from two pairs of observed times.
+// The unit of a client's own time stamps (cuptiActivityRegisterTimestampCallback) is not known. So
+// the host's nanoseconds are converted to the client's unit linearly, from two pairs of observed
+// times.
 //
 // Ownership: none. Threads: any. Errors: none. Units: nanoseconds since 1970; "client" means the
 // client's unit.

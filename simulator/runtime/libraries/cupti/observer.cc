@@ -48,8 +48,8 @@ CallDomain DomainOf(const ProfiledCall& call) {
   return call.runtime != 0 ? CallDomain::kRuntime : CallDomain::kDriver;
 }
 
-// Adds the records of the external ids that the program has pushed, which must precede the record
-// of the call.
+// Adds the records of the external ids that the program has pushed. They must precede the record of
+// the call.
 void AddExternal(const Thread& thread) {
   if (!TheObserver().IsOn(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) return;
   for (size_t kind = 0; kind < CUPTI_EXTERNAL_CORRELATION_KIND_SIZE; ++kind) {
@@ -103,7 +103,7 @@ bool RecordsWork() {
          observer.IsOn(CUPTI_ACTIVITY_KIND_MEMCPY2) || observer.IsOn(CUPTI_ACTIVITY_KIND_MEMSET);
 }
 
-// Handles the data that only calls of the driver report.
+// Handles the data that only calls of the driver report, not calls of the runtime.
 void LeaveDriver(const ProfiledCall& call, Thread* thread) {
   if (call.context != nullptr) {
     thread->context = call.context;

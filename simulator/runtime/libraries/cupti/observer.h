@@ -1,8 +1,9 @@
 // Observer converts events of the driver and the runtime to records and callbacks.
 //
 // Idea: the observer is attached to the simulated driver as its profiler while any record or
-// callback is enabled. A call gets its correlation id at its begin. Calls within it (the runtime
-// calls the driver) share the id and get no record of their own, as with CUPTI.
+// callback is enabled. A call gets its correlation id at its begin. A call that is made inside
+// another call (the runtime calls the driver) shares the id of the outer call and gets no record of
+// its own, as with CUPTI.
 //
 // Ownership: one observer, which lives as long as the process. Threads: any. Errors: none. Units:
 // those of CUPTI's records.

@@ -124,7 +124,8 @@ struct MemoryCall {
   bool asynchronous;
 };
 
-// The calls that CUPTI's memory records describe; calls of virtual memory are not among them.
+// The calls that CUPTI's memory records describe. Calls that manage virtual memory are not in the
+// list.
 constexpr MemoryCall kMemoryCalls[] = {
     {"cuMemAlloc", CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, false, false},
     {"cuMemAllocPitch", CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, false, false},
@@ -138,7 +139,8 @@ constexpr MemoryCall kMemoryCalls[] = {
     {"cuMemFreeAsync", CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, true, true},
 };
 
-// Remembers which addresses are managed memory; the kind of other memory follows from the call.
+// Stores which addresses are managed memory. For all other memory the kind follows from the call
+// that allocated it.
 class ManagedMemory {
  public:
   CUpti_ActivityMemoryKind Note(const MemoryCall& call, uint64_t address) {

@@ -1,11 +1,11 @@
 // Records queues activity records and copies them to the client's buffers.
 //
-// Idea: a record is made where an event is observed, often while locks of the driver are held, and
-// is queued. The client is only called (for a buffer, or with a full one) at the end of a call that
-// the program made, or in a flush, when no lock of the driver or of the queue is held.
+// Idea: a record is made and queued where an event is observed, often while locks of the driver are
+// held. The client is only called (for a buffer, or with a full one) at the end of a call that the
+// program made, or in a flush, when no lock of the driver or of the queue is held.
 //
 // Records have the layout of the public headers (cupti_activity.h). Each release of CUPTI only adds
-// fields at their ends, so the newest form serves older clients, too.
+// fields at the end of a record, so the newest form serves older clients, too.
 //
 // Ownership: a buffer belongs to the client again once the client has been called with it. Threads:
 // any. Errors: records without a buffer are dropped and counted. Units: bytes.
@@ -42,8 +42,8 @@ class Records {
     Append(&record, sizeof(record));
   }
 
-  // Copies queued records to buffers and delivers full ones; with `all` also the last one, although
-  // it is not full.
+  // Copies queued records to buffers and delivers full buffers. If `all` is true, the last buffer
+  // is delivered even if it is not full.
   void Deliver(bool all);
 
   size_t PopDropped();

@@ -236,7 +236,7 @@ int64_t VectorsOf(signed char job, int64_t all, int64_t values) {
   return job == 'A' ? all : job == 'S' ? values : 0;
 }
 
-// The eigenvalues are complex numbers of the type `type_w`.
+// Queues the computation of eigenvalues, which are complex numbers of the type `type_w`.
 int Geev(P handle, int type, int64_t n, P a, int64_t lda, int type_w, P w, int type_left,
          const Vectors& left, int type_right, const Vectors& right, int* info) {
   return Solve(handle, "cusolver_geev", type,
@@ -275,8 +275,8 @@ VRAMSTOW_ROW(cusolverDnXsyevjSetTolerance, (P object, double), CheckParameters(o
 VRAMSTOW_ROW(cusolverDnXsyevjSetMaxSweeps, (P object, int), CheckParameters(object))
 VRAMSTOW_ROW(cusolverDnXsyevjSetSortEig, (P object, int), CheckParameters(object))
 
-// These macros define a function for each type letter. The functions for complex matrices may have
-// another name.
+// The macros below define a function for each type letter. The functions for complex matrices may
+// have another name.
 #define VRAMSTOW_LETTER(letter, number, name, parameters, ...)                                \
   extern "C" __attribute__((visibility("default"))) int cusolverDn##letter##name parameters { \
     [[maybe_unused]] constexpr int type = number;                                             \

@@ -2,8 +2,8 @@
 // indices.
 //
 // Names and constants are those of NVIDIA's cusparse.h, restated so that the build needs no further
-// headers. Modelled: buffers have an index of 4 bytes for each row of the sparse matrix. For a sort
-// they have a key and a position for each entry. The product of two sparse matrices is refused,
+// headers. Modelled: a buffer has an index of 4 bytes for each row of the sparse matrix. The buffer
+// of a sort has a key and a position for each entry. The product of two sparse matrices is refused,
 // because its number of entries depends on the values.
 #include <iterator>
 
@@ -156,8 +156,8 @@ int Space(P handle, P sparse, size_t* bytes) {
   return 0;
 }
 
-// Queues the computation of `result` from `a` and `b`. One of these three is a sparse matrix:
-// `shape`.
+// Queues the computation of `result` from `a` and `b`. `shape` is the sparse matrix, which is one
+// of these three operands.
 int Compute(P handle, const char* name, P shape, P a, P b, P result) {
   const Handle* checked = Checked(handle);
   if (checked == nullptr) return kNotInitialized;

@@ -1,5 +1,5 @@
-// Implements the texts of cuSPARSELt's statuses, so that PyTorch can report what was refused.
-// Nothing else of cuSPARSELt is simulated.
+// Implements the texts of cuSPARSELt's statuses, so that PyTorch can print an error. No other
+// function of cuSPARSELt is simulated.
 #include "simulator/runtime/libraries/common/refusal.h"
 
 namespace vramstow::simulator {

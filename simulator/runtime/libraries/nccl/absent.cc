@@ -59,7 +59,7 @@ const char* NameOf(Kind kind) {
   return "ncclRecv";
 }
 
-// Computes all parts of `out` from the parts of `in`, which may be the same memory.
+// Computes all parts of `out` from the parts of `in`. `in` and `out` may be the same memory.
 void Compute(const CollectiveRound& round, const uint8_t* in, const uint8_t* scalar, uint8_t* out) {
   const size_t bytes = round.count * BytesOf(round.type);
   const auto own = static_cast<size_t>(round.comm->rank);
@@ -75,7 +75,8 @@ void Compute(const CollectiveRound& round, const uint8_t* in, const uint8_t* sca
     default:
       break;
   }
-  // If the operation is in place, the input part is already at its position in the output.
+  // If the operation is in place, the part that this rank contributes is already at its position in
+  // the output.
   for (int part = 0; part < round.parts.out; ++part) {
     uint8_t* to = out + static_cast<size_t>(part) * bytes;
     if (to != from) memmove(to, from, bytes);
@@ -86,7 +87,8 @@ const uint8_t* ScalarOf(const CollectiveRound& round) {
   return round.scalar_on_device ? round.comm->scalar : round.scalar;
 }
 
-// Computes a small operation between its two copies, on the driver's thread.
+// Computes a small operation on the driver's thread, after the copy to staging memory and before
+// the copy back.
 void RunStaged(void* argument) {
   auto* round = static_cast<CollectiveRound*>(argument);
   ncclComm* comm = round->comm;
@@ -113,7 +115,8 @@ ncclResult_t EnqueueStaged(const Operation& operation, std::unique_ptr<Collectiv
   return submission.End();
 }
 
-// A large operation, which is computed in the shadow memory of the simulated device.
+// A large operation. It is computed directly on the host memory in which the simulated device
+// stores its bytes.
 struct LargeOperation {
   CollectiveRound round;
   CUdeviceptr send = 0;
@@ -149,8 +152,8 @@ int RunLargeCopy(void* user) {
   return kVramstowSimulatorDone;
 }
 
-// Appends a task that fills `receive`: `run(user)` computes it from `send`, or it becomes zeros if
-// `send` is empty.
+// Appends a task that fills `receive`. `run(user)` computes the bytes from `send`. If `send` is
+// empty, they become zeros.
 template <typename User>
 void Append(Submission* submission, CUstream stream, const char* name,
             vramstowSimulatorRange receive, vramstowSimulatorRange send, int (*run)(void*),
@@ -194,7 +197,7 @@ ncclResult_t EnqueueLarge(const Operation& operation, const CollectiveRound& rou
   return submission.End();
 }
 
-// Copies the data that one operation sends to the memory that another one receives into.
+// Copies the data that one operation sends to the memory into which `receive` receives.
 void AppendCopy(Submission* submission, const Operation& receive, CUdeviceptr send, size_t bytes) {
   if (bytes <= kSmallMessage) return submission->Within(receive.receive, send, bytes);
   auto copy = std::make_unique<LargeCopy>();
@@ -208,8 +211,8 @@ bool IsOfPeer(const Operation& operation, Kind kind, int peer) {
   return operation.kind == kind && operation.root == peer;
 }
 
-// Returns operation `number` of a kind that sends to or receives from `peer`, or null if there are
-// not that many.
+// Returns operation `number` among the operations of this kind that send to, or receive from,
+// `peer`. Returns null if there are not that many.
 const Operation* FindTransfer(const std::vector<Operation>& operations, Kind kind, int peer,
                               size_t number) {
   for (const Operation& operation : operations) {
@@ -222,8 +225,8 @@ size_t MessageBytes(const Operation& operation) {
   return operation.count * BytesOf(operation.type);
 }
 
-// Returns the send whose data replace the message that `operations[index]` would receive, or null
-// for zeros.
+// Returns the send operation whose data replace the message that `operations[index]` would receive.
+// Returns null if the message is replaced by zeros.
 const Operation* FindSubstitute(const std::vector<Operation>& operations, size_t index) {
   const Operation& receive = operations[index];
   const auto before = operations.begin() + static_cast<std::ptrdiff_t>(index);
@@ -238,8 +241,8 @@ const Operation* FindSubstitute(const std::vector<Operation>& operations, size_t
   return nullptr;
 }
 
-// Replaces a broadcast by another rank by this rank's own broadcast in the same group, if that is
-// as long. A gather of lists is such a group, with one broadcast by each rank.
+// Replaces a broadcast by an absent rank by this rank's own broadcast in the same group, if both
+// have the same length. A gather of lists is such a group, with one broadcast by each rank.
 ncclResult_t EnqueueBroadcastOfOthers(const Operation& operation,
                                       const std::vector<Operation>& together) {
   Submission submission(operation.comm, operation.stream);

@@ -16,16 +16,17 @@ namespace {
 constexpr uint64_t kCommunicatorMagic = 0x6d6d6f63'6c63636e;
 constexpr int kBufferBytes = 4 << 20;
 constexpr int kChannels = 16;
-// Device memory of a communicator: three arrays for each of 64 channels, and two more, each in
-// physical memory of its own (2 MiB).
+// Device memory of a communicator. It has three arrays for each of 64 channels, and two more
+// arrays. Each array has physical memory of its own (2 MiB).
 constexpr size_t kStateBytes = size_t{3 * 64 + 2} * (2 << 20);
-// Device memory of a communicator without cuMem, where the arrays share pages.
+// Device memory of a communicator if NCCL does not use cuMem functions. Then the arrays share
+// pages.
 constexpr size_t kSmallStateBytes = 4 << 20;
 constexpr int kTimeoutSeconds = 600;
 constexpr size_t kScalarBytes = 64;
 
-// Returns a positive number from the environment, as NCCL reads its own variables, else
-// `otherwise`.
+// Returns a positive number from an environment variable, as NCCL reads its own variables. Returns
+// `otherwise` if there is none.
 int Setting(const char* name, int otherwise, int most) {
   const char* text = getenv(name);
   if (text == nullptr) return otherwise;
@@ -183,7 +184,7 @@ bool Drain(ncclComm* comm, int milliseconds) {
       usleep(1000);
       continue;
     }
-    // Either the event is reached, or the driver has shut down; after a shutdown queued work does
+    // Either the event is reached, or the driver has shut down. In the second case queued work does
     // not run any more.
     return comm->pending.load() == 0;
   }

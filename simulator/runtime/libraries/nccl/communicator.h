@@ -6,14 +6,14 @@
 //
 // Modelled: the device memory that NCCL uses. The state of a communicator is 388 MiB, as NCCL
 // 2.28.9 used on an H100 for a single rank (docs/card.md), or 4 MiB with NCCL_CUMEM_ENABLE=0. With
-// more ranks there are buffers, too, of NCCL_BUFFSIZE (4 MiB) for each channel; the number of
-// channels is the configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and defaults:
-// NCCL's documentation of its environment variables; 16 is our choice. The buffers hold no data.
+// more ranks each channel also has a buffer of NCCL_BUFFSIZE (4 MiB). The number of channels is the
+// configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and defaults: NCCL's documentation
+// of its environment variables; 16 is our choice. The buffers hold no data.
 //
 // Ownership: made by NewCommunicator and freed by Release; if some of its work has not run yet, it
-// is leaked. Threads: API calls on one communicator come from one thread at a time, as with NCCL;
-// rounds run on the driver's thread; Abort may come from any. Errors: returns an ncclResult_t, with
-// a sentence in `problem`. Units: bytes, milliseconds.
+// is leaked. Threads: API calls on one communicator come from one thread at a time, as with NCCL.
+// The driver's thread exchanges the data. Abort may come from any thread. Errors: returns an
+// ncclResult_t, with a sentence in `problem`. Units: bytes, milliseconds.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_COMMUNICATOR_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_COMMUNICATOR_H_
 
@@ -80,7 +80,8 @@ namespace vramstow::simulator {
 // Makes a communicator for the calling thread's context. Returns null if there is no device.
 ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncclConfig_t* config);
 
-// Connects to the other ranks and prepares what operations need. Blocks.
+// Connects the communicator to the other ranks and prepares what its operations need. Blocks until
+// all ranks are connected.
 ncclResult_t Connect(ncclComm* comm);
 
 // True if `comm` was made by this library and is not destroyed.
@@ -92,12 +93,12 @@ ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& senten
 // Returns the first problem, or an empty text. The text lives as long as the communicator.
 const char* FirstProblem(ncclComm* comm);
 
-// Waits until all queued work has run. Returns false if it has not after `milliseconds`. If that is
-// negative, there is no limit as long as the driver answers.
+// Waits until all queued work has run. Returns false if it has not run after `milliseconds`. If
+// `milliseconds` is negative, there is no limit as long as the driver answers.
 bool Drain(ncclComm* comm, int milliseconds);
 
-// Interrupt ends all waits of the communicator, those that run and later ones. IsInterrupted
-// returns whether Interrupt was called.
+// Interrupt ends all current and later waits of the communicator. IsInterrupted returns whether
+// Interrupt was called.
 void Interrupt(ncclComm* comm);
 bool IsInterrupted(const ncclComm* comm);
 

@@ -45,8 +45,8 @@ struct Membership {
   int64_t color = 0;
 };
 
-// Connects the communicator of those ranks, which include this one, after setting its id and its
-// rank.
+// Connects the new communicator `comm` of the ranks in `membership`, which include this rank. Sets
+// its id and its rank first.
 ncclResult_t ConnectMembers(const ncclComm* parent, uint64_t number, const Membership& membership,
                             ncclComm* comm) {
   const auto own = std::find(membership.members.begin(), membership.members.end(), parent->rank);
@@ -141,7 +141,7 @@ VRAMSTOW_NCCL_BOTH(ncclResult_t, CommInitRank,
   return Begin(comm, nranks, commId, rank, nullptr);
 }
 
-// All ranks are given the same ids; the first is enough on one machine.
+// All ranks are given the same list of ids. On one machine the first id is enough.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, CommInitRankScalable,
                    (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
                     ncclConfig_t* config),

@@ -125,7 +125,7 @@ class ByteStream {
   std::deque<Piece> pieces_;
 };
 
-// Copies a rank's messages to itself, which need no other rank.
+// Copies the messages that a rank sends to itself; no other rank takes part.
 ncclResult_t CopyOwn(ncclComm* comm, ByteStream* from, ByteStream* to, Submission* submission) {
   ncclResult_t result = ncclSuccess;
   from->Take(SIZE_MAX, [&](CUdeviceptr source, size_t, size_t bytes) {

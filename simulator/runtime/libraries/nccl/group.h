@@ -1,11 +1,11 @@
 // Implements ncclGroupStart and ncclGroupEnd, which group a thread's calls.
 //
-// Idea: the end of the outermost group connects all new communicators at the same time, each on a
-// thread of its own because each waits for other ranks, and then queues the operations. A call
-// outside a group is treated as a group of one call.
+// Idea: the end of the outermost group connects all new communicators at the same time, and then
+// queues the operations. Each communicator is connected on a thread of its own, because the
+// connection waits for other ranks. A call outside a group is treated as a group of one call.
 //
-// Ownership: nothing outlives the group. Threads: each thread has its own groups. Errors: the end
-// of a group returns the first error of a call in the group, and does nothing then.
+// Ownership: nothing outlives the group. Threads: each thread has its own groups. Errors: if a call
+// in the group failed, the end of the group returns the first error and does nothing else.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_GROUP_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_GROUP_H_
 
@@ -16,7 +16,7 @@
 namespace vramstow::simulator {
 
 void StartGroup();
-// Returns ncclInvalidUsage if there is no group.
+// Ends the group and carries out its calls. Returns ncclInvalidUsage if there is no group.
 ncclResult_t EndGroup();
 // Ends the group and discards its calls.
 ncclResult_t DropGroup();

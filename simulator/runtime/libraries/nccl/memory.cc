@@ -47,7 +47,7 @@ enum class MemoryFigure { kCanSuspend, kIsSuspended, kPersistent, kTotal };
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-// Modelled as ordinary device memory, whereas NCCL allocates memory that can be exported.
+// Allocates ordinary device memory, whereas NCCL allocates memory that can be exported.
 VRAMSTOW_NCCL_BOTH(ncclResult_t, MemAlloc, (void** ptr, size_t size), (ptr, size)) {
   if (ptr == nullptr || size == 0) return ncclInvalidArgument;
   *ptr = nullptr;
@@ -138,7 +138,8 @@ ncclResult_t MemoryStatistic(const ncclComm* comm, int stat, uint64_t* value) {
 
 }  // namespace
 
-// These functions have other names in C++, because newer headers declare them with their enum.
+// In C++ the functions below have other names than in C, because newer headers declare them with a
+// type of enum that older headers do not have.
 VRAMSTOW_EXPORTED ncclResult_t StatisticOfNccl(ncclComm_t comm, int stat,
                                                uint64_t* value) __asm__("ncclCommMemStats");
 VRAMSTOW_EXPORTED ncclResult_t StatisticOfPnccl(ncclComm_t comm, int stat,

@@ -1,10 +1,10 @@
 // Operation is one call of an NCCL operation; Enqueue converts operations to work on a stream.
 //
-// Idea: an operation is divided into rounds that fit a slot of the SharedSegment. Each round is
-// queued as three steps in stream order: copies from the device into pinned staging memory, a host
-// function that exchanges data with the other ranks (RunCollective, RunTransfers), and copies back
-// to the device. All of it uses the public driver API, so it is ordered, captured into graphs,
-// traced and timed like other work.
+// Idea: an operation is divided into rounds. A round is a piece of the data that fits a rank's slot
+// in the SharedSegment. Each round is queued as three steps in stream order: copies from the device
+// into pinned staging memory, a host function that exchanges data with the other ranks
+// (RunCollective, RunTransfers), and copies back to the device. All of it uses the public driver
+// API, so it is ordered, captured into graphs, traced and timed like other work.
 //
 // Ownership: an operation belongs to its work until its last round has run. Threads: Enqueue runs
 // on the caller's thread, rounds on the driver's. Errors: returns an ncclResult_t. Units: elements
@@ -52,7 +52,7 @@ struct Parts {
 };
 Parts PartsOf(const Operation& operation);
 
-// One round of a collective operation: `count` elements of each part.
+// One round of a collective operation, that is, a piece of its data: `count` elements of each part.
 struct CollectiveRound {
   ncclComm* comm = nullptr;
   bool once = true;  // not part of a graph, so it is freed after it has run
@@ -69,7 +69,8 @@ struct CollectiveRound {
 void RunCollective(void* round);
 // Makes the round of an operation, without its communicator and its count.
 std::unique_ptr<CollectiveRound> RoundOf(const Operation& operation, const Parts& parts);
-// Returns the device address of the scalar that scales a round with scalar_on_device.
+// Returns the device address of the scalar by which the data are multiplied, for an operation whose
+// scalar lies on the device.
 CUdeviceptr DeviceScalarOf(const Operation& operation);
 
 // One round of the sends and receives of a group: bytes for and from each rank, in the staging

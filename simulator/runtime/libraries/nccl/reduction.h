@@ -24,7 +24,8 @@ size_t BytesOf(ncclDataType_t type);
 void Reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const void*>& inputs,
             size_t count, void* output);
 
-// Like Reduce, for `copies` inputs that are all equal to `input`. `output` may be the same memory.
+// Computes the reduction of `copies` inputs that are all equal to `input`. `output` may be the same
+// memory as `input`.
 void ReduceSame(ncclDataType_t type, ncclRedOp_t operation, int copies, const void* input,
                 size_t count, void* output);
 

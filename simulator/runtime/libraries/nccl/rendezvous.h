@@ -23,8 +23,8 @@ namespace vramstow::simulator {
 bool MakeUniqueId(ncclUniqueId* id);
 // True if `id` came from MakeUniqueId or DeriveUniqueId.
 bool IsUniqueId(const ncclUniqueId& id);
-// Returns the id of communicator `number` that is made from the one with `id`, for those of its
-// ranks that have the same `color`.
+// Returns the id of a new communicator that is made from the communicator with `id`. `number`
+// counts the communicators made from it. The ranks with the same `color` get the same id.
 ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t color);
 
 struct Rendezvous {

@@ -1,4 +1,5 @@
-// Runs the host function in the middle of each round (operation.h), on the driver's thread.
+// Runs the middle step of each round (a piece of an operation's data): a host function that
+// exchanges the data with other ranks (operation.h). It runs on the driver's thread.
 #include <cstring>
 #include <memory>
 
@@ -8,8 +9,9 @@
 namespace vramstow::simulator {
 namespace {
 
-// At the end of a round that is not part of a graph, deletes the round and decrements the count of
-// pending work, however the function returns.
+// At the end of a function that runs a round (a piece of an operation's data), decrements the count
+// of pending work and deletes the round, unless it is part of a graph. This happens however the
+// function returns.
 template <typename Round>
 class RunningRound {
  public:

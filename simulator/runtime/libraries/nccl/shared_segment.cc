@@ -152,7 +152,8 @@ void SharedSegment::WakeAll() {
   syscall(SYS_futex, &header_->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// True if a rank has left or died. A rank of this process cannot die alone.
+// True if a rank has left or died. A rank that lives in this process cannot die while this process
+// lives.
 bool SharedSegment::IsGone(int rank) const {
   const Rank& state = rank_state(rank);
   if (state.left.load(std::memory_order_acquire) != 0) return true;
@@ -294,7 +295,8 @@ size_t SharedSegment::Receive(int peer, uint8_t* data, size_t bytes) {
   return taken;
 }
 
-// Two sets of facts are enough: when a rank begins exchange n + 2, all ranks have read exchange n.
+// The shared memory has room for the facts of two exchanges. That is enough, because when a rank
+// begins exchange n + 2, all ranks have read the facts of exchange n.
 WaitResult SharedSegment::Exchange(const Fact& own, std::vector<Fact>* all) {
   const uint64_t number = ++exchange_;
   Rank& mine = rank_state(rank_);

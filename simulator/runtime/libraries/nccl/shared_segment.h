@@ -1,13 +1,15 @@
 // SharedSegment is the memory that the ranks of a communicator share.
 //
-// Idea: collectives proceed in rounds, in the same order on every rank. In a round each rank writes
-// its part into its own slot and publishes the round's number. Then it reads what it needs from the
-// slots of other ranks and marks the round as read, after which the slots may be written again.
-// Sends and receives do not involve all ranks and use a byte ring for each ordered pair. Small
-// facts that are exchanged on the host, for a split, use Exchange.
+// Idea: collectives proceed in rounds, which are pieces of their data, in the same order on every
+// rank. In a round each rank writes its part into its own slot and publishes the round's number.
+// Then it reads what it needs from the slots of other ranks and marks the round as read. When all
+// ranks have done so, the slots may be written again. Sends and receives do not involve all ranks
+// and use a byte ring for each ordered pair. Small facts that are exchanged on the host, for a
+// split, use Exchange.
 //
 // A rank waits on a futex, and checks every few milliseconds whether the communicator was aborted
-// and whether the ranks that it waits for are still there: a rank that died or left ends the wait.
+// and whether the ranks that it waits for are still there. If such a rank has died or left, the
+// wait ends.
 //
 // Ownership: the memory is a memfd, freed with the last process that has it. Threads: one thread at
 // a time works on rounds; any thread may call Abort. Errors: returns a WaitResult. Units: bytes.
@@ -53,14 +55,15 @@ class SharedSegment {
   SharedSegment& operator=(const SharedSegment&) = delete;
 
   size_t slot_bytes() const { return slot_bytes_; }
-  // The bytes of one ring, which limit what a round of sends and receives moves between two ranks.
+  // The bytes of one ring. A round (one piece of the data) of sends and receives moves at most this
+  // much between two ranks.
   size_t ring_bytes() const { return slot_bytes_ / static_cast<size_t>(ranks_) / 64 * 64; }
 
-  // Waits until all ranks are there, at most `milliseconds` or until an abort.
+  // Waits until all ranks have joined, until `milliseconds` have passed, or until an abort.
   WaitResult WaitForAll(int milliseconds);
 
-  // A round calls BeginRound, writes the own slot, and calls Publish and WaitForSlots; then it
-  // reads the slots and calls EndRound.
+  // For each round (a piece of a collective's data) the caller calls BeginRound, writes this rank's
+  // slot, and calls Publish and WaitForSlots. Then it reads the slots and calls EndRound.
   WaitResult BeginRound();
   uint8_t* OwnSlot() { return slot(rank_); }
   void Publish(const RoundTag& tag);
@@ -72,7 +75,7 @@ class SharedSegment {
   // returns 0 if the ring is full, and Receive if it is empty.
   size_t Send(int peer, const uint8_t* data, size_t bytes);
   size_t Receive(int peer, uint8_t* data, size_t bytes);
-  // Waits until `ready` returns true; it is called again whenever any rank has made progress.
+  // Waits until `ready` returns true. `ready` is called again whenever any rank has made progress.
   WaitResult Wait(const std::vector<int>& needed, const std::function<bool()>& ready);
 
   // Exchanges one fact of each rank and returns all, in the order of ranks.

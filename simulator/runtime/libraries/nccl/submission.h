@@ -1,11 +1,12 @@
 // Submission queues the work of one call of a communicator on one stream.
 //
-// Idea: operations of a communicator run in the order in which they are called, on any streams: a
-// submission begins with a wait for the last one, and ends with an event for the next one. In a
-// capture it does neither, because the graph has an order of its own.
+// Idea: operations of a communicator run in the order in which they are called, on any streams. So
+// a submission begins with a wait for the previous operation, and ends with an event for the next
+// operation. In a capture it does neither, because the graph has an order of its own.
 //
-// Ownership: rounds belong to their work; rounds of a graph live as long as the process. Threads:
-// the caller's. Errors: End returns the driver's first error. Units: bytes.
+// Ownership: a round (a piece of an operation's data) belongs to its work; rounds of a graph live
+// as long as the process. Threads: the caller's. Errors: End returns the driver's first error.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_SUBMISSION_H_
 
@@ -15,7 +16,8 @@
 
 namespace vramstow::simulator {
 
-// Retains a round that is part of a graph for the life of the process.
+// Retains a round (a piece of an operation's data) for the life of the process, because it is part
+// of a graph.
 void KeepForGraphs(void* round);
 
 class Submission {
@@ -38,8 +40,8 @@ class Submission {
     if (result_ == CUDA_SUCCESS) result_ = result;
   }
 
-  // Queues `function` with the round. A round that is part of a graph lives as long as the process,
-  // because the graph may be launched at any time.
+  // Queues `function` with the round (a piece of an operation's data) as its argument. A round that
+  // is part of a graph lives as long as the process, because the graph may be launched at any time.
   template <typename Round>
   void Run(std::unique_ptr<Round> round, CUhostFn function) {
     if (result_ != CUDA_SUCCESS) return;

@@ -53,7 +53,8 @@ const char* ToldName(Kind kind) {
   return "-";
 }
 
-// Returns how many parts this rank sends and receives; any rank is counted like the root.
+// The two functions below return how many parts a rank sends, and how many it receives. Every rank
+// is counted like the root.
 uint64_t PartsSent(Kind kind, uint64_t ranks) {
   switch (kind) {
     case Kind::kReduceScatter:

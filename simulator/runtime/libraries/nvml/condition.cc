@@ -169,8 +169,8 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, unsig
   return nvmlDeviceGetDisplayMode(device, active);
 }
 
-// Returns single values by number. The two that monitors use most are supported; every other entry
-// is marked as not supported, as NVML does.
+// Returns values that are selected by their numbers. The two values that monitors use most are
+// supported; every other entry is marked as not supported, as NVML does.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
                                                     nvmlFieldValue_t* values) {
   DeviceReport report;

@@ -120,7 +120,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t
   constexpr unsigned kAtomics = 3;
   constexpr unsigned kOk = 0;
   constexpr unsigned kNotSupported = 5;
-  // PCI Express allows peers to read and write each other's memory, too; the other indexes need
+  // PCI Express, too, allows peers to read and write each other's memory. The other indexes need
   // NVLink.
   const bool needs_nvlink = index == kNvlink || index == kAtomics;
   return Store(status, needs_nvlink && !nvlink ? kNotSupported : kOk);
@@ -165,5 +165,6 @@ VRAMSTOW_PCIE(nvmlDeviceGetMaxPcieLinkGeneration, PcieGeneration(report))
 VRAMSTOW_PCIE(nvmlDeviceGetGpuMaxPcieLinkGeneration, PcieGeneration(report))
 VRAMSTOW_PCIE(nvmlDeviceGetCurrPcieLinkWidth, 16)
 VRAMSTOW_PCIE(nvmlDeviceGetMaxPcieLinkWidth, 16)
-// Megatransfers per second and lane: 8,000 in the third generation, doubled with each later one.
+// The speed in megatransfers per second and lane: 8,000 in the third generation of PCI Express,
+// doubled in each later one.
 VRAMSTOW_PCIE(nvmlDeviceGetPcieSpeed, 1000u << PcieGeneration(report))

@@ -76,7 +76,8 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
   return NVML_SUCCESS;
 }
 
-// The window through which the processor accesses device memory is large enough for all of it.
+// The window through which the processor accesses device memory (BAR1) is large enough for all of
+// the memory.
 VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
                                                        nvmlBAR1Memory_t* memory) {
   DeviceReport report;

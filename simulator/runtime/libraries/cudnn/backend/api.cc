@@ -48,8 +48,8 @@ cudnnStatus_t Read(cudnnBackendAttributeType_t type, int64_t count, const void* 
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Copies a value's first `room` elements to the caller. Descriptors of the caller share the
-// contents.
+// Copies a value's first `room` elements to the caller. If the elements are descriptors, the
+// caller's descriptors share the contents.
 cudnnStatus_t Write(const Value& value, int64_t room, void* elements) {
   const int64_t count = std::min(room, value.count);
   if (value.type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {

@@ -1,12 +1,12 @@
 // Implements a descriptor of cuDNN's backend ("graph") API: a type and attributes, which cannot
-// change after it is finalized.
+// change after the descriptor is finalized.
 //
 // Idea: almost all data of this API only has to be stored and returned, so one generic descriptor
 // serves all 51 types. finalize.cc lists what a type needs before it is complete, and answers.cc
 // computes the attributes that were not set.
 //
-// A descriptor that is set as an attribute of another is shared, not copied, because its contents
-// are final by then. cuDNN fills in descriptors that the caller created; here the caller's
+// A descriptor that is set as an attribute of another descriptor is shared, not copied, because its
+// contents are final by then. cuDNN fills in descriptors that the caller created; here the caller's
 // descriptor shares the contents.
 //
 // Ownership: cudnnBackendCreateDescriptor allocates a Descriptor, and …Destroy frees it; its
@@ -43,7 +43,8 @@ struct Contents {
   std::map<cudnnBackendAttributeName_t, Value> attributes;
 
   const Value* Find(cudnnBackendAttributeName_t name) const;
-  // Return the numbers of an INT64 attribute, or its first number; `otherwise` if it is not set.
+  // Return all numbers of an INT64 attribute, or only the first one. If the attribute is not set,
+  // Number returns `otherwise`.
   std::vector<int64_t> Numbers(cudnnBackendAttributeName_t name) const;
   int64_t Number(cudnnBackendAttributeName_t name, int64_t otherwise) const;
   // Returns the first descriptor of an attribute, or null if it is not set.
