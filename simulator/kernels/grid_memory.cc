@@ -83,8 +83,8 @@ void GridMemory::Note(uint64_t address, uint64_t bytes, bool write) {
   written_.emplace_back(address, address + bytes);
 }
 
-// Merges adjacent ranges. If many remain, also merges ranges with gaps of a page or more between
-// them.
+// Merges adjacent ranges. If many ranges remain, also merges ranges with gaps between them: first
+// with gaps of up to a page, then with larger ones.
 void GridMemory::Join() {
   std::sort(written_.begin(), written_.end());
   for (uint64_t gap = 0; written_.size() > kWrittenMax / 2; gap = gap == 0 ? 4096 : gap * 16) {

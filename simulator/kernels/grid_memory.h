@@ -1,8 +1,8 @@
 // GridMemory gives the threads of a PTX kernel access to device memory.
 //
 // Idea: access rights hold for whole blocks and pages, so one look-up of an address returns a
-// window of memory around it. Written ranges are recorded, roughly merged, because the marks of
-// uncomputed memory are updated from them when the launch has ended.
+// window of memory around it. Written ranges are recorded and roughly merged. When the launch has
+// ended, these ranges are marked as computed or not computed.
 //
 // Ownership: borrows the state. Threads: the caller holds the driver's lock. Errors: returns an
 // empty window. Units: bytes.
@@ -21,7 +21,8 @@ class GridMemory : public ptx::Memory {
  public:
   GridMemory(State* state, const Context* context) : state_(state), context_(context) {}
 
-  // The kernel that did not compute some memory that was read here; null if all of it was computed.
+  // The kernel that should have computed memory which this launch read, and did not compute it.
+  // Null if all memory that was read was computed.
   const char* origin() const { return origin_; }
   // The first byte and the end of each range that was written so far; many ranges are merged.
   const std::vector<std::pair<uint64_t, uint64_t>>& written() const { return written_; }

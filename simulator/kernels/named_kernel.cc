@@ -21,7 +21,7 @@ class LaunchMemory : public KernelMemory {
   LaunchMemory(State* state, const Context* context, const std::string& kernel)
       : state_(state), context_(context), kernel_(kernel) {}
 
-  // Declares the launch large; its time is measured from here on.
+  // Records that the launch is large. Its time is measured from this call on.
   void SetLarge() {
     large_ = true;
     began_ns_ = RealNanoseconds();
@@ -33,7 +33,7 @@ class LaunchMemory : public KernelMemory {
     ComputingBudget::Global().Spend(EffortOf(spent_), RealNanoseconds() - began_ns_);
   }
 
-  // The reason why some work was left out, as text for users; null if all was done.
+  // The reason why some work was left out, as text for users; null if all work was done.
   const char* reason() const { return reason_; }
   bool read_uncomputed() const { return any_origin_ || origin_ != nullptr; }
 
@@ -67,7 +67,8 @@ class LaunchMemory : public KernelMemory {
     return reason == nullptr;
   }
 
-  // Marks the memory requested for writing since the last Begin, because it is not written.
+  // Marks as not computed the memory that was requested for writing since the last call of Begin,
+  // because it is not written.
   void MarkUncomputed() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
 
  private:
@@ -175,7 +176,8 @@ class KnownKernel : public Work {
         memory->MarkUncomputed();
         return NoteIdleLaunch(*state_, name_, " (too large)");
       case Outcome::kIllegalAddress:
-        // If an address was never computed, an invalid one is not an error of the program.
+        // An invalid address is not an error of the program if the address itself was never
+        // computed.
         if (memory->read_uncomputed()) {
           return NoteIdleLaunch(*state_, name_, " (of what was left out)");
         }

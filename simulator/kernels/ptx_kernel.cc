@@ -14,11 +14,12 @@
 namespace vramstow::simulator {
 namespace {
 
-// A launch may execute this many steps even if all launches together have used their allowance.
+// The number of steps that a launch may always execute, even if all launches together have used
+// their allowance.
 constexpr uint64_t kStepsAlways = 1ull << 20;
 constexpr uint64_t kLaunchesInAllowance = 16;
-// Each thread executes at least 1 / kLeastPart of the routine's instructions. A launch that would
-// exceed its limit even then is not started.
+// It is assumed that each thread executes at least 1 / kLeastPart of the routine's instructions. A
+// launch that would exceed its limit with so few instructions is not started.
 constexpr uint64_t kLeastPart = 2;
 
 // Steps of all launches so far. Guarded by the driver's lock.

@@ -12,8 +12,8 @@ namespace {
 constexpr uint64_t kSteps = 1ull << 24;  // for all corner blocks of one launch
 constexpr size_t kKeptLaunches = 4096;
 
-// The memory of one result: a range of bytes after an address. The address is stored at offset `at`
-// of the launch's parameters.
+// The memory of one result of a launch: a range of bytes after an address. The address is stored at
+// offset `at` of the launch's parameters.
 struct Span {
   size_t at = 0;
   uint64_t first = 0;
@@ -75,7 +75,8 @@ std::vector<Span> SpansOf(const std::vector<std::pair<uint64_t, uint64_t>>& writ
   return found;
 }
 
-// The spans of earlier launches, by key. Guarded by the driver's lock.
+// The results (ranges of bytes after an address) of earlier launches, by key. Guarded by the
+// driver's lock.
 std::map<std::string, std::vector<Span>>* KeptSpans() {
   static auto* const kept = new std::map<std::string, std::vector<Span>>;
   return kept;

@@ -17,8 +17,8 @@
 
 namespace vramstow::simulator {
 
-// Adds to the written ranges of `memory` those that the launch would have written. Memory of the
-// results may be partly overwritten by the call.
+// Adds to the written ranges of `memory` the ranges that the launch would have written. The call
+// may overwrite a part of the results' memory.
 void AddWrittenSpans(const State& state, const ptx::GridLaunch& launch, GridMemory* memory);
 
 }  // namespace vramstow::simulator

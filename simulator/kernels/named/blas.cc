@@ -62,7 +62,8 @@ uint64_t Offset(const Matrix& matrix, int64_t elements) {
   return static_cast<uint64_t>(elements) * BytesOf(matrix.element);
 }
 
-// Marks the memory that a batch of results, `stride` elements apart, would have been written to.
+// Marks as not computed the memory into which a batch of results, `stride` elements apart, would
+// have been written.
 Outcome MarkUncomputed(const Matrix& result, const Product& product, int64_t batch, int64_t stride,
                        KernelMemory* memory) {
   Matrix at = result;
@@ -73,9 +74,9 @@ Outcome MarkUncomputed(const Matrix& result, const Product& product, int64_t bat
   return Outcome::kTooLarge;
 }
 
-// The words are transa, transb, m, n, k, α (2), A, type, lda, stride, B, type, ldb, stride, β (2),
-// C, type, ldc, stride, batch, type of α and β. With `by_address` A, B and C are arrays of
-// addresses.
+// The argument words are transa, transb, m, n, k, α (2 words), A, type, lda, stride, B, type, ldb,
+// stride, β (2 words), C, type, ldc, stride, batch, and the type of α and β. If `by_address` is
+// true, A, B and C are arrays of addresses.
 Outcome RunGemm(const KernelLaunch& launch, KernelMemory* memory, bool by_address) {
   Product product{.m = Signed(launch, 2), .n = Signed(launch, 3), .k = Signed(launch, 4)};
   if (!ReadMatrix(launch, 7, 8, 9, &product.a) || !ReadMatrix(launch, 11, 12, 13, &product.b) ||
@@ -195,7 +196,8 @@ Outcome FindVector(KernelMemory* memory, uint64_t address, uint64_t type, int64_
   return Outcome::kDone;
 }
 
-// Reads the argument words n, x, type and increment, and those that follow them.
+// Finds a vector x. Argument word 0 is its length; the words from number `word` on are its address,
+// type and increment.
 Outcome FindFirst(const KernelLaunch& launch, KernelMemory* memory, size_t word, bool write,
                   Vector* x) {
   const int64_t count = Signed(launch, 0);
@@ -213,7 +215,8 @@ Outcome StoreValue(KernelMemory* memory, uint64_t address, Element element, doub
   return Outcome::kDone;
 }
 
-// The words are n, x, type, incx, y, type, incy, [type of the result,] result.
+// The argument words are n, x, type, incx, y, type, incy, optionally the type of the result, and
+// the result's address.
 Outcome RunDot(const KernelLaunch& launch, KernelMemory* memory) {
   Vector x;
   Vector y;
@@ -225,13 +228,15 @@ Outcome RunDot(const KernelLaunch& launch, KernelMemory* memory) {
   if (outcome != Outcome::kDone) return outcome;
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += x.Get(i) * y.Get(i);
-  // If the words contain a type of the result, the result is one word further behind.
+  // Some kernels have one more word, the type of the result. It stands before the word with the
+  // result's address.
   const bool typed = Word(launch, 8) != 0;
   return StoreValue(memory, Word(launch, typed ? 8 : 7),
                     typed ? ElementOfCuda(Word(launch, 7)) : x.element, sum);
 }
 
-// The words are n, x, type, incx, [type of the result,] result.
+// The argument words are n, x, type, incx, optionally the type of the result, and the result's
+// address.
 Outcome RunNorm(const KernelLaunch& launch, KernelMemory* memory, bool squares) {
   Vector x;
   const Outcome outcome = FindFirst(launch, memory, 1, false, &x);
@@ -246,7 +251,7 @@ Outcome RunNorm(const KernelLaunch& launch, KernelMemory* memory, bool squares) 
                     squares ? std::sqrt(sum) : sum);
 }
 
-// The words are trans, m, n, α (2), A, lda, x, incx, β (2), y, incy, type.
+// The argument words are trans, m, n, α (2 words), A, lda, x, incx, β (2 words), y, incy, and type.
 Outcome RunGemv(const KernelLaunch& launch, KernelMemory* memory) {
   const bool transposed = Word(launch, 0) != 0;
   const int64_t rows = Signed(launch, 1);

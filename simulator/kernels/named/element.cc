@@ -36,7 +36,8 @@ uint16_t HalfOfFloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000;
   const uint32_t magnitude = bits & 0x7FFFFFFF;
-  // Numbers below the smallest normal number are multiples of 2^-24; adding 2^23 rounds to them.
+  // Numbers below the smallest normal number are multiples of 2^-24. Adding 2^23 to such a number
+  // rounds it to a multiple.
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F + 0x1p23F;
   const uint32_t tiny = std::bit_cast<uint32_t>(scaled) - 0x4B000000;
   const uint32_t normal = (magnitude + 0xFFF + ((magnitude >> 13) & 1) - 0x38000000) >> 13;

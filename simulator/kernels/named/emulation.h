@@ -30,8 +30,8 @@ class KernelMemory {
   virtual ~KernelMemory() = default;
   // Returns the host pointer to [address, address + bytes), or null if a kernel must not access it.
   virtual char* At(uint64_t address, uint64_t bytes, bool write) = 0;
-  // Must be called before anything is written, after At was called for all memory that is accessed
-  // until the next Begin. Returns false if the work must be left out.
+  // Must be called before anything is written, and after At was called for all memory that is
+  // accessed until the next call of Begin. Returns false if the work must be left out.
   virtual bool Begin() { return true; }
 };
 

@@ -26,8 +26,8 @@ std::vector<T> Pack(const Matrix& matrix, const char* bytes, int64_t rows, int64
   return packed;
 }
 
-// Copies rows [row, row + kRows) of a packed matrix: kRows numbers for each column, with zeros
-// after the matrix's end.
+// Copies kRows rows of a packed matrix, beginning at `row`: kRows numbers for each column. Rows
+// after the end of the matrix become zeros.
 template <typename T>
 void CutPanel(const std::vector<T>& packed, int64_t m, int64_t k, int64_t row, T* panel) {
   const int64_t rows = std::min(kRows, m - row);
@@ -129,7 +129,7 @@ class Multiplier {
   char* d_;
 };
 
-// Returns the bytes of a matrix. A null result for a matrix that is not empty means that it must
+// Returns the bytes of a matrix. If the matrix is not empty and the result is null, the matrix must
 // not be accessed.
 char* Find(KernelMemory* memory, const Matrix& matrix, int64_t rows, int64_t columns, bool write) {
   return memory->At(matrix.address, matrix.Bytes(rows, columns), write);

@@ -17,7 +17,8 @@ template <typename T>
 struct Exchange {
   static T Of(T /*old*/, T b) { return b; }
 };
-// Increment counts up to b and then restarts from 0; Decrement counts down and restarts from b.
+// PTX's inc and dec: Increment counts up to b and then restarts from 0; Decrement counts down to 0
+// and then restarts from b.
 template <typename T>
 struct Increment {
   static T Of(T old, T b) { return old >= b ? 0 : old + 1; }

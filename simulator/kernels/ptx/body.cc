@@ -117,8 +117,8 @@ bool BodyParser::ParseDirective() {
   return Refuse(std::string(tokens_.token()));
 }
 
-// Skips ".loc 1 20 5", which may be followed by ", function_name NAME, inlined_at 1 30 7". The
-// statement ends with its line and not with a semicolon, so each of its parts is parsed.
+// Skips ".loc 1 20 5", which may be followed by ", function_name NAME, inlined_at 1 30 7". This
+// statement ends at the end of its line and not with a semicolon, so each part of it is parsed.
 void BodyParser::SkipLocation() {
   uint64_t number = 0;
   while (tokens_.ParseLeadingNumber(&number)) continue;

@@ -46,7 +46,7 @@ class BodyParser {
     bool by_table = false;  // the label belongs to a branch table
   };
 
-  // All functions below return false if the routine is refused.
+  // Each function below returns false if the routine is refused.
   bool Refuse(std::string what);
   bool ParseLine(bool* ended);
   bool ParseLabel(bool* found);

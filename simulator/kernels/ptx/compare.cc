@@ -171,7 +171,7 @@ bool ParseComparison(Selection* s, Comparison* comparison) {
   return comparison->unordered || s->Take("num");
 }
 
-// Parses the operands after the result: the two that are compared, and an optional predicate.
+// Parses the operands after the result: the two compared values, and an optional predicate.
 bool ParseComparedTypes(Selection* s, Type type, const Comparison& comparison) {
   s->instruction.target = comparison.Encode();
   const size_t count = comparison.join == Join::kNone ? 3 : 4;

@@ -22,7 +22,7 @@ bool Exit(const Instruction& /*i*/, Thread& thread) { return thread.Exit(); }
 bool Trap(const Instruction& /*i*/, Thread& thread) { return thread.Fail(Ending::kTrap); }
 bool Assert(const Instruction& /*i*/, Thread& thread) { return thread.Fail(Ending::kAssertion); }
 
-// The target is resolved later, when all labels are known.
+// The target of the branch is resolved later, when all labels are known.
 bool SelectBranch(Selection* s) {
   s->Take("uni");
   return s->operands.size() == 1 && s->operands[0].label && s->Use(Branch);
@@ -34,7 +34,7 @@ bool SelectTable(Selection* s) {
          s->Source(0, {'u', 32}, &s->instruction.in[0]) && s->Use(BranchByTable);
 }
 
-// Converts a list of operands to parts of the frame.
+// Converts a list of operands to parts of the routine's frame (its parameters and results).
 bool OpenParts(const Written& list, std::vector<FramePart>* parts) {
   for (const Written& element : list.elements) {
     if (element.operand.kind != Operand::kFrame || element.bytes == 0) return false;

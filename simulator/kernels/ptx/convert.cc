@@ -220,7 +220,7 @@ bool SelectNarrow(Selection* s, Handler* handler) {
   if (s->Take("bf16x2")) *handler = ToPair<ToBfloat16>;
   if (*handler != nullptr) return s->ParseTypeModifier() == kSingle && s->Plain(2, kSingle);
   if (!s->Take("bf16")) return false;
-  // Both conversions have f32 as the other type; the opcode names the result's type first.
+  // The other type of both conversions is f32. The opcode names the type of the result first.
   const bool widens = s->name() == "cvt" && s->IsLast("bf16");
   *handler = widens ? FromBrain : ToBrain;
   return s->ParseTypeModifier() == kSingle && s->Plain(1, widens ? Type{'b', 16} : kSingle);

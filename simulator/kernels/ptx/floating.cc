@@ -10,8 +10,9 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-// Executes an operation with the rounding of .rz, .rm or .rp. The volatile variables keep the
-// compiler from moving the operation out of the two changes of the host's rounding mode.
+// Executes an operation with the rounding of .rz, .rm or .rp. The host's rounding mode is changed
+// before and after the operation. The volatile variables keep the compiler from moving the
+// operation out of these two changes.
 template <typename Operation, int kMode>
 struct Directed {
   template <typename T, typename... Same>

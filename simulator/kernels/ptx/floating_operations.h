@@ -40,7 +40,7 @@ template <typename T>
 struct MultiplyAdd {
   static T Of(T a, T b, T c) { return std::fma(a, b, c); }
 };
-// If one operand is NaN, the result is the other one; -0 is less than 0.
+// If one operand is NaN, the result is the other operand. -0 counts as less than 0.
 template <typename T>
 struct Minimum {
   static T Of(T a, T b) {

@@ -102,7 +102,7 @@ class BlockRun {
       if (!is_here || thread.Get<uint32_t>(at.in[3]) != mask) return false;
       (*lanes)[thread.lane()] = &thread;
     }
-    // A thread that its own mask excludes waits forever.
+    // A thread that is not in its own mask waits forever.
     return std::any_of(std::begin(*lanes), std::end(*lanes),
                        [](const Thread* lane) { return lane != nullptr; });
   }

@@ -1,9 +1,9 @@
 // Runs one launch of a kernel: all threads of all blocks, one after the other.
 //
 // Idea: blocks run in order. The threads of a block run in order, too, each until it ends or waits
-// for other threads (at a barrier or an exchange within the warp). When all threads have stopped,
-// those whose wait is over continue. The order is one of those that a GPU allows, and always the
-// same.
+// for other threads (at a barrier or an exchange within the warp). When all threads of a block have
+// ended or wait, the threads whose wait is over continue. The order is one of those that a GPU
+// allows, and always the same.
 //
 // Ownership: borrows everything for the duration of Run. Threads: runs on the caller's thread.
 // Errors: returns an Ending. Units: bytes; steps, one per instruction that a thread executes.
@@ -44,8 +44,9 @@ struct GridLaunch {
 // Sets *steps to the number of executed steps.
 Ending Run(const GridLaunch& launch, Memory* memory, uint64_t* steps);
 
-// Runs only the blocks at the corners of the grid, each with an equal share of the steps and even
-// if others fail. Their writes show which memory the whole launch would write.
+// Runs only the blocks at the corners of the grid. Each has an equal share of the steps, and runs
+// even if another block fails. The writes of these blocks show which memory the whole launch would
+// write.
 void RunCorners(const GridLaunch& launch, Memory* memory);
 
 }  // namespace vramstow::simulator::ptx

@@ -17,7 +17,7 @@ uint16_t HalfOf(double value) {
   if (size == 0 || exponent < -13) {
     return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(size, 24)));
   }
-  // Rounding up to the next power of two carries into the exponent.
+  // If rounding up gives the next power of two, the carry increments the exponent.
   const auto digits = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11)));
   return sign | static_cast<uint16_t>(((exponent + 14) << 10) + digits - 1024);
 }
@@ -25,7 +25,7 @@ uint16_t HalfOf(double value) {
 uint16_t ToBfloat16(float value) {
   if (std::isnan(value)) return 0x7fff;
   const auto bits = std::bit_cast<uint32_t>(value);
-  // To round, adds half a unit of the last bit that is kept, minus one, plus the value of that bit.
+  // Rounds by adding half a unit of the last retained bit, minus one, plus the value of that bit.
   // So ties are rounded to even.
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }

@@ -13,7 +13,7 @@
 namespace vramstow::simulator::ptx {
 
 inline bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
-// Stops the thread until the other threads have reached the instruction, too.
+// Stops the thread until all threads that take part have reached the instruction.
 inline bool WaitHere(const Instruction& i, Thread& thread) { return thread.Wait(i); }
 
 // Executes an operation whose result and sources have the same type.

@@ -148,7 +148,7 @@ template <typename T, bool kSubtract, bool kReads>
 bool WithCarry(const Instruction& i, Thread& thread) {
   const T a = thread.Get<T>(i.in[0]);
   const T b = kSubtract ? static_cast<T>(~thread.Get<T>(i.in[1])) : thread.Get<T>(i.in[1]);
-  // a - b is computed as a + ~b + 1, so a borrow is a missing carry.
+  // a - b is computed as a + ~b + 1. So there is a borrow exactly if there is no carry.
   const bool first = kReads ? thread.carry() != kSubtract : kSubtract;
   const auto sum = static_cast<unsigned __int128>(a) + b + (first ? 1 : 0);
   thread.Set<T>(i.out, static_cast<T>(sum));

@@ -55,7 +55,8 @@ bool ShiftRight(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// Implements shf, which shifts 64 bits and returns 32 of them; `flag` means to the left.
+// Implements shf, which shifts 64 bits and returns 32 of them. If `flag` is set, the shift is to
+// the left.
 template <bool kClamp>
 bool FunnelShift(const Instruction& i, Thread& thread) {
   const uint64_t both = thread.Get<uint32_t>(i.in[0]) | uint64_t{thread.Get<uint32_t>(i.in[1])}

@@ -31,7 +31,7 @@ void DoLoadMatrix(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
   for (unsigned lane = 0; lane < kWarpThreads; ++lane) {
     Thread* thread = lanes[lane];
-    // A lane that had an invalid address has already failed.
+    // A lane with an invalid address has failed before, so nothing is done for it here.
     if (thread == nullptr || thread->state() == Thread::State::kFailed) continue;
     const Operand* results = &thread->routine().vectors[i.vector];
     const unsigned row = lane / 4;
@@ -91,7 +91,7 @@ constexpr unsigned kAccumulators = 4;  // of each lane
 
 enum class Number : uint32_t { kHalf, kBrain, kTensorFloat };
 
-// Returns number `part` of a register that holds several numbers.
+// Returns the number at index `part` of a register that holds several numbers.
 float PartOf(Number number, uint32_t bits, unsigned part) {
   const auto half = static_cast<uint16_t>(bits >> (16 * part));
   switch (number) {

@@ -202,7 +202,8 @@ bool Program::ResolveCall(const Routine& caller, CallSite* site, std::string* re
     *refusal = "a call of " + site->callee + ", which is not there";
     return false;
   }
-  // A result that the routine does not return stays zero, as with C linkage.
+  // If the caller expects a result that the routine does not return, the result stays zero, as with
+  // C linkage.
   if (site->arguments.size() != site->routine->parameters.size()) {
     *refusal = "a call of " + site->callee + " with other parameters than it has";
     return false;
@@ -210,7 +211,8 @@ bool Program::ResolveCall(const Routine& caller, CallSite* site, std::string* re
   return true;
 }
 
-// Compiles all routines that the kernel can call. The kernel then needs everything that they need.
+// Compiles all routines that the kernel can call. What these routines need (such as memory) is then
+// also needed by the kernel.
 void Program::Prepare(Routine* entry) {
   std::set<Routine*> reached = {entry};
   std::vector<Routine*> to_do = {entry};
@@ -236,7 +238,8 @@ void Program::Prepare(Routine* entry) {
   AddVariables(entry);
 }
 
-// Adds the variables whose addresses are initial values of variables that the kernel uses.
+// Adds variables that the kernel uses indirectly: their addresses are initial values of variables
+// that it uses.
 void Program::AddVariables(Routine* entry) {
   std::set<uint32_t> named(entry->variables.begin(), entry->variables.end());
   std::vector<uint32_t> to_do(named.begin(), named.end());

@@ -1,8 +1,8 @@
 // Program is parsed PTX text: its variables, and its kernels ready to run.
 //
-// Idea: declarations are parsed at once, the body of a routine when a kernel that reaches it is
-// requested. A further .version in the text begins a further unit with its own names, so units that
-// were linked follow each other in one text. Source: the PTX ISA.
+// Idea: declarations are parsed at once. The body of a routine is parsed when a kernel that can
+// call the routine is requested. Each further .version in the text begins a new unit with its own
+// names, so linked units follow each other in one text. Source: the PTX ISA.
 //
 // Ownership: holds a copy of the text and all that is made from it. Threads: the caller's lock.
 // Errors: a kernel that uses an unknown feature names it in Routine::refusal. Units: bytes.
@@ -45,7 +45,8 @@ class Program {
   const std::vector<GlobalVariable>& variables() const { return variables_; }
   // Returns null if no variable has this name.
   const GlobalVariable* FindVariable(const std::string& name) const;
-  // Bytes of shared memory that the program declares, without those that a launch requests.
+  // Bytes of shared memory that the program declares. The memory that a launch requests in addition
+  // is not included.
   uint64_t shared_bytes() const { return shared_bytes_; }
 
   // The functions below serve the compiler of bodies. FindSymbol finds a variable that is visible

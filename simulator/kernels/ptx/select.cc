@@ -106,7 +106,8 @@ bool Selection::Address(size_t index) {
   if (written.operand.kind == Operand::kNone || written.label) return false;
   instruction.in[0] = written.operand;
   instruction.offset = written.offset;
-  // A variable determines the state space if the instruction does not name one.
+  // If the instruction does not name a state space, the variable in its address determines the
+  // state space.
   if (written.operand.space != Space::kGeneric && instruction.space == Space::kGeneric) {
     instruction.space = written.operand.space;
   }

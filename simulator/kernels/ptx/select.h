@@ -70,7 +70,8 @@ class Selection {
   // Makes the threads wait at this instruction; the lanes of a warp that its mask names then
   // execute `exchange` together.
   bool UseExchange(Exchange exchange);
-  // Like UseExchange, for all lanes of the warp.
+  // Makes the threads wait at this instruction; then all lanes of the warp execute `exchange`
+  // together.
   bool UseWholeWarp(Exchange exchange);
 
  private:

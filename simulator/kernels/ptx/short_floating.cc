@@ -1,5 +1,5 @@
-// Implements arithmetic on f16 and bf16, with one or two numbers in a register. It is computed in
-// double and rounded once.
+// Implements arithmetic on f16 and bf16, with one or two numbers in a register. Each result is
+// computed in double and rounded once.
 #include "simulator/kernels/ptx/floating_operations.h"
 #include "simulator/kernels/ptx/halves.h"
 #include "simulator/kernels/ptx/handlers.h"

@@ -36,7 +36,7 @@ bool FindSpecial(std::string_view name, Special* special) {
       {"%globaltimer_hi", Special::kClockHigh},
       {"%dynamic_smem_size", Special::kDynamicShared},
       {"%total_smem_size", Special::kTotalShared},
-      // There is one multiprocessor and one grid, and clusters have one block.
+      // The registers report one multiprocessor and one grid, and clusters of one block.
       {"%smid", Special::kZero},
       {"%nsmid", Special::kOne},
       {"%gridid", Special::kZero},

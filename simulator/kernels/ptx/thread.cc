@@ -55,7 +55,7 @@ bool Thread::Enter(const Routine& routine, uint32_t first_register, uint32_t mem
 }
 
 // Enlarges the registers and the memory of a thread, within the limit that this machine has for all
-// threads of a block. They never shrink.
+// threads of a block. Registers and memory never shrink.
 bool Thread::Grow(size_t registers, size_t bytes) {
   registers = std::max(registers, all_registers_.size());
   bytes = std::max(bytes, memory_.size());

@@ -18,7 +18,8 @@
 
 namespace vramstow::simulator::ptx {
 
-// Generic addresses of shared memory and of a thread's own memory, far from those of real memory.
+// Generic addresses of shared memory and of a thread's own memory. They are far from all addresses
+// of real memory.
 inline constexpr uint64_t kSharedWindow = 1ull << 60;
 inline constexpr uint64_t kLocalWindow = 2ull << 60;
 inline constexpr uint64_t kWindowBytes = 1ull << 32;
@@ -38,7 +39,8 @@ class Thread {
   enum class State : uint8_t { kReady, kExited, kWaiting, kFailed };
 
   void Begin(BlockState* block, unsigned number);
-  // Runs until the thread exits, waits or fails. Steps are subtracted from those of the block.
+  // Runs until the thread exits, waits or fails. The executed steps are subtracted from the steps
+  // that the block has left.
   void Run();
 
   State state() const { return state_; }
@@ -83,7 +85,7 @@ class Thread {
     }
   }
 
-  // Subtracts steps for an instruction that costs more than one.
+  // Subtracts steps for an instruction that costs more than one step.
   void Spend(uint64_t steps) { block_->steps_left -= std::min(steps, block_->steps_left); }
 
   // Returns null if the thread has failed.

@@ -1,7 +1,8 @@
-// Implements what threads do together: barriers, and exchanges within a warp.
+// Implements instructions that several threads execute together: barriers, and exchanges within a
+// warp.
 //
-// A thread that reaches such an instruction waits (Thread::Wait); grid.cc continues it when all
-// have arrived.
+// A thread that reaches such an instruction waits (Thread::Wait); grid.cc lets it continue when all
+// threads that take part have arrived.
 #include <algorithm>
 
 #include "simulator/kernels/ptx/handlers.h"
@@ -53,8 +54,8 @@ bool SelectBarrier(Selection* s) {
 
 enum class Shuffle { kUp, kDown, kButterfly, kIndex };
 
-// Finds the lane from which `lane` receives its value. Returns false if there is none; the lane
-// then keeps its own value.
+// Finds the lane from which `lane` receives its value. Returns false if there is none; then `lane`
+// keeps its own value.
 template <Shuffle kShuffle>
 bool FindSource(int lane, uint32_t by, uint32_t bounds, int* source) {
   const auto segment = static_cast<int>(bounds >> 8 & 0x1f);
@@ -97,7 +98,7 @@ void DoShuffle(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
 }
 
-// Parses "d|p": a result, and a second one or the unused register.
+// Parses "d|p": a result, and a second result or the unused register.
 bool ParsePair(Selection* s) {
   s->instruction.out2 = {.kind = Operand::kRegister};
   if (s->operands.empty()) return false;

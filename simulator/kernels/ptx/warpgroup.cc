@@ -1,8 +1,9 @@
 // Implements wgmma, by which four warps multiply matrices in shared memory.
 //
 // Idea: a warp's part of the result is 16 of the 64 rows, and it needs all of B. So each warp
-// computes its part when it reaches the instruction: a correct program has filled shared memory
-// before, and does not read the result before it has waited for it. Source: the PTX ISA.
+// computes its part when it reaches the instruction. This is allowed, because a correct program has
+// filled shared memory before the instruction, and waits for the result before it reads it. Source:
+// the PTX ISA.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -405,8 +406,8 @@ bool SelectGroupMultiply(Selection* s) {
                                                      : DoGroupMultiply<float>);
 }
 
-// Products are computed when the instruction is reached, so these instructions have nothing to wait
-// for.
+// Products are computed when their instruction is reached, so the instructions that wait for
+// products do nothing.
 bool SelectWarpgroup(Selection* s) {
   if (!s->Take("sync") || !s->Take("aligned")) return false;
   if (s->ParseAny({"fence", "commit_group"})) return s->operands.empty() && s->Use(DoNothing);

@@ -1,4 +1,5 @@
-// Tests more of contexts, peers, entry points and errors (see device_test.cc).
+// Tests contexts, access between devices, entry points and errors. More tests of them are in
+// device_test.cc.
 #include <string.h>
 
 #include <set>

@@ -11,7 +11,7 @@ namespace {
 using DeviceTest = ContractTest;
 using ContextTest = ContractTest;
 using EntryPointTest = ContractTest;
-// Tests of undefined behaviour, which crashes the driver of a real GPU where the simulated one
+// Tests of undefined behaviour. Here the driver of a real GPU crashes, and the simulated one
 // returns an error. The acceptance kit for real GPUs skips suites whose names begin with
 // "Undefined".
 using UndefinedContextTest = ContractTest;

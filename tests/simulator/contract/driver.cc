@@ -17,7 +17,7 @@ namespace {
 #define VRAMSTOW_TEXT_OF(name) #name
 #define VRAMSTOW_TEXT(name) VRAMSTOW_TEXT_OF(name)
 
-// The thread on which the tests run. A test can be ended by an exception only there.
+// The thread on which the tests run. Only on this thread can an exception end a test.
 const std::thread::id g_test_thread = std::this_thread::get_id();
 
 Driver LoadDriver() {
@@ -25,7 +25,8 @@ Driver LoadDriver() {
   if (path == nullptr) {
     path = VRAMSTOW_SIMULATED_DRIVER;
     setenv("VRAMSTOW_SIMULATE", kTestSpec, 0);
-    // The processes of one test share the simulated GPUs; those of different tests do not.
+    // The processes of one test share the simulated GPUs. Processes of different tests do not share
+    // them.
     setenv("VRAMSTOW_RUN_ID", ("contract-" + std::to_string(getpid())).c_str(), 0);
   }
   Driver driver;

@@ -1,10 +1,11 @@
 // Loads the driver under test as a program that is not linked to it would: with dlopen and dlsym.
 //
-// Idea: the contract tests run on any libcuda.so.1. VRAMSTOW_TEST_DRIVER names it; without it the
-// simulated driver of this build is used, with the SPEC kTestSpec. A test needs only the functions
-// that it calls: the first call of a function that the driver lacks ends the test as skipped, and
-// names the function. VRAMSTOW_TEST_KEEPS_CONTEXT=1 retains the primary context from one test to
-// the next, because a real GPU needs a large part of a second to create it.
+// Idea: the contract tests run on any libcuda.so.1. VRAMSTOW_TEST_DRIVER names the driver; if it is
+// not set, the simulated driver of this build is used, with the SPEC kTestSpec. A test needs only
+// the functions that it calls. The first call of a function that the driver lacks ends the test as
+// skipped, and the message names the function. VRAMSTOW_TEST_KEEPS_CONTEXT=1 retains the primary
+// context from one test to the next, because a real GPU needs a large part of a second to create
+// it.
 #ifndef VRAMSTOW_TESTS_SIMULATOR_CONTRACT_DRIVER_H_
 #define VRAMSTOW_TESTS_SIMULATOR_CONTRACT_DRIVER_H_
 
@@ -25,7 +26,7 @@ inline constexpr size_t kPage = 2 * kMiB;
 // Ends the running test as skipped, because the driver has no such function.
 [[noreturn]] void SkipForMissing(const char* name);
 
-// A function of the driver, called by its name as if it were the function.
+// Calls a function of the driver by its name; an object of this class is called like the function.
 template <typename Function>
 class DriverFunction {
  public:

@@ -366,7 +366,7 @@ TEST_F(CaptureTest, AGraphDoesNotEndWhileItIsCaptured) {
   EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-// The documentation does not describe the behaviour in this and the next test.
+// This test and the next one check behaviour that the documentation does not describe.
 TEST_F(UndefinedCaptureTest, WhatADeviceKeepsForGraphsEndsWithAContext) {
   const size_t before = FreeBytes();
   CUcontext own = nullptr;

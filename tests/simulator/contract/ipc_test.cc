@@ -1,5 +1,5 @@
-// Tests two processes: memory, events, physical memory and pools that one makes and the other uses,
-// and the GPU whose memory both use.
+// Tests two processes that use one GPU: one makes memory, events, physical memory and pools, and
+// the other uses them.
 #include <string.h>
 #include <unistd.h>
 
@@ -108,7 +108,7 @@ TEST_F(SharedCardTest, WhatAKilledProcessHeldIsFreeAgain) {
   ASSERT_OK(peer_.Ask(PeerCall::kAllocate, 512 * kMiB).result);
   EXPECT_LE(FreeBytes(), with_context - 512 * kMiB);
   peer_.Kill();
-  // A real GPU needs a moment to clean up.
+  // A real GPU needs a moment to free the memory of a process that has ended.
   for (int i = 0; i < 100 && FreeBytes() <= with_context; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -273,8 +273,9 @@ TEST_F(IpcEventTest, UnrecordedEventIsCompleteElsewhere) {
   EXPECT_OK(peer_.Ask(PeerCall::kQueryEvent, opened.value).result);
 }
 
-// Tests the rule on which sharing between processes depends: a process that waits for the event
-// sees all that was done before it was recorded, and work that waits does not run earlier.
+// Tests the rule on which sharing between processes depends. A process that waits for an event sees
+// all work that was done before the event was recorded, and work that waits for the event does not
+// run earlier.
 TEST_F(IpcEventTest, WaitElsewhereIsForTheWorkHere) {
   const CUdeviceptr block = Allocate(64 * kMiB);
   const uint64_t there = OpenInPeer(block);

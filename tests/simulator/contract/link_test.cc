@@ -153,8 +153,8 @@ TEST_F(LinkTest, ParametersOfAFunctionAreCounted) {
   EXPECT_OK(driver_.cuModuleUnload(module));
 }
 
-// A kernel of a library is queried by the functions for kernels. Launches and occupancy accept its
-// handle like that of a function.
+// Functions for kernels query a kernel of a library. Launches and occupancy queries accept its
+// handle in place of a function's handle.
 TEST_F(LinkTest, AKernelOfALibraryIsLaunchedAsAFunctionIs) {
   NEEDS(cuKernelGetParamInfo);
   NEEDS(cuKernelGetName);
@@ -192,7 +192,8 @@ TEST_F(LinkTest, AKernelOfALibraryIsLaunchedAsAFunctionIs) {
   EXPECT_OK(driver_.cuLibraryUnload(library));
 }
 
-// If the attribute says that a device has no multicast, the functions return "not supported".
+// If the attribute says that a device has no multicast, the functions for multicast return "not
+// supported".
 TEST_F(LinkTest, MulticastIsSupportedWhereTheAttributeSaysSo) {
   int supported = 0;
   ASSERT_OK(

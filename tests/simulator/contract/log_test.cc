@@ -35,7 +35,8 @@ class LogTest : public ContractTest {
   CUlogIterator here_ = 0;
 };
 
-// Undefined, because the driver of a real GPU writes past the end of a buffer that is too small.
+// The suite's name begins with "Undefined", because the driver of a real GPU writes past the end of
+// a buffer that is too small.
 using UndefinedLogTest = LogTest;
 
 size_t LinesOf(const std::string& text) {

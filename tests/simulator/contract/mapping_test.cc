@@ -1,5 +1,5 @@
-// Tests more of virtual memory (see virtual_memory_test.cc): reservations, references, access
-// rights and their loss, properties.
+// Tests virtual memory: reservations, references, access rights and their loss, properties. More
+// tests are in virtual_memory_test.cc.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {

@@ -16,7 +16,7 @@ class OrderTest : public ContractTest {
   void FillLarge(CUdeviceptr block, unsigned char value, CUstream stream) {
     ASSERT_OK(driver_.cuMemsetD8Async(block, value, kLarge, stream));
   }
-  // Returns the last byte of `block` as a copy in `stream` reads it.
+  // Returns the last byte of `block`, read by a copy in `stream`.
   int LastByteIn(CUdeviceptr block, CUstream stream) {
     const CUdeviceptr copy = Allocate(16);
     EXPECT_OK(driver_.cuMemcpyDtoDAsync(copy, block + kLarge - 16, 16, stream));
@@ -339,7 +339,8 @@ class TwoContextsTest : public OrderTest {
     }
     OrderTest::TearDown();
   }
-  // `record` records the event after a copy that is held back, and the other context waits for it.
+  // `record` records the event behind a copy that cannot run yet, and the other context waits for
+  // the event.
   template <typename Record>
   void CopyBehind(Record record) {
     HeldStream held(first_);

@@ -221,7 +221,8 @@ TEST_F(PoolRuleTest, FreeAsyncTakesOnlyBlockStarts) {
 
 TEST_F(PoolRuleTest, NothingIsFreedForNull) { EXPECT_OK(driver_.cuMemFreeAsync(0, nullptr)); }
 
-// This is not documented; the tests of cuda.core, which run on real GPUs, check it.
+// The rule of this test is not documented. The tests of cuda.core, which run on real GPUs, check
+// it.
 TEST_F(PoolRuleTest, ZeroBytesAreNoError) {
   CUdeviceptr block = 0;
   ASSERT_OK(driver_.cuMemAllocAsync(&block, 0, nullptr));

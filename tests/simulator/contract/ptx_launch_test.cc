@@ -1,4 +1,5 @@
-// Tests kernels that are given to the driver as PTX: their results are in memory, in order.
+// Tests kernels that are given to the driver as PTX: after a launch its results are in memory, and
+// launches keep the order of their stream.
 #include <string.h>
 
 #include <string>
@@ -143,8 +144,8 @@ TEST_F(PtxLaunchTest, KernelsOfAGraphRunAtEachLaunch) {
   EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-// The PTX ISA says of initializers that variables have their values when the module is loaded, and
-// that a name among them is that variable's address.
+// The PTX ISA says that variables have their initial values when the module is loaded. If an
+// initial value is the name of a variable, it is the address of that variable.
 TEST_F(PtxLaunchTest, VariablesBeginWithTheirValues) {
   CUdeviceptr launches = 0;
   size_t bytes = 0;
@@ -195,7 +196,7 @@ TEST_F(PtxLaunchTest, LinkedTextsCallEachOther) {
   CUlinkState link = nullptr;
   ASSERT_OK(driver_.cuLinkCreate(0, nullptr, nullptr, &link));
   for (const char* text : {kCaller, kCallee}) {
-    // The text has no zero at its end, so its length gives the end.
+    // The text has no zero at its end, so the given length determines where it ends.
     ASSERT_OK(driver_.cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char*>(text), strlen(text),
                                     "input", 0, nullptr, nullptr));
   }

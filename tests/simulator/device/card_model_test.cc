@@ -25,7 +25,8 @@ vramstowSimulatorWorkLine Product(uint64_t operations) {
 }
 
 TEST(CardModelTest, AProductTakesItsShareOfTheCardsRate) {
-  // 10^12 operations run at 0.48 of 989.5 * 10^12 per second, and 3 us are for the kernel.
+  // The model assumes that 10^12 operations run at 0.48 of 989.5 * 10^12 per second, and that the
+  // kernel takes 3 us in addition.
   EXPECT_NEAR(
       2'108'000,
       static_cast<double>(ModelOf("h100,clock=model").WorkNs(Product(1'000'000'000'000), 0)),

@@ -267,8 +267,8 @@ TEST_F(HostCopyTest, MemoryOfTheProgramIsOnlyWrittenWhereItIsNotZeroAndKeepsNoMa
   }
 }
 
-// Compares every byte with a model. A mark may be lost if its page was written, but a computed byte
-// never gets one.
+// Compares every byte with a model of which bytes are marked as not computed. A mark may be lost if
+// its page was written, but a computed byte never gets a mark.
 TEST_F(HostCopyTest, BytesAreThoseOfTheModelWhateverIsCopied) {
   constexpr uint64_t kSize = 96 * 1024;
   const uint64_t device = Allocate(2 * kMiB);
@@ -362,7 +362,8 @@ TEST_F(HostCopyTest, WhatMovesToTheHostAtTheSameAddressTakesItsMarksAndNoPages) 
     ASSERT_TRUE(AddressSpace::NextWritten(space_.descriptor(space_.host_file()), 0, &start, &stop));
     EXPECT_LE(stop - start, kDevicePage);
   }
-  // Other memory that is mapped at the same address does not get the marks of the earlier memory.
+  // If other memory is mapped at the same address, it does not get the marks of uncomputed bytes
+  // that the earlier memory had.
   unmap(place);
   map(place, create(0));
   EXPECT_EQ(nullptr, Origin(place, kSize));

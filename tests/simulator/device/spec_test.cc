@@ -221,7 +221,7 @@ TEST(SpecTest, ACardThatIsNotInTheListIsDescribedByItsRelative) {
   EXPECT_EQ(spec.card.major, 8);
   EXPECT_EQ(spec.card.minor, 7);
   EXPECT_EQ(spec.memory_bytes, 16 * kGiB);
-  // The row in the table of GPUs does not change.
+  // The option changes only this SPEC, and not the row in the table of GPUs.
   EXPECT_EQ(Right("rtx3090").card.multiprocessors, 82);
 }
 

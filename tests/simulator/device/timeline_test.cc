@@ -295,8 +295,8 @@ TEST(TimelineTest, QueuesThatShareAnEngineAreDueOneAfterTheOther) {
   EXPECT_EQ(timeline.now_ns(), 8000u);
 }
 
-// The duration of host work is not known before it has ended; then the expected ends of later work
-// are corrected.
+// The duration of host work is not known before the work has ended. When it ends, the expected ends
+// of later work are corrected.
 TEST(TimelineTest, WorkBehindTheHostIsDueLaterWhenTheHostWasSlow) {
   Timeline timeline(1, false, /*modelled=*/true);
   const QueuePointer queue = Timeline::NewQueue();

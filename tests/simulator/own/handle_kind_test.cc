@@ -1,6 +1,6 @@
-// Tests that a CUkernel is not a CUfunction: only launches, kernel nodes and occupancy accept both.
-// The driver of a real GPU may crash where the simulated one refuses, so these tests do not run
-// there.
+// Tests that a CUkernel is not a CUfunction: only launches, kernel nodes and occupancy queries
+// accept both. For a wrong handle the simulated driver returns an error, but the driver of a real
+// GPU may crash, so these tests do not run on a real GPU.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {

@@ -197,7 +197,8 @@ std::string FatBinary(uint16_t kind, const std::string& content) {
   return FatBinaryOf(Member(kind, 0, content));
 }
 
-// Returns a fat binary with compressed code for these architectures, and compressed PTX for one.
+// Returns a fat binary with compressed code for the given architectures, and compressed PTX for one
+// architecture.
 std::string CompressedFor(std::initializer_list<uint32_t> codes, uint32_t ptx = 0) {
   std::string members;
   for (const uint32_t code : codes) members += Member(kCubinKind, code, kPacked);

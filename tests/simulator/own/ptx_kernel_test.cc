@@ -107,8 +107,8 @@ TEST(PtxKernelTest, EmulationsCanBeSwitchedOff) {
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,contents=discard", kStore));
 }
 
-// The results of a stopped launch are not computed, and neither are results that are derived from
-// them. A read of either by the host is reported.
+// The results of a stopped launch are not computed, and neither are values that are derived from
+// these results. If the host reads one of them, the read is reported.
 TEST(PtxKernelTest, WhatFollowsFromAStoppedKernelIsMarked) {
   const std::string said =
       Said("a100,memory=1GiB,ptx=1M,kernels=list", std::string(kStore) + "\nagain: bra again;");
@@ -121,8 +121,9 @@ constexpr char kNumbers[] =
     "  mul.wide.u32 %rd2, %r1, 4;\n  add.u64 %rd1, %rd1, %rd2;\n  st.global.u32 [%rd1], %r1;";
 constexpr uint64_t kNumbersBytes = 4096 * 256 * 4;
 
-// Returns how many reads of uncomputed memory are counted if the host reads the word at each of
-// `offsets` around the results of `launches` launches that are too long to be started.
+// Launches a kernel `launches` times; each launch is too long to be started. Then the host reads
+// the word at each of `offsets` around the results. Returns how many of these reads count as reads
+// of uncomputed memory.
 int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
   return InChild("a100,memory=1GiB,ptx=1000", [&] {
     const Driver& driver = GetDriver();
@@ -153,8 +154,8 @@ int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
   });
 }
 
-// Only the corner blocks of such a launch are run, and all memory between their writes is its
-// result.
+// Only the corner blocks of such a launch are run. All memory from their lowest write to their
+// highest write counts as the launch's result.
 TEST(PtxKernelTest, AllThatALaunchWouldHaveWrittenIsMarked) {
   constexpr uint64_t kResult = kNumbersBytes;
   EXPECT_EQ(3, ReadsTold(1, {kResult, kResult + kNumbersBytes / 2, kResult + kNumbersBytes - 4}));

@@ -2,8 +2,8 @@
 //
 // Idea: random programs of fills and copies on several streams, as a framework with a caching
 // allocator makes them, run under many seeds. A program that orders its work always gives the same
-// results as the same steps one after another. If one of the program's waits is left out, some
-// seeds give wrong results, and others give the right ones.
+// results as the same steps one after another. If one of the program's waits is left out, the
+// results are wrong with some seeds and right with other seeds.
 //
 // VRAMSTOW_TEST_SEEDS is the number of seeds; the long suite uses 10,000.
 #include <random>
@@ -88,7 +88,7 @@ class Program {
     Must(driver_.cuStreamWaitEvent(streams_[stream], event, 0));
   }
 
-  // Makes a stream wait for the events that must precede a read, or a write.
+  // Makes a stream wait for the events that must precede a read of the block, or a write to it.
   void BeforeRead(int stream, const TrackedBlock& block) {
     const bool wait = block.writer >= 0 && block.writer != stream;
     if (wait && mistake_ != Mistake::kNoEventWait) Wait(stream, block.written);
@@ -143,8 +143,9 @@ class Program {
   TrackedBlock blocks_[kBlocks];
 };
 
-// Does the same with the driver's own pools: a consumer copies out a producer's data, and the block
-// is freed in the consumer's stream, or in the producer's stream after a wait (or without one).
+// Runs the same kind of random program with the driver's own pools. A consumer stream copies out a
+// producer stream's data. Then the block is freed in the consumer's stream, or in the producer's
+// stream after a wait (or, as a mistake, without a wait).
 int RunPooled(unsigned seed, bool wait_for_reader, int rounds) {
   const Driver& driver = GetDriver();
   if (!StartDriver(driver)) return 9;

@@ -54,8 +54,8 @@ constexpr size_t kHeld = 512 * kMiB;
 
 std::string RunName(const char* name) { return std::to_string(getpid()) + name; }
 
-// Starts a new process with this run and SPEC, which creates a context, and returns the free memory
-// that it sees, in MiB.
+// Starts a new process that belongs to this run, with this SPEC. The process creates a context.
+// Returns the free memory that the process sees, in MiB.
 int FreeMiB(const std::string& spec, const std::string& run) {
   int ends[2];
   if (pipe(ends) != 0) return -1;
@@ -219,8 +219,8 @@ TEST(SharingTest, MonitorSeesEveryProcessAndStartsNothing) {
             }));
 }
 
-// Returns how many devices are visible with a list, 99 if the first one does not have the expected
-// bus id, or 100 + the error if cuInit fails.
+// Sets the list of visible devices and returns how many devices the process sees. Returns 99 if the
+// first device does not have the expected bus id, or 100 + the error if cuInit fails.
 int CountUnder(const char* visible, const char* expected_bus) {
   return InChild("a100,memory=1GiB,count=4", [&]() -> int {
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);

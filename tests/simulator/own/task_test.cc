@@ -106,7 +106,7 @@ struct Scene {
     return api.append(stream, &task);
   }
 
-  // Appends a large task that takes this time. Returns 1 if it ran, 0 if it was left out.
+  // Appends a large task that takes this time. Returns 1 if the task ran, or 0 if it was left out.
   int Nap(std::chrono::milliseconds length) const {
     constexpr uint64_t kBytes = 2 << 20;
     struct Sleeper {
@@ -260,7 +260,7 @@ TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
               // again.
               scene.Append(7, kVramstowSimulatorFills, 4096, kVramstowSimulatorNotComputed);
               CHECK_IN_CHILD(scene.Read() == 0);
-              // A failed assertion about uncomputed values does not show an error of the program.
+              // A failed assertion about values that were not computed is no error of the program.
               scene.Append(0, kChanges, 4096, kVramstowSimulatorAssertion);
               CHECK_IN_CHILD(scene.Read() == 0);
               scene.Append(4, kVramstowSimulatorFills, 4096);
@@ -276,7 +276,8 @@ TEST(TaskTest, ZeroesAreWrittenWhateverTheirSizeAndCountAsComputed) {
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
               scene.Append(1, kVramstowSimulatorFills | kVramstowSimulatorZeroes, 8192);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 0);
-              // A task that writes zeros removes the mark of a task that was left out before.
+              // A task was left out before, so its output is marked as not computed. A task that
+              // writes zeros there removes the mark.
               scene.Append(1, kVramstowSimulatorFills, 8192, kVramstowSimulatorDone, false);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 1);
               scene.Append(1, kVramstowSimulatorFills | kVramstowSimulatorZeroes, 8192);
@@ -415,12 +416,13 @@ TEST(TaskTest, WhatIsNotChangedInPlaceHasOldValuesThatAreComputedWith) {
               Scene scene;
               CHECK_IN_CHILD(scene.Start(8192));
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
-              // The step is left out, so the value stays 9; the following task is computed, and its
-              // result is marked.
+              // The step is left out, so the value stays 9. The next task is computed, and its
+              // result is marked as derived from an old value.
               scene.Append(1, kChanges, 8192, kVramstowSimulatorDone, false);
               scene.Append(2, kChanges, 8192);
               CHECK_IN_CHILD(scene.Read() == 11 && scene.api.count_reads() == 1);
-              // Tasks are not computed from lost values, and a change in place leaves such values
+              // Lost values are values that read as zeros because they were not computed. A task is
+              // not computed from lost values, and lost values that a task changes in place stay
               // lost.
               scene.Append(1, kVramstowSimulatorFills, 8192, kVramstowSimulatorDone, false);
               scene.Append(2, kChanges, 8192);
@@ -547,7 +549,7 @@ TEST(TaskTest, WhatIsNotComputedTakesNothingOfTheHostAndIsKnownWhenItComesBack) 
               memset(pinned, 7, 4096);
               driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
               CHECK_IN_CHILD(scene.Read() == 7 && scene.api.count_reads() == 2);
-              // Fresh memory at the same address has no marks.
+              // Fresh memory at the same address has no marks of uncomputed bytes.
               driver.cuMemcpyDtoHAsync(pinned, scene.block, kSize, scene.stream);
               CHECK_IN_CHILD(driver.cuMemFreeHost(pinned) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);

@@ -162,7 +162,7 @@ TEST(EmulationsTest, ArbitraryArgumentsDoNoHarm) {
   }
 }
 
-// The compiler's own 16-bit type is the reference.
+// The test compares with the compiler's own 16-bit type.
 TEST(Element, HalfIsReadAndRoundedAsIeee754Says) {
 #if !defined(__FLT16_MAX__)
   GTEST_SKIP() << "this compiler has no such type";

@@ -209,7 +209,7 @@ TEST(PtxGridTest, UnitsKeepTheirOwnNamesAndShareVisibleOnes) {
     { .param .b32 a; .param .b32 b; ld.global.u32 %r1, [own]; st.param.b32 [a], %r1;
       call (b), twice, (a); ld.param.b32 %r2, [b]; }
     st.global.u32 [%rd0], %r2;)";
-  // Moves the definitions after their uses.
+  // Rewrites the text so that definitions stand after their uses.
   std::string late = helper;
   const size_t at = late.find(".global .u32 own");
   const std::string variable = late.substr(at);
@@ -265,7 +265,8 @@ TEST(PtxGridTest, WarpsExchangeSumAndVote) {
   EXPECT_EQ(0xffu + 1, memory.Get<uint32_t>(63));
 }
 
-// Row r of the first matrix has the numbers 8r to 8r + 7; those of the second are larger by 100.
+// Row r of the first matrix has the numbers 8r to 8r + 7. The numbers of the second matrix are
+// larger by 100.
 TEST(PtxGridTest, AWarpLoadsMatrices) {
   for (const bool turned : {false, true}) {
     TestMemory memory(64 << 10);
