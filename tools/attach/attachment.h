@@ -1,7 +1,7 @@
 // Attachment: sends questions to a process that was started without vramstow.
 //
-// Idea: the libraries that the process loads are compiled before it is entered, so that it never
-// waits for a compiler.
+// Idea: the libraries that the process will load are compiled before code is run in it, so that it
+// never waits for a compiler.
 //
 // Ownership: owns the folder of the request. Threads: used by one thread at a time. Errors: one
 // sentence. Units: none.
@@ -31,8 +31,8 @@ class Attachment {
   static absl::StatusOr<Attachment> Make(pid_t pid, Options options);
 
   // Makes the process do `action` ("observe", "census" or "end") and returns its answer. The trace
-  // is temporary, unless `keeps_trace` is set. For "end" the answer is awaited even if the user
-  // presses Ctrl-C meanwhile.
+  // is deleted at the end, unless `keeps_trace` is set. For "end" this function waits for the
+  // answer even if the user presses Ctrl-C.
   absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace);
 
  private:

@@ -86,7 +86,7 @@ absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess&
   return entered;
 }
 
-// The message of the child that enters the process to its waiting parent.
+// The message of the child, which enters the process, to its waiting parent.
 struct Told {
   int code = static_cast<int>(absl::StatusCode::kAborted);
   uint64_t page = 0;
@@ -119,7 +119,7 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
     // it.
     setsid();
     const Told told = ReportUncomputed(Enter(process, python, text));
-    // If the parent was killed, nobody reads the pipe any more; the signal of such a write is
+    // If the parent was killed, nobody reads the pipe. The signal that a write then raises is
     // ignored.
     signal(SIGPIPE, SIG_IGN);
     const ssize_t written = write(ends[1], &told, sizeof told);

@@ -3,8 +3,9 @@
 // Idea: the text is written to a page of the process, and CPython's Py_AddPendingCall is asked to
 // run it: the main thread does so between two of its own instructions, with Python's lock, as it
 // runs signal handlers. The process is stopped only for the two calls. CPython's documentation
-// permits Py_AddPendingCall in any thread, without its lock. A child process does this, so that the
-// process gets its registers back even if the caller is killed.
+// permits Py_AddPendingCall in any thread, without its lock. A child process of the caller makes
+// these calls, so that the registers of the entered process are restored even if the caller is
+// killed.
 //
 // Ownership: nothing is stored. Threads: used by one thread at a time. Errors: a sentence in the
 // status. Units: none.

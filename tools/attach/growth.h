@@ -14,8 +14,8 @@
 
 namespace vramstow {
 
-// An owner that holds more, or less, than before. Numbers in its name are ignored: `hist[0..11]`
-// and `hist[0..15]` are both `hist[*]`.
+// An owner that holds more, or less, memory than before. Numbers in its name are ignored:
+// `hist[0..11]` and `hist[0..15]` both become `hist[*]`.
 struct GrownHolder {
   std::string holder;
   std::string about;  // of its largest block now
@@ -25,11 +25,12 @@ struct GrownHolder {
   uint64_t blocks_now = 0;
 };
 
-// Returns `hist[*].grad_fn` for `hist[0..11].grad_fn`. Names in brackets stay: `cache["kv"]`.
+// Returns `hist[*].grad_fn` for `hist[0..11].grad_fn`. Names in brackets, as in `cache["kv"]`, are
+// not replaced.
 std::string WithoutNumbers(std::string_view holder);
 
 // Returns the owners that changed, sorted by growth, the largest first. `before` and `after` are
-// answers to a census (docs/census.md).
+// the answers of the process to two censuses (docs/census.md).
 std::vector<GrownHolder> CompareCensuses(const JsonValue& before, const JsonValue& after);
 
 }  // namespace vramstow

@@ -15,14 +15,14 @@
 
 namespace vramstow {
 
-// The blocks that a source line allocated while the process was observed, and that are still live.
+// The blocks that a source line allocated while the process was observed and that are still live.
 struct GrownLine {
   std::string site;
   uint64_t bytes = 0;
   uint64_t blocks = 0;
 };
-// Returns the source lines in a trace that was recorded between the two censuses, the largest
-// first.
+// Returns the source lines in a trace that was recorded between the two censuses, those with the
+// most bytes first.
 std::vector<GrownLine> GrownLinesOf(const std::string& trace);
 
 struct GrowthReport {

@@ -39,17 +39,18 @@ class Iterations {
   explicit Iterations(const Detail& detail, uint64_t last_failure = 0);
 
   By by() const { return by_; }
-  // True if the number of iterations is known, and not guessed.
+  // The name of the program's marks that show the iterations; set only for By::kMarks.
   bool is_sure() const { return is_sure_; }
   // The name of the marks, for By::kMarks.
   const std::string& mark() const { return mark_; }
   // All iterations in order. The last one may be cut off.
   const std::vector<Iteration>& all() const { return all_; }
-  // Returns the line that had last called backward() at this event; empty if unknown.
+  // Returns the line of the last call of backward() before this event; empty if unknown.
   std::string BackwardCall(const Detail& detail, uint64_t event) const;
   // True if backward() was called before this event, and not only torch.autograd.grad().
   bool HasCalledBackward(uint64_t event) const;
-  // Returns the number, from 0, of the iteration that had last begun; -1 before the first.
+  // Returns the number, from 0, of the last iteration that began before this event; -1 before the
+  // first iteration.
   int64_t At(uint64_t event) const;
   // Returns the usual number of backward passes in one iteration; more than one means that
   // gradients are accumulated. 0 if unknown.
@@ -69,7 +70,8 @@ class Iterations {
   void FindByCalls(const Detail& detail, const MarkedSteps& told);
   void FindByLoop(const Detail& detail);
   void LeaveOutOtherWork(const Detail& detail);
-  // Sets the iterations by their begins; each one ends where the next begins.
+  // Sets the iterations by the events at which they begin. Each iteration ends where the next one
+  // begins.
   void SetBegins(const std::vector<uint64_t>& begins, uint64_t end);
 
   Iterations(const Detail& detail, const MarkedSteps& told, uint64_t last_failure);

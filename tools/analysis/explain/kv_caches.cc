@@ -34,7 +34,7 @@ struct Growth {
 Growth GrowthOf(const std::vector<const Life*>& chain) {
   Growth growth;
   uint64_t largest = 0;
-  // Finds for each block the next larger one, from the end of the list. When a new text is
+  // Finds for each block the next larger block, from the end of the list. When a new text is
   // generated, its cache begins with a small block again.
   std::vector<const Life*> next(chain.size(), nullptr);
   for (size_t i = chain.size() - 1; i-- > 0;) {
@@ -58,8 +58,8 @@ Growth GrowthOf(const std::vector<const Life*>& chain) {
   return growth;
 }
 
-// True if the block is made in the forward pass of a module, or of a library's cache. A program's
-// own collections are concatenated in lines of its own.
+// True if the block is made in the forward pass of a module, or in a library's cache. Other
+// collections of a program are concatenated in the program's own lines.
 bool IsMadeInModule(const SiteDetail& site) {
   return site.phase == Phase::kForward || site.phase == Phase::kCache || !site.module.empty() ||
          !site.classes.empty();
@@ -75,8 +75,8 @@ std::vector<uint64_t> TrainingEvents(const Detail& detail) {
   return events;
 }
 
-// True if there was training between many of the growth steps. A text is generated without training
-// between its tokens; between two texts there may be some.
+// True if there was training between many of the growth steps. No training happens between the
+// tokens of a text, but it may happen between two texts.
 bool IsTrainedBetween(const Growth& growth, const std::vector<uint64_t>& training) {
   size_t trained = 0;
   for (size_t i = 1; i < growth.events.size(); ++i) {
@@ -86,8 +86,8 @@ bool IsTrainedBetween(const Growth& growth, const std::vector<uint64_t>& trainin
   return trained * 2 > growth.events.size() - 1;
 }
 
-// True if two blocks of the same size are live at the same time, because a generated text has keys
-// and values, and several layers.
+// True if two blocks of the same size are live at the same time. A generated text has such blocks,
+// because it has keys and values in several layers.
 bool AnyBeside(std::vector<const Life*> lives) {
   std::ranges::sort(lives, [](const Life* a, const Life* b) {
     return SizeOf(*a) != SizeOf(*b) ? SizeOf(*a) < SizeOf(*b) : a->birth < b->birth;
@@ -138,7 +138,7 @@ void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
         kNearlyAllGrow * static_cast<double>(growth.followed)) {
       continue;
     }
-    // Blocks that wait for a backward pass may be concatenated, too, and are no cache.
+    // Blocks that wait for a backward pass may be concatenated, too, but they are not a cache.
     if (std::ranges::any_of(chain, [&](const Life* l) { return phases.BridgesToBackward(*l); })) {
       continue;
     }

@@ -3,8 +3,8 @@
 // Idea: a model that generates text stores the keys and values of the tokens that it has read.
 // Either a block of each layer grows: within a module, a concatenation repeatedly makes a larger
 // block beside the old one, for several layers in turn, without training in between. Or an engine
-// makes one block of the same size for each layer before it begins to work, does not fill it at
-// once, and holds it as long as it works.
+// makes one block of the same size for each layer before it begins to work, and holds these blocks
+// as long as it works.
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const functions may be called at the
 // same time. Errors: none; without call stacks no caches are found. Units: events, counted from 1.
@@ -26,8 +26,8 @@ class KvCaches {
   KvCaches(const Detail& detail, const PhasesOver& phases);
 
   bool Has(const Life& life) const { return blocks_.contains(&life); }
-  // Returns how often caches grew in [begin, end), which is the number of tokens that were
-  // generated there.
+  // Returns how often caches grew in [begin, end). This is the number of tokens that were generated
+  // between these events.
   uint64_t StepsWithin(uint64_t begin, uint64_t end) const;
 
  private:

@@ -13,7 +13,8 @@ namespace {
 constexpr size_t kMaxStartupSites = 20;
 constexpr size_t kLeastLeftBehind = 3;
 
-// Returns the iteration of an event: -1 before the first, the number of iterations after the last.
+// Finds the iteration of an event. The result is -1 before the first iteration, and the number of
+// iterations after the last one.
 class IterationOf {
  public:
   explicit IterationOf(const std::vector<IterationFacts>& list) : list_(list) {}
@@ -35,16 +36,15 @@ void AddLife(const Life& life, Amount* amount) {
   ++amount->blocks;
 }
 
-// The blocks that one call site left behind, and in how many iterations.
+// The blocks that one call site left behind, and the number of iterations in which it did so.
 struct LeftBehind {
   Amount amount;
   absl::flat_hash_set<int64_t> iterations;
   int64_t late_bytes = 0;  // the growth of its blocks in the last iterations
 };
 
-// The last iterations, up to the begin of the very last one, because frees at the end of the
-// program show nothing. If a container has a limit, it is full by then, and frees as much as it
-// stores.
+// The last iterations without the very last one, because frees at the end of the program show
+// nothing. A container with a limit is full by then, and frees as much as it stores.
 struct LateIterations {
   explicit LateIterations(const std::vector<IterationFacts>& list) {
     constexpr size_t kPart = 8;
@@ -75,8 +75,8 @@ std::vector<GrowthFacts> GrowingSites(const Detail& detail,
   std::vector<GrowthFacts> growing;
   for (const auto& [number, behind] : left) {
     const size_t count = behind.iterations.size();
-    // The call site must leave blocks behind in most iterations. Blocks of only the last iterations
-    // may still be freed later.
+    // The call site must leave blocks behind in most iterations. Blocks that were made only in the
+    // last iterations may still be freed later.
     if (count < kLeastLeftBehind || count * 2 < iterations) continue;
     if (!StillGrows(behind, late, iterations)) continue;
     GrowthFacts growth;

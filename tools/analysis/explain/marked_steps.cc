@@ -49,7 +49,8 @@ std::string PlainestOf(const Groups& groups) {
   return best;
 }
 
-// If several optimizers alternate, returns the steps of the one that comes last in an iteration.
+// Returns the steps of the optimizer that comes last in an iteration, if several optimizers
+// alternate.
 std::vector<uint64_t> LastOfTurn(const Groups& steps) {
   std::vector<uint64_t> best;
   for (const auto& [name, events] : steps) {
@@ -62,8 +63,8 @@ std::vector<uint64_t> LastOfTurn(const Groups& steps) {
 }
 
 // Returns the steps of optimizers that work one after the other, for example if each layer is
-// trained separately: an optimizer counts if all its steps lie before or after those of the
-// optimizers that count already.
+// trained separately. An optimizer is added if all its steps lie before or after the steps of the
+// optimizers that were added before.
 std::vector<uint64_t> OneAfterTheOther(Groups steps) {
   std::vector<uint64_t> all = LastOfTurn(steps);
   if (all.empty()) return all;

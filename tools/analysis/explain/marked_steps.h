@@ -37,12 +37,14 @@ class MarkedSteps {
   // The program's own marks of one name at which iterations begin; empty if there are none.
   const std::vector<uint64_t>& marks() const { return marks_; }
   const std::string& mark() const { return mark_; }  // their name
-  // The ends of steps, of the optimizer that steps most often and comes last in an iteration.
+  // The ends of the steps of one optimizer: the one that steps most often and comes last in an
+  // iteration.
   const std::vector<uint64_t>& steps() const { return steps_; }
-  // True if a replayed graph led to this step, so that the work made no tensors.
+  // True if a replayed CUDA graph led to this step, so that the work of the step allocated no
+  // tensors.
   bool IsOfGraph(uint64_t step) const { return graph_steps_.contains(step); }
-  // All calls of outermost modules, in order; and the calls of the module that is called most
-  // often.
+  // The function calls() returns all calls of outermost modules, in order. The other function
+  // returns the calls of the module that is called most often.
   const std::vector<MarkedCall>& calls() const { return calls_; }
   const std::vector<MarkedCall>& main_calls() const { return main_calls_; }
   const std::vector<MarkedCall>& saves() const { return saves_; }

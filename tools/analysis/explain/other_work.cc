@@ -30,7 +30,7 @@ bool NamesEvaluation(std::string_view function) {
   return has("eval") || has("valid") || has("test");
 }
 
-// The caller of a model, as the frames of a call site show it.
+// The caller of a model, which is found from the frames of a call site.
 struct Caller {
   bool runs_model = false;
   bool evaluates = false;  // by the name of a function
@@ -60,7 +60,8 @@ Caller CallerOf(const Detail& detail, const SiteDetail& site) {
   return caller;
 }
 
-// True if the call site is called by the same function as a model was, at the same depth.
+// True if the function that called a model also called this call site, at the same depth of the
+// stack.
 bool IsBeside(const Detail& detail, const SiteDetail& site, const SiteDetail& model, size_t depth) {
   if (depth == 0 || site.frames.size() < depth) return false;
   for (size_t i = 0; i + 1 < depth; ++i) {
@@ -171,7 +172,8 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
           now = {Stretch::Kind::kEvaluation, life.birth, life.birth, trained, false};
           generates = false;
           is_open = true;
-          // The stretch includes the allocation of the data that the work uses.
+          // The stretch (consecutive calls of one kind of work) includes the allocation of the data
+          // that the work uses.
           for (auto own = before.rbegin(); own != before.rend(); ++own) {
             if (!IsBeside(detail, detail.sites[(*own)->site], site, caller.depth)) break;
             now.begin = (*own)->birth;

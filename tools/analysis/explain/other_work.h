@@ -1,7 +1,7 @@
 // OtherWork: the work of a program outside of its iterations: evaluation, generation and saving.
 //
 // Idea: a forward pass that trains leaves blocks for the backward pass. A forward pass that is
-// called from another line, and leaves none, is an evaluation; if a key/value cache grows
+// called from another line, and leaves no such blocks, is an evaluation; if a key/value cache grows
 // meanwhile, the program generates text. Consecutive calls of one kind, without any training in
 // between, are one stretch. The start-up hook marks the begin and the end of saving.
 //
@@ -36,7 +36,8 @@ class OtherWork {
  public:
   OtherWork(const Detail& detail, const MarkedSteps& told);
 
-  // The stretches in order; a stretch of saving may lie within another one.
+  // The stretches (consecutive calls of one kind of work), in order. A stretch of saving may lie
+  // within another stretch.
   const std::vector<Stretch>& all() const { return all_; }
   // True if there is any backward pass or optimizer step.
   bool has_training() const { return has_training_; }
@@ -44,8 +45,8 @@ class OtherWork {
   // Returns the end of the evaluation that follows `begin` without any training in between; `begin`
   // if there is none.
   uint64_t After(uint64_t begin, uint64_t end) const;
-  // Removes stretches that occur in nearly every iteration, for example a teacher's forward pass:
-  // they belong to the iterations. `begins` has the begins of all iterations.
+  // Removes work that occurs in nearly every iteration, for example a teacher's forward pass,
+  // because it belongs to the iterations. `begins` has the begins of all iterations.
   void LeaveToPasses(const std::vector<uint64_t>& begins);
 
  private:

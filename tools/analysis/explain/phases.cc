@@ -31,8 +31,8 @@ const char* NameOf(Stretch::Kind kind) {
 std::vector<Part> PartsOf(const Detail& detail, const Iterations& passes) {
   std::vector<Part> parts;
   const OtherWork& other = passes.other_work();
-  // If iterations were found only by a loop in the program's lines, it is not known what kind of
-  // work they do.
+  // If iterations were found only by a loop in the program's lines, the kind of their work is not
+  // known.
   const bool trains = other.has_training() && passes.by() != Iterations::By::kLoop;
   if (trains) {
     for (const Iteration& pass : passes.all()) parts.push_back({"training", pass.begin, pass.end});

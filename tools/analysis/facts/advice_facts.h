@@ -37,16 +37,17 @@ struct AdviceFacts {
   bool is_estimate = false;
   std::string place = {};   // the line that it is about; empty if none, or many
   std::string holder = {};  // the owner of most of it; empty if unknown
-  // The line that stores the blocks there, if it differs from `place`: "train.py:33"; empty if
-  // unknown.
+  // The source line that stores the blocks, if it differs from the line `place`, for example
+  // "train.py:33"; empty if unknown.
   std::string kept_at = {};
-  // True if the last request that failed would have been served, according to a replay or to the
-  // bytes of a cause.
+  // True if, with this advice, the last request that failed would have been served, according to a
+  // replay or to the bytes of a cause.
   std::optional<bool> fits = {};
   Change change = {};                           // to be replayed; empty after the replay
   std::vector<ReplayFacts> replays = {};        // by the allocator that ran, and by the pool
   std::optional<uint64_t> replayed_bytes = {};  // the reduction when that request came
-  // The advice that serves the request together with this one, if neither does alone.
+  // The other piece of advice that serves the request together with this one, if neither does so
+  // alone.
   AdviceId together_with = AdviceId::kNone;
   AdviceProof proof = {};
 };

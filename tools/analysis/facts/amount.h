@@ -9,7 +9,6 @@
 
 namespace vramstow {
 
-// A number of bytes in a number of blocks.
 struct Amount {
   uint64_t bytes = 0;
   uint64_t blocks = 0;

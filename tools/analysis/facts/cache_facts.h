@@ -1,6 +1,5 @@
-// CacheFacts: how an allocator served requests: what it requested again, what it released, and the
-// memory of the host.
-//
+// CacheFacts: how an allocator served requests, how much memory it allocated again after releasing
+// it, and the memory of the host.
 // Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
 // bytes, nanoseconds since the trace began.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CACHE_FACTS_H_
@@ -31,7 +30,7 @@ struct FlushFacts {
   uint64_t time_ns = 0;
   uint64_t segments = 0;
   uint64_t bytes = 0;
-  // The bytes that were allocated from the device again, up to the next flush.
+  // The released bytes that were allocated from the device again before the next flush.
   uint64_t taken_again_bytes = 0;
   uint64_t duration_ns = 0;
   std::string by;    // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
@@ -46,8 +45,8 @@ struct CacheFacts {
   uint64_t given_back_bytes = 0;
   uint64_t flush_count = 0;
   uint64_t empty_cache_calls = 0;
-  // For vramstow's pool: requests that cached memory did not serve at once, moves of chunks, and
-  // waits for work that might still access freed memory.
+  // Is set for vramstow's pool: then the counts of requests that cached memory did not serve at
+  // once, of moves of chunks, and of waits for work that might still access freed memory are known.
   bool tells_steps = false;
   uint64_t misses = 0;
   uint64_t stitches = 0;
@@ -64,9 +63,9 @@ struct HostFacts {
   uint64_t least_free_bytes = 0;
   uint64_t least_free_time_ns = 0;
   uint64_t limit_bytes = 0;  // the limit of which these bytes were free
-  // True for the limit of its control group, false for the machine's.
+  // True if the limit is that of the process's control group, false if it is that of the machine.
   bool is_of_group = false;
-  // The part of peak.host_bytes that was not requested.
+  // The part of peak.host_bytes by which pinned buffers are larger than requested.
   uint64_t pinned_rounding_bytes = 0;
 };
 

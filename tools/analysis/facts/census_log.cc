@@ -24,8 +24,8 @@ bool CensusLog::Add(const Event& mark, std::string_view text, uint64_t number) {
   return true;
 }
 
-// The text of this mark is: REASON DEVICE FOUND LIVE DURATION OBJECTS, and in the next line why the
-// census ended.
+// The mark that describes a census (a reference scan) has this text: REASON DEVICE FOUND LIVE
+// DURATION OBJECTS, and in the next line the reason why the census ended.
 void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number) {
   std::string_view line = CutPart(&text, '\n');
   CensusDetail census;
@@ -47,9 +47,9 @@ void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number)
   censuses_.push_back(std::move(census));
 }
 
-// The text of this mark is: ROLE DEVICE BYTES, the holder, and a description of the memory. The
-// number of the mark is the address of the memory. Another thread may have begun a census (a
-// reference scan) since this one began.
+// The mark of a piece of memory has this text: ROLE DEVICE BYTES, the holder, and a description of
+// the memory. The number of the mark is the address of the memory. Another thread may have begun a
+// census (a reference scan) since the census of this mark began.
 void CensusLog::Hold(const Event& mark, std::string_view text) {
   std::string_view line = CutPart(&text, '\n');
   HeldBlock block;

@@ -46,7 +46,8 @@ struct CensusDetail {
   std::string why_ended;  // why it ended early; empty if it was complete
   std::vector<HeldBlock> blocks;
 
-  // True if there was no time for a census at a failure. `why_ended` says why.
+  // True if a census was skipped at a failure, because there was no time for it. `why_ended` has
+  // the reason.
   bool is_left_out() const { return objects == 0 && !why_ended.empty(); }
 };
 

@@ -1,7 +1,7 @@
 // Change: the effect of a piece of advice on the program's requests, up to the request that failed.
 //
-// Idea: advice can be tried without the program: the recorded requests are changed as the advice
-// says, and replayed (tools/replay/proof.h).
+// Idea: advice can be tried without the program. The recorded requests are changed as the advice
+// says, and the changed requests are replayed (tools/replay/proof.h).
 //
 // Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
 // bytes; events are counted from 1.
@@ -25,14 +25,14 @@ struct LifeChange {
 
 struct Change {
   std::vector<LifeChange> lives;  // each life once
-  // The new size of the failed request; 0 if it is not made.
+  // The new size of the failed request; 0 if the request is not made.
   std::optional<uint64_t> requested;
   uint64_t spared_later = 0;  // bytes that would have been requested after it
   bool shares_pool = false;   // private pools become one
-  // Another allocator, by its name in a replay; empty for the same one.
+  // The name of another allocator for the replay; empty if the allocator is unchanged.
   std::string allocator;
 
-  // True if there is a change: not every piece of advice changes requests.
+  // False if the advice changes no requests.
   bool known() const {
     return !lives.empty() || requested.has_value() || shares_pool || !allocator.empty();
   }

@@ -58,7 +58,7 @@ uint64_t Median(std::vector<uint64_t>* values) {
 }
 
 RankFigure FigureOf(const char* name, const std::vector<Rank>& ranks, uint64_t Rank::*value) {
-  // Of equal values, the first one counts.
+  // If several ranks have the highest value, the first of them is reported.
   const auto most = std::ranges::max_element(ranks, {}, value);
   const auto least = std::ranges::min_element(ranks, {}, value);
   std::vector<uint64_t> values;

@@ -1,9 +1,9 @@
 // CompareRanks: compares the ranks of a job, and finds the one that needs most memory, and why.
 //
-// Idea: the ranks of a parallel job mostly do the same work. So the median is what a rank needs,
-// and a rank that needs more has a reason. The straggler is the rank with the highest peak of
-// reserved memory, because it runs out of memory first. The reason is searched in the call sites
-// that held more at its peak than at the peak of the median rank.
+// Idea: the ranks of a parallel job mostly do the same work. So the median is the normal need of a
+// rank, and there is a reason if one rank needs more. The straggler is the rank with the highest
+// peak of reserved memory, because it runs out of memory first. The reason is searched in the call
+// sites that held more at the peak of the straggler than at the peak of the median rank.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none. Units: bytes.
@@ -17,8 +17,8 @@
 
 namespace vramstow {
 
-// Compares traces that name their rank. Several processes of one rank are added up, as MergeTraces
-// does. Returns nullopt if fewer than two ranks are named.
+// Compares traces that name their rank. The processes of one rank are added up, as MergeTraces
+// does. Returns nullopt if the traces name fewer than two ranks.
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces);
 
 }  // namespace vramstow

@@ -74,15 +74,15 @@ struct MarkDetail {
 
 struct Detail {
   std::vector<std::string> frames;  // "file.py:12 function", each once
-  // The path of each frame's file; empty if none, or several.
+  // The path of the file of each frame; empty if no file or several files are known.
   std::vector<std::string> files;
   std::vector<std::string> lines;      // the program's own among them, each once
   std::vector<std::string> libraries;  // the last parts of their paths, by number
   std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is no call site
   std::vector<Life> lives;             // blocks, by birth
   uint64_t lives_left_out = 0;
-  // The memory that a pool took from the device, in order of birth. Life::pending says that a
-  // segment is joined to its neighbours.
+  // The memory that a pool took from the device, in order of birth. In a segment that is joined to
+  // its neighbours, Life::pending is set.
   std::vector<Life> segments;
   uint64_t segments_left_out = 0;
   std::vector<Life> away;  // live memory that lay in host memory or was paused, by birth
@@ -92,7 +92,7 @@ struct Detail {
   uint64_t marks_left_out = 0;
   std::vector<CensusDetail> censuses;
   std::vector<LaunchStep> launches;
-  // The clock samples in order; empty if there was no such clock.
+  // The samples of the simulated GPU's clock, in order; empty if there was no such clock.
   std::vector<ModelClockSample> model_clock;
   uint64_t events = 0;
   uint64_t peak_event = 0;

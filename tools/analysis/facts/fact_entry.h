@@ -53,13 +53,13 @@ struct Fact {
 
   using Condition = bool (*)(const Facts& trace, const Struct& self);
 
-  // The fact is null in the JSON unless the condition holds.
+  // Writes the fact as null in the JSON if the condition does not hold.
   constexpr Fact KnownIf(Condition condition) const {
     Fact fact = *this;
     fact.known = condition;
     return fact;
   }
-  // The fact is left out of the JSON unless the condition holds.
+  // Leaves the fact out of the JSON if the condition does not hold.
   constexpr Fact WrittenIf(bool (*condition)(const Facts& trace)) const {
     Fact fact = *this;
     fact.written = condition;
@@ -72,19 +72,19 @@ struct Fact {
     fact.variant = row_variant;
     return fact;
   }
-  // The fact is written only in rows of this variant.
+  // Writes the fact only in rows of this variant.
   constexpr Fact OnlyIn(std::string_view row_variant) const {
     Fact fact = *this;
     fact.only_in = row_variant;
     return fact;
   }
-  // The fact is written with 0x, because it is an address or a handle.
+  // Writes the fact with 0x, because it is an address or a handle.
   constexpr Fact Hex() const {
     Fact fact = *this;
     fact.hex = true;
     return fact;
   }
-  // Marks a key: rows that agree in all their keys are joined.
+  // Marks the fact as a key. Rows that agree in all their keys are joined.
   constexpr Fact Key() const {
     Fact fact = *this;
     fact.key = true;
@@ -96,14 +96,14 @@ struct Fact {
     fact.short_name = other;
     return fact;
   }
-  // `vramstow diff` compares the fact by default. `place` is its position in the list of compared
-  // facts, from 1. A larger value counts as worse.
+  // Lets `vramstow diff` compare the fact by default. `place` is its position in the list of
+  // compared facts, from 1. A larger value counts as worse.
   constexpr Fact Compared(int place) const {
     Fact fact = *this;
     fact.compared = place;
     return fact;
   }
-  // The report lists the fact under this name in its section on the peak.
+  // Lets the report list the fact under this name in its section on the peak.
   constexpr Fact Label(std::string_view words) const {
     Fact fact = *this;
     fact.label = words;
@@ -125,7 +125,7 @@ struct Fact {
   bool key = false;
 };
 
-// A member that is not in the JSON itself; facts may be derived from it.
+// A member that is not written to the JSON. Other facts may be derived from it.
 template <typename Struct, typename Member>
 struct Inner {
   constexpr Inner(Member Struct::*pointer, Merge rule) : member(pointer), merge(rule) {}
@@ -214,7 +214,7 @@ struct AsColumns {
   Member Struct::*member;
 };
 
-// Entries that are written in an object of their own.
+// Entries that are written as a JSON object of their own.
 enum class GroupMode : uint8_t { kAlways, kNullUnless, kLeftOutUnless };
 template <typename Condition, typename... Entries>
 struct Group {
@@ -235,8 +235,8 @@ struct Always {
   }
 };
 
-// Calls visit(entry) for each entry of a struct, in order; the visitor itself visits the entries of
-// groups.
+// Calls visit(entry) for each entry of a struct, in order. For a group it calls visit once, and the
+// visitor itself visits the entries of the group.
 template <typename Struct, typename Visit>
 constexpr void ForEachEntry(Visit visit) {
   std::apply([&visit](const auto&... entries) { (visit(entries), ...); },

@@ -23,10 +23,11 @@ std::string PathOfFact(const std::string& name);
 // Returns all short names.
 std::vector<std::string> ShortNamesOfFacts();
 
-// Returns the paths of the facts that are compared by default, in that order. More is worse.
+// Returns the paths of the facts that are compared by default, in the order of comparison. A larger
+// value counts as worse.
 const std::vector<std::string>& ComparedFacts();
 
-// Returns the peaks that the report lists, with their names there.
+// Returns the peaks that the report lists, each with its name in the report.
 std::vector<std::pair<std::string_view, uint64_t>> ListedPeaks(const Peak& peak);
 
 }  // namespace vramstow

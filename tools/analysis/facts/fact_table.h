@@ -1,7 +1,8 @@
 // The tables of facts: every member of every struct of facts.h has one entry here.
 //
-// A new fact is a member there and an entry here. tests/tools/analysis/facts/fact_table_test.cc
-// finds members without an entry. fact_table_explain.h has the facts that are computed from others.
+// A new fact needs a member in facts.h and an entry in this file.
+// tests/tools/analysis/facts/fact_table_test.cc finds members without an entry.
+// fact_table_explain.h has the facts that are computed from others.
 //
 // Ownership: constants. Threads: plain values without synchronisation. Errors: none. Units: given
 // by the ending of the name.
@@ -43,7 +44,7 @@ inline std::optional<double> RatioOf(uint64_t part, uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The conditions of entries.
+// These functions are the conditions that entries use.
 constexpr bool IsOneTrace(const Facts& trace) { return trace.traces == 1; }
 constexpr bool HasRanges(const Facts& trace) { return trace.fragmentation.any_ranges; }
 constexpr bool HasHoles(const Facts& trace) {

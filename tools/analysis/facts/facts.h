@@ -1,5 +1,5 @@
 // Facts: all results of the analysis of one trace, or of several together. Text, JSON and the
-// summary of `vramstow run` are made only from this, so they show the same numbers.
+// summary of `vramstow run` are made only from the facts, so they show the same numbers.
 //
 // Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
 // bytes; nanoseconds since the trace began. docs/analyze.md explains every number, in the words of
@@ -33,7 +33,7 @@ namespace vramstow {
 
 struct Facts {
   std::string kind = "stow";  // of the input
-  // Set for one trace. For several traces, their common value, or empty.
+  // The value of one trace. For several traces it is their common value, or empty if they differ.
   std::string file;
   std::map<std::string, std::string> facts;
   std::optional<int64_t> rank;

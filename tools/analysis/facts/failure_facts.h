@@ -80,8 +80,8 @@ struct OutOfMemoryFacts {
   std::string site;  // empty without a call stack
   std::string operation;
   uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
-  // How free_bytes is known: the driver's last answer about free memory, minus what this process
-  // has allocated since.
+  // The way by which free_bytes is known. It is the driver's last answer about free memory, minus
+  // the bytes that this process has allocated since.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free_bytes = 0;
   uint64_t free_known_at_ns = 0;
@@ -94,19 +94,21 @@ struct OutOfMemoryFacts {
   std::optional<uint64_t> pool_movable_bytes;  // as FreeMemory has it
   uint64_t pending_bytes = 0;
   HoleFacts largest_hole;
-  // The explanation; filled in only for one trace, and only for its last failures.
+  // The explanation of the failure. It is filled in only for a single trace, and only for its last
+  // failures.
   uint32_t site_number = 0;
   bool has_story = false;
   DemandFacts demand;
   AdviceId cause = AdviceId::kNone;  // the id of its cause; kNone if unknown
   std::vector<WouldFitFacts> would_fit;
   std::vector<HolderFacts> holders;  // those of the most bytes
-  // Bytes of tensors without a known owner; empty without a census.
+  // The bytes of tensors whose owner is unknown; no value without a census (a reference scan).
   std::optional<uint64_t> bytes_without_holder;
-  // The reason why there was no census; empty if unknown, or there was one.
+  // The reason why there was no census (reference scan); empty if the reason is unknown, or there
+  // was a census.
   std::string census_left_out;
-  // For the last failure only: the unchanged requests, replayed with the allocator that ran and
-  // with the pool.
+  // The results of replaying the unchanged requests with the allocator that ran and with the pool.
+  // Set for the last failure only.
   std::vector<ReplayFacts> replays;
   uint64_t advice_not_replayed = 0;  // for lack of time
 };

@@ -23,7 +23,7 @@ struct FreeMemory {
   bool operator==(const FreeMemory&) const = default;
 };
 
-// A free range of a pool's memory, and the blocks that keep it from being larger.
+// A free range of a pool's memory, and the blocks at both its ends.
 struct HoleFacts {
   uint64_t address = 0;
   uint64_t size = 0;
@@ -37,7 +37,7 @@ struct HoleFacts {
 
 struct FragmentationFacts {
   bool any_ranges = false;  // false if nothing was reserved
-  // True if the ranges are a pool's memory, false for addresses only.
+  // True if the free ranges are memory of a pool, false if they are only addresses.
   bool in_pool = false;
   bool moves = false;  // the pool moves whole chunks together
   uint64_t largest_request_bytes = 0;

@@ -19,11 +19,11 @@ enum class KnownPart : uint8_t {
   kWithGaps,   // events are missing somewhere
 };
 
-// Distinguishes the parts for vramstow's own traces only; other files are kWhole, or kWithGaps if
-// they are damaged.
+// Returns the part that the recording covers. For a file that is not a trace of vramstow, the
+// result is kWhole, or kWithGaps if the file is damaged.
 KnownPart KnownPartOf(const Facts& facts);
 
-// True if nothing can have happened that the recording does not have.
+// True if the recording is complete, so that everything that happened is in it.
 inline bool IsCertain(const Facts& facts) {
   const KnownPart known = KnownPartOf(facts);
   return known == KnownPart::kWhole || known == KnownPart::kUntilOpen;

@@ -62,7 +62,7 @@ void LaunchTally::Add(const Event& event, std::string_view kernel, uint64_t now)
   AddStep(now);
 }
 
-// If there would be too many steps, neighbours are joined.
+// If there are too many steps, each two neighbours are joined.
 void LaunchTally::AddStep(uint64_t now) {
   if (!steps_.empty() && now - steps_.back().event < events_per_step_) {
     steps_.back().launches = launches_;

@@ -2,8 +2,8 @@
 //
 // Idea: a trace has sums (--launches=count): the number of launches of a kernel since its last sum.
 // They are recorded before each mark, so launches between two marks are in the sums between them. A
-// sum belongs to the range that began last and has not ended, of the thread that recorded it or, if
-// it has none, of any thread.
+// sum belongs to the range of its thread that began last and has not ended. If its thread has no
+// such range, it belongs to the last such range of any thread.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // launches; events are counted from 1. Memory: each name once, and kMaxSteps steps of the sum over

@@ -83,7 +83,7 @@ struct DeviceFacts {
   uint64_t end_bytes = 0;
   uint64_t end_reserved_bytes = 0;
   uint64_t out_of_memory = 0;
-  // The lowest of the driver's answers to the application.
+  // The lowest number of free bytes that the driver reported to the application.
   std::optional<uint64_t> lowest_free_bytes;
   uint64_t lowest_free_time_ns = 0;
 };

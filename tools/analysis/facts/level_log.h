@@ -1,8 +1,9 @@
 // LevelLog: the levels over the events, in a bounded number of steps.
 //
-// Idea: like Timeline, but by number of event instead of by time: a busy millisecond has as many
-// steps as it needs, and the levels of an iteration are exact. Up to kMax events, each has a step
-// of its own; then pairs are joined, and the higher value of both is stored.
+// Idea: the steps are counted in events and not in time (as in Timeline), so a busy millisecond has
+// as many steps as it needs, and the levels of an iteration are exact. Up to kMax events, each
+// event has a step of its own. Then pairs of steps are joined, and a joined step has the higher
+// value.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, nanoseconds. Cost: a few stores for each event.

@@ -2,9 +2,9 @@
 //
 // Idea: most questions ("what was live at that moment?", "what outlives an iteration?") concern
 // blocks, not events. A life is stored when it ends. So that a long trace needs no more memory than
-// a short one, the number of lives is bounded: when the list is full, the less important half is
-// dropped, by bytes times events lived. Dropped lives are counted; sums that have to be exact are
-// not made from lives.
+// a short one, the number of lives is bounded: when the list is full, one half is dropped: the
+// lives with the smallest product of bytes and events lived. Dropped lives are counted; sums that
+// have to be exact are not made from lives.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes, nanoseconds; events are counted from 1. Memory: kMax lives.
@@ -58,7 +58,7 @@ class Lives {
     if (lives_.size() >= most_) DropHalf();
   }
 
-  // Removes a life that was just added, because the block is still live.
+  // Removes a life that was just added, because its block turned out to be still live.
   void Forget(uint64_t birth) {
     for (size_t i = lives_.size(); i-- > 0 && lives_.size() - i < 64;) {
       if (lives_[i].birth != birth) continue;

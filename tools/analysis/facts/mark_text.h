@@ -1,7 +1,7 @@
 // Functions that parse the texts of vramstow's own marks (docs/trace-format.md).
 //
 // Ownership: views of the caller's text. Threads: pure functions, callable from any thread. Errors:
-// they return false. Units: none.
+// a function returns false if it cannot parse the text. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_MARK_TEXT_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_FACTS_MARK_TEXT_H_
 

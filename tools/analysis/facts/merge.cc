@@ -51,7 +51,7 @@ void Sum(const std::array<Number, size>& from, std::array<Number, size>* to) {
   for (size_t i = 0; i < size; ++i) (*to)[i] += from[i];
 }
 
-// Different texts become "several".
+// Keeps a text that all traces have in common, and replaces different texts by "several".
 void MakeSame(const std::string& from, std::string* to) {
   if (from != *to) *to = "several";
 }
@@ -78,7 +78,7 @@ bool IsSameRow(const Row& a, const Row& b) {
   return is_same;
 }
 
-// Returns how many rows did not fit.
+// Joins two lists of rows. Returns how many rows did not fit.
 template <typename Row>
 uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
   for (const Row& row : from) {
@@ -97,7 +97,7 @@ uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
   return cut;
 }
 
-// True if the rule has a meaning for facts of this type.
+// True if the merge rule has a meaning for facts of this type.
 template <typename Member>
 constexpr bool kIsNumber = std::is_arithmetic_v<Member> && !std::same_as<Member, bool>;
 template <typename Member>
@@ -110,7 +110,7 @@ constexpr bool kIsRowList = requires(Member member) {
   ComesFirst(member.front(), member.front());
 };
 
-// Adds the fact of one trace to the sum of all traces before.
+// Adds the fact of one trace to the sum of all earlier traces.
 template <typename Member>
 void AddFact(Merge rule, const Member& from, Member* to) {
   if constexpr (kIsNumber<Member> || kIsArray<Member>) {
@@ -161,7 +161,7 @@ void AddFacts(const Struct& from, Struct* to) {
   ForEachEntry<Struct>([&](const auto& entry) { MergeEntry(entry, from, to); });
 }
 
-// Groups that do not fit are counted.
+// Joins the groups of live blocks. Groups that do not fit are counted.
 template <>
 void AddFacts(const LiveFacts& from, LiveFacts* to) {
   AddFacts(from.device, &to->device);
@@ -195,7 +195,8 @@ void ClearOwn(Struct* total) {
   ForEachEntry<Struct>([&](const auto& entry) { ClearEntry(entry, total); });
 }
 
-// If only one process held memory (compilers and loaders are idle), returns its index.
+// Returns the index of the only process that held memory (compilers and loaders hold none); no
+// value if several processes held memory.
 std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
   std::optional<size_t> holder;
   for (size_t i = 0; i < traces.size(); ++i) {
@@ -213,8 +214,8 @@ std::string ProcessOf(const Facts& trace) {
   return absl::StrCat(pid->second, " ", host->second);
 }
 
-// Removes traces without events of a launcher that replaced itself by the script (exec). Launcher
-// and script are the same process, which must not be counted twice.
+// Removes the trace of a launcher that replaced itself by the script (exec), if that trace has no
+// events. Launcher and script are the same process, which must not be counted twice.
 void LeaveOutWhatProcessesWere(std::vector<Facts>* traces) {
   std::set<std::string> at_work;
   for (const Facts& trace : *traces) {

@@ -1,9 +1,9 @@
 // Merge: merges the facts of several traces (ranks, processes).
 //
 // Idea: counts and totals are added. The peak of all traces is the sum of their peaks, because the
-// machines must have this much memory. The peaks may be at different moments, so the merged peak
-// has no moment. A fact that has no meaning for several traces (timeline, fragmentation, largest
-// blocks) stays empty.
+// machines together must have this much memory. The peaks may be at different moments, so the
+// merged peak has no moment. A fact that has no meaning for several traces (timeline,
+// fragmentation, largest blocks) stays empty.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none. Units: bytes.
@@ -16,9 +16,9 @@
 
 namespace vramstow {
 
-// Merges the traces; there must be at least one. The total of one trace is that trace's facts. The
-// traces are sorted by rank; those without a rank come last, in the order given. A process that
-// became another program before any event is counted once.
+// Merges the traces; there must be at least one. If there is only one trace, the merged facts are
+// its facts. The traces are sorted by rank; traces without a rank come last, in the order given. A
+// process that became another program before any event is counted once.
 FactSet MergeTraces(std::vector<Facts> traces);
 
 }  // namespace vramstow

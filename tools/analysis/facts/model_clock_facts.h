@@ -1,4 +1,5 @@
-// ModelClockFacts: the time of an iteration by the simulated GPU's own clock (clock=model).
+// ModelClockFacts: the time of an iteration by the clock that the simulated GPU computes (option
+// clock=model).
 //
 // Ownership: plain values. Threads: plain values without synchronisation. Errors: none. Units:
 // seconds, bytes.

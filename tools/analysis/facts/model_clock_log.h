@@ -1,8 +1,8 @@
 // ModelClockLog: a bounded number of samples of the simulated GPU's clock.
 //
 // Idea: a sample comes before the event for which it was taken, and events between two samples came
-// within a tenth of a millisecond after the first. So the time of an event is that of the sample
-// before it. If there are more than kMax samples, every other one is dropped.
+// within a tenth of a millisecond after the first. So the time of an event is the time of the
+// sample before it. If there are more than kMax samples, every other one is dropped.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // nanoseconds, bytes; events are counted from 1.
@@ -24,8 +24,8 @@ struct ModelClockSample {
   ModelClockEvent sums;  // since the process began
   ModelWorkEvent work;   // the same; all 0 in traces that do not have it
 
-  // The time at which the GPU has finished all work submitted so far. A program that does not wait
-  // for its GPU is ahead of it.
+  // The time at which the GPU has finished all work submitted so far. It is later than the
+  // program's time if the program does not wait for its GPU.
   uint64_t card_ns() const { return std::max(sums.model_ns, work.due_ns); }
 };
 

@@ -47,8 +47,8 @@ struct OffloadFacts {
   std::array<uint64_t, kOffloadReasons> by_reason = {};  // that left, by OffloadReason
   // True if the job ran only because memory was moved: requests lacked memory, and none failed.
   bool carries_job = false;
-  // If carries_job: the memory of the GPU that the job needs, including what was used before it,
-  // and the size of the GPU; 0 if unknown.
+  // The memory of the GPU that the job needs, including memory that was in use before the job
+  // began, and the size of the GPU. Set if carries_job is true; 0 if unknown.
   uint64_t needed_bytes = 0;
   uint64_t card_bytes = 0;
   // The time that offload costs in an iteration, by the simulated GPU's clock.

@@ -23,7 +23,7 @@ enum class ProgramEnd : uint8_t {
 ProgramEnd EndOf(const Facts& facts);
 // Returns the uncaught exception; empty if there was none, or it is unknown.
 std::string UncaughtError(const Facts& facts);
-// True if an out-of-memory ended the program, but the trace does not have that failure.
+// True if an out-of-memory ended the program, but the trace does not contain that failure.
 bool EndedUnseen(const Facts& facts);
 // True if an out-of-memory did not end the program.
 bool WentOnAfterOutOfMemory(const Facts& facts);

@@ -37,8 +37,8 @@ bool IsScript(std::string_view word) {
   return word.ends_with(".py") || word.ends_with(".sh") || word.ends_with(".ipynb");
 }
 
-// True for names like "train.py" and "libcuda.so.1", with a dot that a letter or digit follows. A
-// name without one may be a folder.
+// True for names like "train.py" and "libcuda.so.1", which have a dot before a letter or digit. A
+// name without such a dot may be a folder.
 bool IsFileName(std::string_view name) {
   const size_t dot = name.find('.', name.empty() ? 0 : 1);
   return dot != std::string_view::npos && dot + 1 < name.size() &&
@@ -79,7 +79,7 @@ bool IsPath(std::string_view word) {
   return word.find_first_not_of("0123456789/.") != std::string_view::npos;
 }
 
-// True for options whose values are words of vramstow's own, numbers or durations.
+// True for options whose values are vramstow's own keywords, numbers or durations.
 bool IsHarmlessOption(std::string_view key) {
   struct Row {
     std::string_view field;
@@ -119,7 +119,7 @@ void SortByLength(std::vector<std::string>* texts) {
   texts->erase(std::unique(texts->begin(), texts->end()), texts->end());
 }
 
-// --- All texts of a struct of facts, by its table.
+// --- These functions redact all texts of a struct of facts, by its table.
 
 template <HasFacts Struct>
 void RedactStruct(const Redactor& redactor, Struct* self);
@@ -199,7 +199,8 @@ void Redactor::LearnFolder(std::string_view folder) {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (parts[i] == "home" || parts[i] == "Users") LearnName(parts[i + 1]);
   }
-  // The parent folders are redacted, too. A single word ("traces") may be an ordinary word.
+  // The parent folders are redacted, too, unless their name is a single word ("traces"), which may
+  // be an ordinary word.
   for (; folder.find('/') != std::string_view::npos && !folder.empty();
        folder = folder.substr(0, folder.rfind('/'))) {
     folders_.emplace_back(folder);

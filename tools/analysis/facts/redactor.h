@@ -38,7 +38,8 @@ class Redactor {
   void Learn(const Facts& facts);
   void Learn(const FactSet& set);
 
-  // Path reduces a path to the file's name; Text removes paths and known names from other texts.
+  // The function Path reduces a path to the name of the file. The function Text removes paths and
+  // known names from other texts.
   std::string Path(std::string_view path) const;
   std::string Text(std::string_view text) const;
   std::string Command(std::string_view command) const;
@@ -54,7 +55,7 @@ class Redactor {
   std::string WithoutNames(std::string text) const;
   std::string WithoutFolders(std::string text) const;
 
-  // Lower-case names, the longest first.
+  // The names to redact, in lower case, the longest first.
   std::vector<std::string> names_;
   std::vector<std::string> folders_;  // without a slash at the end, the longest first
 };

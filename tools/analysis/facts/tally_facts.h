@@ -20,11 +20,12 @@ struct TallyFacts {
   std::string path;          // of a library
   uint64_t calls = 0;        // events of any kind
   uint64_t allocations = 0;  // successful
-  // Successful frees, counted for the freeing call and not for the allocating one.
+  // The number of successful frees. A free is counted for the call that freed the block, not for
+  // the call that allocated it.
   uint64_t frees = 0;
   uint64_t failed = 0;       // calls that the driver refused
   uint64_t total_bytes = 0;  // of all allocations over the whole time
-  // Device memory that it allocated.
+  // The device memory that this library, kind of memory or entry point allocated.
   Amount at_peak;              // live at the moment of the process's peak
   Amount at_end;               // live at the end of the trace
   uint64_t highest_bytes = 0;  // its own highest level, whenever that was
@@ -41,7 +42,7 @@ struct Counts {
   uint64_t refused_frees = 0;       // frees that the driver refused
   uint64_t frees_of_unseen = 0;     // frees of blocks whose allocation is not in the trace
   uint64_t frees_missed = 0;        // blocks whose address was allocated again without a free
-  // Blocks that ended with their context, without a free.
+  // The number of blocks that ended when their context was destroyed, without a free.
   uint64_t freed_with_context = 0;
   uint64_t unmatched_refusals = 0;      // refusals of frees that are not in the trace
   uint64_t other_layers = 0;            // events of layers that this version does not know
@@ -53,7 +54,7 @@ struct LaunchedFacts {
   uint64_t launches = 0;
 };
 
-// Launches, as --launches counts them; 0 if none were counted.
+// The kernel launches, as the option --launches counts them; 0 if none were counted.
 struct LaunchesFacts {
   uint64_t launches = 0;
   bool sampled = false;                  // each event stands for several launches

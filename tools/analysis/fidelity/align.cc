@@ -9,7 +9,8 @@
 namespace vramstow {
 namespace {
 
-// A range of the left and a range of the right sequence, which are compared.
+// A range of the left sequence and a range of the right sequence, which are compared with each
+// other.
 struct Box {
   size_t left = 0;
   size_t left_end = 0;
@@ -27,7 +28,7 @@ struct Skip {
 };
 
 // Returns the nearest position after a difference where both sequences agree for a while, or up to
-// the end of one; if there is none nearby, one element on each side is skipped.
+// the end of one of them. If there is no such position nearby, skips one element on each side.
 Skip NextAgreement(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kFar = 96;
   constexpr size_t kWhile = 4;
@@ -70,7 +71,8 @@ class Aligner {
   }
 
   Alignment Run() {
-    // A stack of boxes to compare, the next one last, so that runs are found in order.
+    // A stack of pairs of ranges to compare. The next pair is the last one of the stack, so that
+    // runs are found in order.
     std::vector<Box> open = {{0, left_.size(), 0, right_.size()}};
     while (!open.empty()) {
       Box box = open.back();
@@ -132,8 +134,8 @@ class Aligner {
     result_.runs.push_back({left, right, length});
   }
 
-  // Finds the middle of a shortest edit script of a box whose ends differ. Returns false if it
-  // costs too much.
+  // Finds the middle of a shortest edit script of a box (two ranges) whose first and last elements
+  // differ. Returns false if the search costs too much.
   bool FindMiddle(const Box& box, Snake* snake) {
     const auto n = static_cast<int64_t>(box.left_size());
     const auto m = static_cast<int64_t>(box.right_size());
@@ -173,7 +175,7 @@ class Aligner {
     return false;
   }
 
-  // The diagonals that a path of this cost may end on, every other one.
+  // The diagonals on which a path of this cost may end, which are every other diagonal.
   struct Diagonals {
     int64_t first;
     int64_t last;
@@ -192,9 +194,9 @@ class Aligner {
     return reach[static_cast<size_t>(k + static_cast<int64_t>(reach.size() / 2))];
   }
 
-  // Returns how far a path of this cost gets on diagonal k, not counting the equal elements that
-  // follow: one step down or to the right from the best path of cost - 1. Returns kNowhere if no
-  // such step stays within the box.
+  // Returns how far a path of this cost gets on diagonal k, without the equal elements that follow.
+  // Such a path is one step down or to the right from the best path of cost - 1. Returns kNowhere
+  // if no such step lies within the box.
   int64_t Step(std::vector<int64_t>& reach, int64_t k, int64_t cost, int64_t n, int64_t m) {
     if (cost == 0) return 0;
     int64_t best = kNowhere;
@@ -221,7 +223,8 @@ class Aligner {
   const std::span<const uint64_t> left_;
   const std::span<const uint64_t> right_;
   uint64_t steps_left_;
-  // How far a path of the current cost gets, from the beginning and from the end, by diagonal.
+  // The distances that a path of the current cost covers, from the beginning and from the end, by
+  // diagonal.
   std::vector<int64_t> forward_;
   std::vector<int64_t> backward_;
   Alignment result_;
@@ -269,11 +272,11 @@ size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,
   return left.size() + size - 2 * alignment.matched;
 }
 
-// Returns how far a short stretch may extend from its known position, because elements may be
-// inserted.
+// Returns how far the match of a short stretch may extend from its known position, because elements
+// may be inserted in it.
 size_t ReachOf(std::span<const uint64_t> stretch) { return 4 * stretch.size() + 16; }
 
-// Returns where the first elements of left begin in right, if they end at `end`.
+// Returns the position in `right` where the elements `first` begin, if they end at `end`.
 size_t BestBegin(std::span<const uint64_t> first, std::span<const uint64_t> right, size_t end) {
   const size_t reach = ReachOf(first);
   size_t best = end > first.size() ? end - first.size() : 0;
@@ -286,7 +289,7 @@ size_t BestBegin(std::span<const uint64_t> first, std::span<const uint64_t> righ
   return best;
 }
 
-// Returns where the last elements of left end in right, if they begin at `begin`.
+// Returns the position in `right` where the elements `last` end, if they begin at `begin`.
 size_t BestEnd(std::span<const uint64_t> last, std::span<const uint64_t> right, size_t begin) {
   const size_t most = std::min(right.size(), begin + ReachOf(last));
   size_t best = std::min(most, begin + last.size());
@@ -320,8 +323,7 @@ std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right) {
   constexpr size_t kStretch = 24;
   constexpr size_t kBucket = 64;
-  // The largest number of positions of one stretch that is used. A stretch that occurs more often
-  // is no evidence.
+  // A stretch that occurs in more positions than this is not used, because it is no evidence.
   constexpr size_t kMaxPlaces = 5000;
   constexpr uint64_t kMaxVotes = 200'000'000;
   const SequenceWindow all = {0, right.size()};
@@ -351,8 +353,8 @@ SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64
   for (size_t i = 0; i < votes.size(); ++i) {
     uint64_t sum = 0;
     for (size_t j = i; j < std::min(i + kNear, votes.size()); ++j) sum += votes[j];
-    // If several sums are equal, the last one is used, because a recording is mostly of the end of
-    // a run.
+    // If several sums are equal, the last one is used, because most recordings contain the end of a
+    // run.
     if (sum >= best && sum > 0) best_bucket = i;
     best = std::max(best, sum);
   }

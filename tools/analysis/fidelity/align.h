@@ -1,13 +1,13 @@
 // Align: finds a common subsequence of two sequences.
 //
 // Idea: Myers' difference algorithm in its linear-space form: it finds the middle of a shortest
-// edit script and continues with both halves. Sequences that are nearly equal cost little. If it
-// costs too much, a greedy alignment is used: after a difference, both sequences continue where
-// they next agree for a while. So the result is always a common subsequence, and not always the
-// longest one.
+// edit script and continues with both halves. Sequences that are nearly equal cost little. If the
+// algorithm would cost too much, a greedy alignment is used: after a difference, both sequences
+// continue at the next position where they agree for a while. So the result is always a common
+// subsequence, and not always the longest one.
 //
 // If the left sequence corresponds only to a part of the right one, call FindWindow first: it finds
-// the range where most short stretches of the left one occur.
+// the range in which most short stretches of the left sequence occur.
 //
 // Ownership: refers to the caller's numbers during the call. Threads: pure functions, callable from
 // any thread. Errors: none. Memory: a few words for each element. Time: bounded by `most_steps`.
@@ -47,8 +47,8 @@ struct SequenceWindow {
 };
 
 // Returns the last position in `right` where all of `left` occurs without a gap; nullopt if there
-// is none. A job repeats its iterations, and most stretches of one iteration occur in the others,
-// too, so an exact match of the whole has precedence.
+// is none. Call it before FindWindow: a job repeats its iterations, so most short stretches of one
+// iteration also occur in others, and only an exact match of the whole is certain.
 std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
                                         std::span<const uint64_t> right);
 

@@ -20,15 +20,15 @@ std::vector<uint64_t> KeysOf(const AllocationSequence& sequence) {
   return keys;
 }
 
-// Returns the highest of the levels [begin, end) and the level before.
+// Returns the highest level in [begin, end), or the level before `begin` if that is higher.
 uint64_t HighestOf(const AllocationSequence& sequence, size_t begin, size_t end) {
   uint64_t highest = begin == 0 ? sequence.level_before : sequence.levels[begin - 1];
   for (size_t i = begin; i < end; ++i) highest = std::max(highest, sequence.levels[i]);
   return highest;
 }
 
-// Removes runs at the ends that are matched by chance: a few equal events that are far from the
-// next ones.
+// Removes runs at both ends that match only by chance. Such a run consists of a few equal events
+// far from the next run.
 void TrimEnds(std::vector<EqualRun>* runs) {
   constexpr size_t kLonely = 4;
   const auto gap = [](const EqualRun& a, const EqualRun& b) {
@@ -48,7 +48,8 @@ void TrimEnds(std::vector<EqualRun>* runs) {
                                 runs->begin() + static_cast<ptrdiff_t>(last));
 }
 
-// Returns the elements that are more frequent in `left` than in `right`, and by how much.
+// Returns the elements that are more frequent in `left` than in `right`, each with the difference
+// of its counts.
 std::map<uint64_t, uint64_t> MoreIn(const std::map<uint64_t, uint64_t>& left,
                                     const std::map<uint64_t, uint64_t>& right) {
   std::map<uint64_t, uint64_t> more;
@@ -119,8 +120,8 @@ class Comparison {
     held.only_rehearsed = MoreIn(rehearsed.segments, card.segments);
   }
 
-  // Another release comes before all other causes, because it affects everything that the rules
-  // below look at.
+  // Another release of PyTorch comes before all other causes, because it affects all the data that
+  // the rules below use.
   void FindCauses(const Multiprocessors& multiprocessors) {
     facts_.causes = CausesOf(facts_.parts, multiprocessors);
     const bool differs = facts_.LeftOver() > 0 || !facts_.held.IsEqual();
@@ -164,7 +165,7 @@ class Comparison {
     ++parts_.try_emplace(what, std::move(part)).first->second.times;
   }
 
-  // Returns the call site of the first allocation in a range; frees have no site.
+  // Returns the call site of the first allocation in a range. Frees have no call site.
   static std::string SiteAt(const AllocationSequence& sequence, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (sequence.sites[i] != 0) return sequence.site_names[sequence.sites[i]];

@@ -2,8 +2,9 @@
 //
 // Idea: both are a sequence of allocations and frees of a framework, each with its requested size.
 // The two are aligned (align.h); the unmatched events between two equal stretches are a difference.
-// Equal differences are reported once, with their number. A recording of a GPU often has only the
-// end of a run, so the corresponding part of the simulated run is searched for.
+// Equal differences are reported once, with the number of times that they occur. A recording of a
+// GPU often has only the end of a run, so the corresponding part of the simulated run is searched
+// for.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:
 // none. Units: bytes. Events are counted from 0.
@@ -37,8 +38,8 @@ struct SequenceCause {
   // "allocator", "unknown".
   std::string setting;
   std::string sentence;
-  // Texts to add to the SPEC, to try the explanation, the most likely first; empty if no setting of
-  // the simulated GPU corresponds to it.
+  // Texts to add to the SPEC of the simulated GPU in order to test the explanation, the most likely
+  // first. Empty if no setting of the simulated GPU corresponds to the explanation.
   std::vector<std::string> specs;
   uint64_t events = 0;   // events on both sides that it explains
   bool is_vain = false;  // it was tried without aligning more events
@@ -74,7 +75,7 @@ struct FidelityFacts {
   uint64_t card_peak_bytes = 0;
   uint64_t rehearsed_peak_bytes = 0;  // within the window
   HeldMemory held;
-  // Evidence that the real GPU ran another release.
+  // Evidence that the program on the real GPU used another release of PyTorch.
   std::optional<MovedFunction> other_release;
   std::vector<SequencePart> parts;  // in order of events, most first
   uint64_t parts_left_out = 0;
@@ -88,7 +89,8 @@ struct FidelityFacts {
 
 inline constexpr size_t kMaxSequenceParts = 20;
 
-// The number of multiprocessors of the simulated GPU, and of those that the real one may be.
+// The number of multiprocessors of the simulated GPU, and the numbers of those GPUs that the real
+// one may be.
 struct Multiprocessors {
   uint64_t simulated = 0;          // 0 if unknown
   std::vector<uint64_t> possible;  // the most likely first
@@ -97,16 +99,18 @@ struct Multiprocessors {
 FidelityFacts CompareSequences(const AllocationSequence& card, const AllocationSequence& rehearsed,
                                const Multiprocessors& multiprocessors);
 
-// Returns the causes of the parts, most events first. CompareSequences calls this before it drops
-// parts.
+// Returns the causes of the differences `parts`, in descending order of events. CompareSequences
+// calls this before it drops differences.
 std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
                                     const Multiprocessors& multiprocessors);
 
-// Return the causes for another release, and for different segments despite the same requests.
+// ReleaseCause returns the cause if both sides use different releases of PyTorch. The next function
+// returns the cause if the segments differ although the requests are the same.
 SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events);
 SequenceCause SegmentsCause();
 
-// Drops causes whose settings were tried without effect. The cause of their events is then unknown.
+// Drops causes whose settings were tried without effect. After that, the cause of their events
+// counts as unknown.
 void DropVainCauses(std::vector<SequenceCause>* causes);
 
 }  // namespace vramstow

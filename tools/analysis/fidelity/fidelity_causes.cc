@@ -1,5 +1,5 @@
-// The causes by which a GPU and a simulated run differ: rules, in the order in which they are
-// tried.
+// Finds the causes of differences between a GPU and a simulated run, by rules that are tried in
+// order.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,8 +12,8 @@
 namespace vramstow {
 namespace {
 
-// The workspace that PyTorch allocates for cuBLAS: by default, and on GPUs of compute capability
-// 9.0.
+// The workspace that PyTorch allocates for cuBLAS by default, and the one on GPUs of compute
+// capability 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 // A larger difference cannot be an error in the model of a library's own workspace.
@@ -30,8 +30,8 @@ std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {
   return sizes;
 }
 
-// Returns the ratio of GPU to simulated sizes, if both have the same number of sizes and the ratio
-// is the same for all.
+// Returns the ratio of the real GPU's sizes to the simulated sizes. Returns nullopt unless both
+// sides have the same number of sizes and all ratios are equal.
 std::optional<double> RatioOf(const std::vector<uint64_t>& card,
                               const std::vector<uint64_t>& rehearsed) {
   if (card.empty() || card.size() != rehearsed.size()) return std::nullopt;
@@ -51,7 +51,7 @@ SequenceCause UnknownCause(uint64_t events) {
   return {"unknown", "no setting that vramstow knows explains it", {}, events};
 }
 
-// Finds the cause of one part.
+// Finds the cause of one difference.
 class PartCause {
  public:
   PartCause(const SequencePart& part, const Multiprocessors& multiprocessors)
@@ -129,7 +129,8 @@ class PartCause {
   }
 
   // Kernels that reduce allocate staging memory, whose size depends on the number of
-  // multiprocessors. It may be of any size, and may exist on both sides or on one.
+  // multiprocessors. This memory may be of any size, and may exist on both sides or only on one
+  // side.
   std::optional<SequenceCause> Staging() const {
     if (!stages_ || (card_.empty() && rehearsed_.empty())) return std::nullopt;
     SequenceCause cause{
@@ -144,8 +145,8 @@ class PartCause {
       const std::string spec = absl::StrCat("sms=", one);
       if (std::ranges::find(cause.specs, spec) == cause.specs.end()) cause.specs.push_back(spec);
     };
-    // Small staging memory is proportional to the number of multiprocessors; large staging memory
-    // is rounded, so that sizes say little.
+    // Small staging memory is proportional to the number of multiprocessors. Large staging memory
+    // is rounded, so that its size says little about that number.
     const bool is_exact = number != 0 && std::ranges::max(card_) <= kMaxStaging;
     if (is_exact) {
       add(number);
@@ -158,7 +159,7 @@ class PartCause {
     return cause;
   }
 
-  // Like Staging, but without call stacks that name the operator.
+  // Finds small staging memory of reductions by its size, if no call stacks name the operator.
   std::optional<SequenceCause> SmallStaging() const {
     const uint64_t number = NumberOfSizes();
     if (number == 0 || std::ranges::max(card_) > kMaxStaging) return std::nullopt;
@@ -170,8 +171,8 @@ class PartCause {
         0};
   }
 
-  // Returns how many multiprocessors would give the sizes of the real GPU; 0 if the sizes imply no
-  // other number.
+  // Returns the number of multiprocessors that would explain the sizes of the real GPU; 0 if the
+  // sizes imply no other number than the simulated one.
   uint64_t NumberOfSizes() const {
     const std::optional<double> ratio = RatioOf(card_, rehearsed_);
     const uint64_t simulated = multiprocessors_.simulated;
@@ -180,8 +181,8 @@ class PartCause {
     return number > kMaxMultiprocessors || number == simulated ? 0 : number;
   }
 
-  // Staging is proportional to the number of multiprocessors, sometimes rounded: returns the number
-  // closest to the estimate that divides the sizes of the real GPU.
+  // Returns the number of multiprocessors closest to the estimate that divides the sizes of the
+  // real GPU. Staging memory is proportional to that number, but is sometimes rounded.
   uint64_t NumberNear(double estimate) const {
     const auto nearest = static_cast<uint64_t>(std::llround(estimate));
     const uint64_t room = nearest / 8;
@@ -219,8 +220,7 @@ std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
                                     const Multiprocessors& multiprocessors) {
   std::map<std::string, SequenceCause> by_sentence;
   for (const SequencePart& part : parts) {
-    // A free in a difference without an allocation follows from an allocation in another
-    // difference.
+    // A difference that only frees blocks follows from another difference, which allocated them.
     if (AllocatedIn(part.on_card).empty() && AllocatedIn(part.rehearsed).empty()) continue;
     SequenceCause cause = PartCause(part, multiprocessors).Find();
     const std::string sentence = cause.sentence;

@@ -36,7 +36,7 @@ struct StackNote {
   Reduces reduces = Reduces::kNo;
 };
 
-// Stores what each call stack shows, so that each stack is examined once.
+// Stores the result of examining each call stack, so that each stack is examined once.
 class StackNotes {
  public:
   explicit StackNotes(const EventSource& source) : source_(source), names_(1) {}
@@ -129,7 +129,7 @@ class Devices {
 
 void AddItem(const Event& event, bool is_opening, StackNote note, DeviceSequence* device) {
   const bool is_free = event.kind == EventKind::kFree;
-  // Uses the requested size, because a snapshot has the rounded size only of blocks that are still
+  // Uses the requested size, because a snapshot has the rounded size only for blocks that are still
   // live.
   const uint64_t bytes = event.requested == 0 ? event.size : event.requested;
   device->level = is_free ? device->level - std::min(device->level, bytes) : device->level + bytes;
@@ -152,7 +152,7 @@ AllocationSequence SequenceOf(EventSource* source) {
   Event event;
   while (source->Next(&event)) {
     if (event.result != 0) continue;
-    // Requests of a framework's cache to the driver.
+    // An event of the pool layer is a request of a framework's cache to the driver.
     if (event.layer == Layer::kPool) {
       devices.AddSegment(event);
       continue;

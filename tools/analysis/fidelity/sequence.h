@@ -1,5 +1,5 @@
 // AllocationSequence: the allocations and frees of a framework, in order, and the device memory
-// that it held meanwhile.
+// that the framework held meanwhile.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // bytes. Items are counted from 0.
@@ -30,11 +30,11 @@ struct SegmentChange {
   uint64_t bytes = 0;
 };
 
-// Says whether a reduction requested a block. A request of its kernel is staging memory. If no
-// frame names the kernel, the operator made the request, which also allocates results.
+// Says whether a reduction requested a block. If a frame names the kernel of the reduction, the
+// block is staging memory. If only the operator is named, the block may also be its result.
 enum class Reduces : uint8_t { kNo, kOperator, kKernel };
 
-// The tensors of one device, the one with the most events.
+// The allocations on one device. This is the device with the most events.
 struct AllocationSequence {
   std::vector<SequenceItem> items;
   std::vector<uint64_t> levels;  // requested bytes that are live after each item
@@ -42,7 +42,8 @@ struct AllocationSequence {
   std::vector<std::string> site_names;
   std::vector<Reduces> reduces;  // by item; of frees kNo
   uint64_t level_before = 0;
-  // The changes of segments, including segments from before; empty if the source has none.
+  // The changes of segments, including segments that existed before the recording; empty if the
+  // source has none.
   std::vector<SegmentChange> segments;
   TorchLines torch_lines;  // of all devices
 };

@@ -38,8 +38,8 @@ std::optional<MovedFunction> TorchLines::FirstMoved(const TorchLines& card,
     const auto known = rehearsed.functions_.find(name);
     if (known == rehearsed.functions_.end()) continue;
     const Function& right = known->second;
-    // The lines agree if one call is on the same line on both sides, because each side may have
-    // seen different calls of the function.
+    // The lines of a function agree if both sides have one call on the same line, because each side
+    // may have seen different calls of the function.
     const bool meets = std::ranges::any_of(
         left.lines, [&right](uint32_t line) { return right.lines.contains(line); });
     ++(meets ? same : moved);

@@ -2,8 +2,8 @@
 // two programs ran the same release.
 //
 // Idea: no recording says which release of PyTorch made it, but its call stacks name PyTorch's own
-// Python files. A call is a few lines lower in the next release, and nobody edits an installed
-// file.
+// Python files. In the next release, a call is usually on another line, and nobody edits an
+// installed file.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none; recordings
 // without Python frames give no result. Units: lines.
@@ -33,8 +33,9 @@ class TorchLines {
  public:
   void Add(const std::vector<CallFrame>& frames);
 
-  // Returns the most frequent function that differs between a GPU's and a simulated run's lines.
-  // Returns nullopt if most functions that both have are unchanged, or there are none.
+  // Returns the most frequent function whose calls are on different lines on the GPU and in the
+  // simulated run. Returns nullopt if most of the functions that both sides have are unchanged, or
+  // if there are none.
   static std::optional<MovedFunction> FirstMoved(const TorchLines& card,
                                                  const TorchLines& rehearsed);
 
@@ -44,7 +45,8 @@ class TorchLines {
     uint64_t times = 0;
   };
 
-  // By file and function, without the enclosing classes, which not every release of Python records.
+  // The functions by file and name. The name excludes the enclosing classes, which not every
+  // release of Python records.
   std::map<std::pair<std::string, std::string>, Function> functions_;
 };
 
