@@ -24,7 +24,7 @@ _STAGE = "torch.distributed.pipelining.stage"
 _DEEPSPEED = "deepspeed.launcher.runner"
 _DEEPSPEED_CHECKS = "deepspeed.runtime.zero.utils"
 
-# Modules, each with the function that changes it after its import.
+# Modules, each with the function that changes the module after it has been imported.
 _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     _RENDEZVOUS: lambda module: _prepare_rendezvous(module),
     _C10D: lambda module: _prepare_groups(module),
@@ -66,7 +66,7 @@ def _store_class() -> type:
         def __init__(self) -> None:
             super().__init__()
             self._values: dict[str, bytes] = {}
-            # Keys of the store, grouped by the key without its digits.
+            # Keys of the store. Keys that differ only in their digits are in one group.
             self._alike: dict[str, list[str]] = {}
 
         def set(self, key: str, value: str | bytes) -> None:
@@ -189,8 +189,8 @@ def _prepare_groups(module: ModuleType) -> None:
     if hasattr(module, "ProcessGroupGloo"):
         module.ProcessGroupGloo = _gloo_class(module)
         module._create_process_group_wrapper = lambda wrapped_pg, *_, **__: wrapped_pg
-    # A new group is usually split off from an existing communicator. This would need answers of the
-    # absent ranks, so each group gets a new communicator.
+    # PyTorch usually makes a new group by splitting an existing communicator. A split would need
+    # answers of the absent ranks, so each group gets a new communicator.
     if hasattr(module, "_get_split_source"):
         module._get_split_source = lambda *_, **__: None
     if hasattr(module, "split_group"):

@@ -50,7 +50,8 @@ class Observation:
 
     def __init__(self, files: Files) -> None:
         self._lock = threading.Lock()
-        # Requests run one after the other, because one request may end what another one needs.
+        # Requests run one after the other, because one request may end a service that another one
+        # needs.
         self.asked = threading.Lock()
         self._files = files
         self.path = ""  # the trace's path; "" if nothing is observed
@@ -100,7 +101,7 @@ class Observation:
         text = ctypes.create_string_buffer(_CENSUS)
         result = _BUSY
         end = time.monotonic() + self.patience
-        # Another census, for a failure of the program, may be running.
+        # A census (a reference scan) for a failure of the program may be running already.
         while result == _BUSY and time.monotonic() < end:
             result = self.library.vramstow_census(text, ctypes.c_size_t(len(text)))
             if result == _BUSY:

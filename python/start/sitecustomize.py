@@ -306,8 +306,8 @@ class _Census:
             try:
                 self._library = _load(self._file, entry)
             except Exception as error:
-                # The census may not support this Python. That is reported only to a user who asked
-                # for it.
+                # The census (a reference scan) may not support this Python. This is reported only
+                # to a user who asked for a census.
                 if is_asked_for:
                     _say(what, error)
 
@@ -392,7 +392,7 @@ def _wants_trace() -> bool:
 def _wants_tensors() -> bool:
     if os.environ.get("VRAMSTOW_LEVEL") == "segments":
         return False
-    # Metrics need the figures of the tensors even if there is no trace.
+    # Metrics need the observer's numbers about tensors even if there is no trace.
     return _POOLED or _wants_trace() or os.environ.get("VRAMSTOW_METRICS", "") != ""
 
 
@@ -488,8 +488,8 @@ class _Finder:
         self._name = name
         self._step = step
         self._before = before  # called with the module's folder before the module is loaded
-        # The threads that are in find_spec now. Another finder may call this one again, which must
-        # then not search.
+        # The threads that are executing find_spec now. Another finder may call this finder again.
+        # Then this finder must not search.
         self._asking: set[int] = set()
 
     def _find(self, name: str, path: object, target: object) -> object:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 _BENCHMARKING = "torch._inductor.runtime.benchmarking"
-# Modules, each with the function that changes it after its import.
+# Modules, each with the function that changes the module after it has been imported.
 _TRIALS = {
     "triton.testing": lambda module: _prepare_testing(module),
     "triton.runtime.autotuner": lambda module: _wrap(module.Autotuner, "_bench"),

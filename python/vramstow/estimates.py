@@ -23,7 +23,8 @@ _CHILD = (
     "import json, sys; target = json.loads(sys.argv[1]); sys.path[:0] = [target['package']]; "
     "from vramstow import rehearsed_step; rehearsed_step.run(target)"
 )
-# Variables that describe vramstow's installation. They are not options of an outer run.
+# Variables that describe vramstow's installation. They are no options of the run that calls this
+# function.
 _INSTALLATION = {"VRAMSTOW_PROGRAM", "VRAMSTOW_ADAPTER_DIR"}
 _PATIENCE = 15  # seconds; vramstow fit ends its job within ten
 

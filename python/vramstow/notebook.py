@@ -34,8 +34,8 @@ _HELP = """\
 %vramstow held      what holds GPU memory now, by cell and name
 %vramstow free      what only the notebook's history holds (Out, _, the last traceback)
 %vramstow free now  forgets that, collects garbage and empties PyTorch's cache"""
-# Patterns of the census's chains for objects that only the history holds: names of the notebook, or
-# names inside IPython.
+# Patterns for objects that only the notebook's history references. The census (a reference scan)
+# names such an object by a name of the notebook, or by a name inside IPython.
 _RESULT = re.compile(r"(?:global (?:Out|_oh)\[|global _|\[\"_)(\d+)(?![A-Za-z0-9])")
 _LATEST = re.compile(r"(?:global (_{1,3})|\[\"(_{1,3})\"\]|displayhook\.(_{1,3}))(?![A-Za-z0-9_])")
 _ERROR = re.compile(r"(?:exception being handled|last_(?:value|exc|traceback)|InteractiveTB)")
@@ -129,8 +129,8 @@ class Notebook:
 
     @property
     def _shell(self) -> InteractiveShell:
-        # The shell is not stored in this object, because the census would then report this object
-        # as a holder of the shell's names.
+        # The shell is not stored in this object. Otherwise the census (a reference scan) would
+        # report this object as a holder of the shell's names.
         from IPython.core.getipython import get_ipython
 
         return get_ipython()

@@ -24,7 +24,7 @@ _WHY = {
     _OF_GRAPH: "a captured graph may use the rest",
     12: "another process or a network card uses the rest",
 }
-# Reasons that differ between the requests.
+# Reasons that are not the same for all requests.
 _WHY_OF = {
     ("resume", _NO_MEMORY): "the device has not enough free memory for the rest",
     ("pause", _OF_GRAPH): (

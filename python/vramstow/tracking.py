@@ -30,7 +30,8 @@ class track(ContextDecorator):
         self.device = device
         self.before: Stats | None = None
         self.after: Stats | None = None
-        # The new blocks that are live at the end, the largest first.
+        # The blocks that were allocated during the tracking and are live at its end, the largest
+        # first.
         self.new_blocks: list[Block] = []
         self._blocks_before: set[tuple[int, int]] = set()
         self._peak = 0

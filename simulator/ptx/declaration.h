@@ -14,7 +14,8 @@
 
 namespace vramstow::simulator::ptx {
 
-// A type: 'u', 's', 'f' or 'b' with its number of bits; 'p' is a predicate, and 0 means no type.
+// A type: 'u', 's', 'f' or 'b' with its number of bits. 'p' stands for a predicate, and 0 for no
+// type.
 struct Type {
   char kind = 0;
   uint8_t bits = 0;

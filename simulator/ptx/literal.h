@@ -8,15 +8,15 @@
 
 namespace vramstow::simulator::ptx {
 
-// A number. Integers are 64 bits wide. A float is written as 0f and eight hexadecimal digits of its
-// bits, a double as 0d and sixteen digits or as a decimal fraction.
+// A number. Integers are 64 bits wide. A float is written as 0f and the eight hexadecimal digits of
+// its bits. A double is written as 0d and sixteen such digits, or as a decimal fraction.
 struct Literal {
   enum Kind : uint8_t { kInteger, kSingle, kDouble };
   Kind kind = kInteger;
   uint64_t bits = 0;
 };
 
-// Returns false, without moving the cursor, if no number follows.
+// Parses a number. Returns false, without moving the cursor, if no number follows.
 bool ParseLiteral(Tokens* tokens, Literal* literal);
 
 // Convert a number to a float or to a double.

@@ -1,7 +1,7 @@
 // Tokens splits PTX text into words.
 //
 // Ownership: refers to the caller's text; tokens are parts of it. Threads: none. Errors: an error
-// ends the text. A copy of the cursor allows a return to its position.
+// ends the text. A caller that may have to go back makes a copy of the object before.
 #ifndef VRAMSTOW_SIMULATOR_PTX_TOKENS_H_
 #define VRAMSTOW_SIMULATOR_PTX_TOKENS_H_
 
@@ -26,9 +26,9 @@ class Tokens {
     Next();
     return true;
   }
-  // Splits ".reg.b32" into ".reg" and the next word ".b32".
+  // Splits a word at its next dot: ".reg.b32" becomes ".reg", and the next word is ".b32".
   void SplitAtDot();
-  // Moves behind the bracket that closes the one that was just consumed.
+  // Moves behind the closing bracket that belongs to the opening bracket that was just consumed.
   void SkipBlock();
   // Moves behind the next semicolon, or to a bracket or the end if that comes first.
   void SkipStatement();

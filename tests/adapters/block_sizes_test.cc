@@ -104,7 +104,8 @@ TEST(BlockSizesTest, ASegmentThatIsGivenBackIsForgotten) {
   EXPECT_EQ(sizes.SizeOf(kBase), 0U);
 }
 
-// Applies the same rules to a list of pieces, which is searched from the beginning each time.
+// A reference implementation for the test: it applies the same rules to a list of pieces, which is
+// searched from the beginning each time.
 class SlowModel {
  public:
   void AddSegment(uint64_t address, uint64_t size) { pieces_[address] = {size, address, true}; }

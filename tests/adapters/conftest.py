@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-# In a fresh folder, each suite would compile a census while its tests run. The tests of the census
-# set this variable themselves.
+# Without this setting each suite would compile a census (a reference scan) while its tests run,
+# because its folder is fresh. The tests of the census set this variable themselves.
 os.environ.setdefault("VRAMSTOW_CENSUS", "off")
 
 JOBS = Path(__file__).resolve().parents[1] / "jobs"

@@ -1,4 +1,5 @@
-// Tests the deadline of a census: only time during which the thread has a processor counts.
+// Tests the deadline of a census (a reference scan): only time during which the thread has a
+// processor counts.
 #include "adapters/torch/census/deadline.h"
 
 #include <gtest/gtest.h>

@@ -76,8 +76,8 @@ def test_two_models_at_once_are_all_of_the_peak_at_one_site(failure_mode: Job) -
 
 def test_a_forked_child_is_told_by_pytorch_and_leaves_the_parent_alone(failure_mode: Job) -> None:
     facts = failure_mode("forks_after_cuda_was_used", "child 7 1000.0\n")
-    # The child allocated and freed nothing: the counts are the parent's 1,000 numbers and their
-    # sum.
+    # The child allocated and freed nothing. So all counts are those of the parent: 1,000 numbers
+    # and their sum.
     assert facts["counts"]["allocations"] - facts["counts"]["frees"] == 1, facts["counts"]
     assert facts["counts"]["frees_of_unseen"] == 0
     assert facts["peak"]["allocated_bytes"] == 4096 + 512

@@ -104,7 +104,7 @@ def test_ctl_metrics_and_top_tell_the_same(
         assert stats["out_of_memory"] == truth["num_ooms"] == device
         # Without a trace, requests that the driver refuses are not observed.
         assert stats.get("retries") == (truth["num_alloc_retries"] if trace == "trace" else None)
-        # Numbers that only the pool has are absent, not zero.
+        # Numbers that only vramstow's pool has are absent, not zero.
         assert not {"misses", "limit_bytes", "offloaded_bytes"} & stats.keys()
         [pid] = {name.split('pid="')[1].split('"')[0] for name in samples}
         labels = f'{{device="{device}",pid="{pid}",rank=""}}'

@@ -86,7 +86,7 @@ def test_what_was_done_before_a_kill_is_in_the_trace(
             os.kill(int(trace.stem.rpartition("-")[2]), signal.SIGKILL)
             err = run.communicate(timeout=60)[1]
         assert run.returncode == -signal.SIGKILL, err
-        # A last line without its newline was being written when the process was killed.
+        # If the last line has no newline, the process was killed while it wrote this line.
         lines = [line for line in done.read_text().splitlines(keepends=True) if line[-1] == "\n"]
         told = Counter(int(line) for line in lines)
         seen = tensors_of(trace)

@@ -172,7 +172,8 @@ def test_a_second_run_by_default_finds_the_observer_and_hands_it_to_its_children
     first = rehearse(python, "-c", CHILD, env=observed)
     assert first.status == 0, first.err[-4000:]
     first.traces[0].unlink()
-    # Without VRAMSTOW_LEVEL the level is chosen automatically; here there is no compiler either.
+    # If VRAMSTOW_LEVEL is not set, the level is chosen automatically. In this test there is no
+    # compiler either.
     default = {key: value for key, value in observed.items() if key != "VRAMSTOW_LEVEL"}
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -279,7 +280,8 @@ def test_a_newer_release_is_tried_on_request_and_an_older_one_never(
     tried = build_observer(newer, tmp_path, "--adapter-try")
     assert tried.returncode == 0, tried.stderr
     assert Path(tried.stdout.strip()).is_file()
-    # This release of PyTorch has other headers.
+    # PyTorch 2.17.0 stands for a release whose headers differ, so the observer cannot be compiled
+    # with it.
     other = make_release(tmp_path / "other", "2.17.0")
     tried = build_observer(other, tmp_path, "--adapter-try")
     assert tried.returncode == 1

@@ -102,12 +102,14 @@ def test_a_job_makes_the_same_requests(
 
     known = native_requests[script]
     if arguments not in known:
-        # Computing values in the simulated run changes no request either; here it computes none.
+        # The requests do not change, either, if the simulated run computes values. Here no values
+        # are computed.
         known[arguments] = requests(NATIVE, ",values=off")
     native = known[arguments]
     seen = requests(LEVELS[level])
     assert len(native) >= 10
-    # Frees at the same moment have no fixed order, even in two runs with PyTorch's own allocator.
+    # Two frees with the same time have no fixed order, even in two runs with PyTorch's own
+    # allocator.
     assert [request for request in native if request[0] != "free_requested"] == [
         request for request in seen if request[0] != "free_requested"
     ]

@@ -74,7 +74,8 @@ def test_a_job_makes_the_same_requests(
             assert "not its tensors" not in job.err, job.err[-2000:]
         requests[name] = json.loads(target.read_text())
     native, served = requests["native"], requests["tensors"]
-    # Frees at the same moment have no fixed order, even in two runs with PyTorch's own allocator.
+    # Two frees with the same time have no fixed order, even in two runs with PyTorch's own
+    # allocator.
     assert [entry for entry in native if entry[0] != "free_requested"] == [
         entry for entry in served if entry[0] != "free_requested"
     ]
@@ -97,7 +98,8 @@ more = torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
     assert job.status == 0, job.err[-4000:]
     (device,) = job.analysis()["devices"]
     assert device["free_bytes_at_start"] == int(job.out)
-    # The free memory was read again a second later, before or after the second block.
+    # The library reads the free memory again after a second. This may happen before or after the
+    # second block is allocated.
     assert int(job.out) - device["lowest_free_bytes"] >= 200 << 20
 
 

@@ -26,7 +26,7 @@ def test_operations_on_small_tensors_give_what_the_cpu_gives(
     job = rehearse(python, PROGRAMS / "run_operations.py", card=CARD, timeout=600)
     assert job.status == 0, job.err[-4000:]
     found: dict[str, str] = json.loads(job.out.splitlines()[-1])
-    # Older releases have no CPU kernels for some types.
+    # Older releases of PyTorch have no CPU kernels for some types.
     compared = {name: why for name, why in found.items() if not why.startswith("not on the CPU: ")}
     assert len(compared) >= 300
     wrong = {name: why for name, why in compared.items() if why}
@@ -208,7 +208,7 @@ print(here.sum().item(), torch.equal(here.to("cuda:1"), data), contexts())
 """
 
 
-# The current GPU is the first one, which the program never used.
+# In this test the current GPU is the first one, although the program never uses it.
 def test_a_card_gets_no_context_because_another_one_computes(
     rehearse: Rehearse, python: str
 ) -> None:
@@ -320,8 +320,8 @@ while product[0, 0].item() < 2000:
     assert "timed out" in job.err
 
 
-# The program follows a library for metric learning: sizes depend on the mined pairs, grow from step
-# to step, and each follows from all values computed before.
+# The program is modelled on a library for metric learning. Sizes depend on the mined pairs and grow
+# from step to step, and each size follows from all values that were computed before.
 @pytest.mark.parametrize(
     "arguments", [("64",), pytest.param(("16", "4", "256", "512"), marks=pytest.mark.long)]
 )
@@ -348,7 +348,7 @@ def test_a_size_that_is_made_up_is_told_and_ends_no_job(
     notes = []
     for pool in ("off", "on"):
         monkeypatch.setenv("VRAMSTOW_POOL", pool)
-        # With zeros, all pairs would be mined: 4,096 positives by 61,440 negatives.
+        # If the values were zeros, all pairs would be mined: 4,096 positives by 61,440 negatives.
         card = f"{CARD},memory=3GiB,gemm=1MFLOP,allowance=0"
         job = rehearse(python, PROGRAMS / "mined_pairs.py", "16", card=card)
         assert job.status == 0, job.err[-4000:]

@@ -1,5 +1,5 @@
-// Tests how long a census waits for Python's lock. This file simulates Python and a slow start of
-// threads.
+// Tests how long a census (a reference scan) waits for Python's lock. This file simulates Python
+// and a slow start of threads.
 #include "adapters/torch/census/with_python.h"
 
 #include <dlfcn.h>

@@ -23,7 +23,7 @@ TEST_F(DeviceTest, CreatingACublasHandleAllocatesItsWorkspaceAndDestroyingGivesI
   const size_t before = UsedMemory();
   cublasHandle_t handle = nullptr;
   ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
-  // These are the sizes for compute capability 9.0; two small blocks share a granule of 2 MiB.
+  // The sizes are those for compute capability 9.0. Two small blocks share a page of 2 MiB.
   EXPECT_EQ(UsedMemory() - before, 66 * kMebibyte);
   ASSERT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(UsedMemory(), before);
@@ -34,7 +34,7 @@ TEST_F(DeviceTest, TheWorkspaceOfCublasFollowsItsOwnEnvironmentVariable) {
   const size_t before = UsedMemory();
   cublasHandle_t handle = nullptr;
   ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
-  // The handle needs 8,320 KiB, in the device's granules of 2 MiB, and two small blocks.
+  // The handle needs 8,320 KiB, rounded up to the device's pages of 2 MiB, and two small blocks.
   EXPECT_EQ(UsedMemory() - before, 12 * kMebibyte);
   ASSERT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(setenv("CUBLAS_WORKSPACE_CONFIG", "nonsense", 1), 0);
@@ -154,7 +154,8 @@ TEST_F(CublasTest, WrongGemmArgumentsAreRefusedAndEmptyOnesDoNothing) {
   EXPECT_EQ(gemm.launches().size(), 1u);
 }
 
-// A kernel of the stand-in can be given another effect, here one that differs from its own.
+// A test can replace the effect of a stand-in's kernel. Here the new effect differs from the
+// kernel's own effect.
 void ComputeTwiceTheDot(const vramstowSimulatorLaunch* launch) {
   const auto* words = static_cast<const uint64_t*>(launch->parameters[0]);
   const size_t n = words[0];
@@ -250,7 +251,8 @@ TEST_F(CublasTest, WhatIsNotSimulatedRefusesAndNamesItselfOnce) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "vramstow simulator: cublasXtCreate is not part of the simulated cuBLAS; it returned "
             "CUBLAS_STATUS_NOT_SUPPORTED.\n");
-  // This function of the first API returns its result instead of a status.
+  // This function belongs to the first version of cuBLAS's API and returns its result instead of a
+  // status.
   auto old_dot = reinterpret_cast<float (*)(int, const float*, int, const float*, int)>(
       dlsym(RTLD_DEFAULT, "cublasSdot"));
   ASSERT_NE(old_dot, nullptr);

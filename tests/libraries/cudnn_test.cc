@@ -168,8 +168,8 @@ class LstmTest : public CudnnTest {
 };
 
 TEST_F(LstmTest, TheWeightsAreThoseOfTheTextbook) {
-  // Each direction has 4 gates × hidden × (input + hidden) and two biases; the second layer's input
-  // is both directions' output.
+  // Each direction has 4 gates × hidden × (input + hidden) and two biases. The input of the second
+  // layer is the output of both directions.
   const size_t first = 4 * kHidden * (kInput + kHidden) + 8 * kHidden;
   const size_t second = 4 * kHidden * (2 * kHidden + kHidden) + 8 * kHidden;
   EXPECT_EQ(weight_bytes_, 2 * (first + second) * sizeof(float));
@@ -201,7 +201,7 @@ TEST_F(LstmTest, GatesOfOneKindAreNeighboursAndNothingOverlaps) {
     }
   }
   EXPECT_EQ(covered, weight_bytes_);
-  // Any output pointer may be null, and there is no projection.
+  // Any output pointer may be null. This network has no projection.
   void* address = base;
   EXPECT_EQ(cudnnGetRNNWeightParams(handle_, rnn_, 0, weight_bytes_, base, 8, nullptr, &address,
                                     nullptr, nullptr),

@@ -9,7 +9,8 @@
 namespace vramstow {
 namespace {
 
-// The additional memory of engines, besides tensors and sums, differed by up to 608 bytes there.
+// The tolerance of the comparison in bytes. On the H100 the additional memory of engines, besides
+// tensors and sums, varied by up to 608 bytes.
 constexpr int64_t kNear = 640;
 
 struct Convolution {

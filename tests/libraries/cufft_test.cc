@@ -62,7 +62,7 @@ TEST_F(CufftTest, OutputsAreAsLargeAsTheirLayoutSays) {
   EXPECT_EQ(cufftDestroy(plan), kSuccess);
   ASSERT_EQ(cufftPlan2d(&plan, 3, 10, kComplexToReal), kSuccess);
   ExpectOutput(plan, cufftExecC2R, 3 * 10, false);
-  // In place, rows of real numbers are padded to the length of complex rows.
+  // In a transform in place, rows of real numbers are padded to the length of complex rows.
   ExpectOutput(plan, cufftExecC2R, 3 * 12 - 2, true);
   EXPECT_EQ(cufftDestroy(plan), kSuccess);
   // Two lines of four elements: the input is interleaved, the output is contiguous.

@@ -419,7 +419,7 @@ TEST_F(CuptiActivity, ThreadsGetTheirOwnIdsAndNothingIsLost) {
 }
 
 TEST_F(CuptiActivity, AClientsClockIsUsedThroughout) {
-  // The client's clock is half as fast, and has another zero.
+  // The client's clock runs at half the speed and has another zero than the host's clock.
   static uint64_t zero;
   ASSERT_EQ(cuptiGetTimestamp(&zero), CUPTI_SUCCESS);
   const auto now = [] {

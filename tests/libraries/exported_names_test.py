@@ -19,7 +19,7 @@ from pathlib import Path
 from built import run_program
 
 SKIPPED = 77
-# The libraries of the wheels for each release of CUDA: the stand-in and the real library.
+# For each release of CUDA, pairs of libraries: the stand-in and the real library in the wheels.
 FAMILIES = {
     "13": {
         "libcublas.so.13": "nvidia/cu13/lib/libcublas.so.13",
@@ -42,7 +42,7 @@ FAMILIES = {
         "libcusparse.so.12": "nvidia/cusparse/lib/libcusparse.so.12",
     },
 }
-# Libraries without symbol versions: a pattern of the names that belong to each.
+# Libraries without symbol versions. Each has a pattern of the names that belong to the library.
 UNVERSIONED = {
     "libnccl.so.2": ("nvidia/nccl/lib/libnccl.so.2", r"p?nccl[A-Z]\w+"),
     "libcusparseLt.so.0": ("nvidia/cusparselt/lib/libcusparseLt.so.0", r"cusparseLt\w+"),
@@ -133,7 +133,7 @@ def check_nvml(simulator: Path, site_packages: Path) -> list[str]:
         path = site_packages / user
         if not path.exists():
             continue
-        # Names that stand alone in the program text are those that the library looks up.
+        # A name that is a whole string in the program's text is a name that the library looks up.
         names = set(re.findall(rb"\0(nvml[A-Z]\w+)\0", path.read_bytes()))
         looked_up = {
             n.decode() for n in names if re.match(rb"nvml(Init|Shutdown|Error|Device|System)", n)

@@ -1,4 +1,5 @@
-// Tests a rank whose peers do not exist: it continues as if they did the same (world= in the SPEC).
+// Tests a rank whose peers do not exist (world= in the SPEC): it continues as if its peers did the
+// same as the rank itself.
 #include "tests/libraries/nccl_fixture.h"
 
 namespace vramstow {
@@ -17,8 +18,8 @@ class NcclAbsent : public NcclTest {
     ASSERT_EQ(ncclCommInitRank(&comms_[0], kWorld, id, kOwn), ncclSuccess);
   }
 
-  // Returns the result of call(send, receive) for `own`, in a buffer of `elements` that were 9
-  // before.
+  // Calls call(send, receive) with `own` as the data to send, and a receive buffer of `elements`
+  // elements that are all 9 before the call. Returns the receive buffer.
   template <typename Function>
   std::vector<float> After(const std::vector<float>& own, size_t elements, const Function& call) {
     RankMemory<float> send(contexts_[0], own);

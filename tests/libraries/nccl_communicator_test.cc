@@ -1,5 +1,5 @@
-// Tests how NCCL's communicators are created, split and destroyed, and that no rank waits forever
-// for one that has ended.
+// Tests how NCCL's communicators are created, split and destroyed. A rank must not wait forever for
+// a rank that has ended.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ ncclResult_t AwaitError(ncclComm_t comm, ncclResult_t until) {
   return result;
 }
 
-// This is the first test, and does not use the fixture: the processes must be forked before either
-// one uses the driver.
+// The processes must be forked before either one uses the driver. So this test is the first one and
+// does not use the fixture.
 TEST(NcclProcesses, AKilledRankIsAnErrorOfTheOthersAndLeavesNothingBehind) {
   ncclUniqueId id;
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);

@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// Memory on a rank's device that is written from and read into host vectors.
+// Memory on a rank's device. Host vectors are copied into it and out of it.
 template <typename T>
 class RankMemory {
  public:
@@ -44,8 +44,8 @@ class RankMemory {
   size_t count_;
 };
 
-// Two ranks on two devices. The staging buffer is small, so that a few thousand elements need
-// several rounds.
+// Two ranks on two devices. The staging buffer is small, so that a few thousand elements do not fit
+// and are moved in several pieces.
 class NcclTest : public ::testing::Test {
  protected:
   static constexpr int kRanks = 2;

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// Calls a function of NVML that is looked up by name, as NVML's clients do. The argument types
+// Looks up a function of NVML by its name, as NVML's clients do, and calls it. The argument types
 // follow from the call.
 template <typename... Arguments>
 nvmlReturn_t Nvml(const char* name, Arguments... arguments) {

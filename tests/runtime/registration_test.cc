@@ -14,7 +14,8 @@ struct Wrapper {
   int version = 1;
   const void* data = kImage;
   const void* unused = nullptr;
-  // An empty fat binary: the simulator reads no image of it and finds a kernel of any name.
+  // An empty fat binary. The simulator reads no image from it, so a kernel of any name exists in
+  // it.
   static constexpr char kImage[64] = "\x50\xed\x55\xba\x01\x00\x10\x00\0\0\0\0\0\0\0";
 };
 

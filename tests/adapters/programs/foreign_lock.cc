@@ -12,7 +12,7 @@ using Delete = int (*)(void*);
 
 }  // namespace
 
-// Allocates this many numbers, which the library keeps. Returns 0 on success.
+// Allocates a tensor of this many numbers, which the library retains. Returns 0 on success.
 extern "C" int locked_empty(int64_t numbers) {
   static const auto empty =
       reinterpret_cast<Empty>(dlsym(RTLD_DEFAULT, "aoti_torch_empty_strided"));

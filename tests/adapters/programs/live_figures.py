@@ -81,7 +81,8 @@ def work(device: int) -> None:
     compare("captured")
     del graph, inside
     compare("graph gone")
-    # Cached memory is in the way, so PyTorch releases it and tries again.
+    # PyTorch's cache leaves too little memory for the request, so PyTorch releases cached memory
+    # and tries again.
     del kept[:]
     cached = [torch.empty(180 * MIB, dtype=torch.uint8, device="cuda") for _ in range(4)]
     del cached

@@ -1,6 +1,6 @@
-// An allocator that a program may provide for torch.cuda.MemPool: it allocates from the CUDA
-// runtime, whose memory the pool serves, so that PyTorch's own allocator has tensors in blocks of
-// the pool.
+// An allocator that a program may provide for torch.cuda.MemPool. It allocates from the CUDA
+// runtime, and vramstow's pool serves the runtime's memory. So PyTorch's own allocator has tensors
+// in blocks of vramstow's pool.
 #include <stddef.h>
 
 extern "C" {

@@ -49,7 +49,7 @@ def main() -> None:
     assert again.data_ptr() == address and given.value == 2
     del again
 
-    # A pool that is bypassed serves nothing.
+    # A pool that requests bypass serves nothing.
     torch.cuda.caching_allocator_enable(False)
     before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
     stream_number = torch._C._cuda_getCurrentRawStream(0)
@@ -80,7 +80,7 @@ def main() -> None:
     del from_reserve, common, reserve
     torch.cuda.set_per_process_memory_fraction(1.0)
 
-    # Of nested pools the innermost one serves.
+    # If pools are nested, the innermost pool serves the request.
     outer, inner = torch.cuda.MemPool(), torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(outer):
         first = floats(2)
