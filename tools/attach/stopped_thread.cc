@@ -165,7 +165,7 @@ StoppedThread::~StoppedThread() {
   ptrace(PTRACE_DETACH, thread_, nullptr, signal_);
 }
 
-// Waits one step. Returns 0 if nothing has happened yet.
+// Waits for the next change of the thread. Returns its status; 0 if `deadline` passed before.
 int StoppedThread::NextStatus(absl::Time deadline) const {
   int status = 0;
   while (waitpid(thread_, &status, __WALL | WNOHANG) == 0) {

@@ -12,9 +12,8 @@ namespace vramstow {
 // Returns the part after the last slash, or after the last backslash of a Windows path.
 std::string LastPart(std::string_view path);
 
-// Returns the file's name. vramstow's own adapter, which calls the pool for PyTorch, gets another
-// name, because its file name in the cache (adapter_source.h in tools/launch) means nothing to a
-// user.
+// Returns the file's name. vramstow's adapter, through which PyTorch calls the pool, gets another
+// name, because its file name (adapter_source.h in tools/launch) means nothing to a user.
 std::string LibraryName(std::string_view path);
 
 }  // namespace vramstow

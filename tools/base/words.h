@@ -35,7 +35,7 @@ std::string Shortened(std::string_view text, size_t width, bool utf8);
 // Replaces spaces by line breaks so that lines have at most `width` columns, if the words are short
 // enough. Spaces at the beginning are removed.
 std::string Wrapped(std::string_view text, size_t width);
-// Like Wrapped, for each line of a text with several lines.
+// Wraps each line of a text to at most `width` columns, if the words are short enough.
 std::string WrappedLines(std::string_view text, size_t width);
 // Returns the width of a text on a terminal, at one column for each character.
 size_t Columns(std::string_view text);

@@ -68,7 +68,8 @@ absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& 
   return adapters.Build(torch, *folders.compiled);
 }
 
-// `may_lack` says that an unsupported release is no failure, but has an exit status of its own.
+// If `may_lack` is true, an unsupported release of PyTorch is not a failure, but gives an exit
+// status of its own.
 int Build(const std::string& torch_folder, const Adapters& adapters, const Folders& folders,
           bool may_lack, bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);

@@ -14,7 +14,8 @@
 namespace vramstow {
 namespace {
 
-// The files as a user types them behind a command. Redacted, they keep their folders to themselves.
+// Returns the files as a user types them in a command. If they are redacted, their folders are left
+// out.
 std::string InputWords(const std::vector<std::string>& files, bool redact) {
   constexpr size_t kMaxNamed = 4;
   if (redact) return "--redact INPUT";

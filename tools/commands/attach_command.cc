@@ -53,7 +53,7 @@ volatile std::sig_atomic_t is_asked_to_end = 0;
 
 bool WantsToEnd() { return is_asked_to_end != 0; }
 
-// Ctrl-C first ends the observation, and then the program.
+// Lets Ctrl-C end the observation, after which the program ends by itself.
 void HearSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { is_asked_to_end = 1; };
@@ -96,7 +96,7 @@ int PrintCensus(pid_t pid, Attachment& attachment, const AttachOptions& wishes) 
   const JsonValue* census = answer->body.Find("census");
   if (census == nullptr)
     return RefuseToAttach(absl::UnavailableError("the process returned no census."));
-  // The JSON is the one of vramstow ctl PID census --json.
+  // The JSON has the same form as that of vramstow ctl PID census --json.
   return Print(wishes, JsonOf(pid, *answer, *census),
                absl::StrCat("process ", pid, ": ", CensusText(*census)));
 }
@@ -109,7 +109,7 @@ int PrintGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) 
   Sleep(wishes.every_ns);
   const auto after = WantsToEnd() ? before : attachment.Ask("census", false);
   const std::string trace = observed->body.Text("path");
-  // The lines of a trace that was there before cover its whole time, and not only this observation.
+  // If a trace existed before, its lines cover its whole time and not only this observation.
   if (!was_there) {
     const auto ended = attachment.Ask("end", false);
     if (!ended.ok()) return RefuseToAttach(ended.status());
@@ -156,7 +156,7 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   return PrintAnalysis("attach", {trace}, {});
 }
 
-// Parses a time. Returns false if it is none, after writing one sentence.
+// Parses a duration. If the text is not one, writes one sentence and returns false.
 bool ReadTime(const std::string& option, const std::string& text, uint64_t* nanoseconds) {
   if (ParseDuration(text, nanoseconds)) return true;
   Complain("attach", absl::StrCat(option, " needs a time, for example 60s."));

@@ -95,7 +95,7 @@ absl::Status SendAll(const CollectRequest& request, int to_helper, size_t* sent)
         Complain("collect", absl::StrCat("left out: ", std::string(line.status().message())));
         continue;
       }
-      // The helper has ended, and reports why.
+      // A failed write means that the helper has ended. The helper itself reports the reason.
       if (!WriteAll(to_helper, *line)) return absl::OkStatus();
       ++*sent;
     }

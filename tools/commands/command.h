@@ -36,7 +36,7 @@ int CtlCommand(const std::vector<std::string>& arguments);
 int TopCommand(const std::vector<std::string>& arguments);
 // The exit status is also 1 if an adapter cannot be built.
 int AdapterCommand(const std::vector<std::string>& arguments);
-// The exit status is also 1 if something will not work.
+// The exit status is also 1 if a requested feature will not work.
 int DoctorCommand(const std::vector<std::string>& arguments);
 int CompletionCommand(const std::vector<std::string>& arguments);
 // Prints a page of the documentation that is generated from the program's own tables. It is not in

@@ -97,7 +97,7 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   return Printable(error.what());
 }
 
-// Where OptionsOf collects the options that a command declares; otherwise null.
+// The list in which OptionsOf collects the options that a command declares; null at other times.
 std::vector<OptionWords>* asked_options = nullptr;
 
 OptionWords WordsOf(const Option& option) {
@@ -154,7 +154,7 @@ std::optional<int> ReadArguments(const CommandLine& line,
   app.footer(line.footer);
   if (!line.usage.empty()) app.formatter(std::make_shared<FixedUsage>(line.usage));
   for (const Option& option : line.options) AddOption(&app, option);
-  // Added now, so that it is the last of the list.
+  // The help flag is added last, so that it is the last one of the list.
   app.set_help_flag("-h,--help", "Print this text");
   for (const Option& option : line.options) {
     for (const std::string& other : option.rules.excludes) {

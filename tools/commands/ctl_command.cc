@@ -116,8 +116,8 @@ struct Choice {
   std::string region;
 };
 
-// Idle blocks are known only after that time: the process is asked to begin watching, and later for
-// the blocks that were not used.
+// Offloads the blocks that are idle for a given time. The process is first asked to watch its
+// blocks, and at the end of that time to offload those that were not used.
 absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder,
                                         const std::string& idle) {
   uint64_t idle_ns = 0;
@@ -184,7 +184,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
           {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
-  // Requests that belong to offload may also be written after that word.
+  // The word "offload" may be written before each request that belongs to offload.
   if (request.size() == 2 && request[0] == "offload") request.erase(request.begin());
   const bool moves = request[0] == "offload" || request[0] == "resume";
   const bool only_out = !choice.idle.empty() || !choice.bytes.empty();

@@ -45,7 +45,7 @@ Table FigureTable(const std::vector<FigureChange>& figures) {
   return table;
 }
 
-// Returns a table of the first call sites; the caller says how many more there are.
+// Returns a table of the first call sites. The caller says how many further call sites exist.
 Table SiteTable(const std::vector<SiteChange>& sites) {
   Table rows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   const bool steady = std::ranges::any_of(

@@ -45,7 +45,7 @@ Examination Examine(const DoctorPlan& plan) {
   const auto add = [&examination](Findings findings) {
     for (Finding& finding : findings) examination.findings.push_back(std::move(finding));
   };
-  // The checks are in this order; those of the driver and of Python may take long.
+  // The checks run in this order. The checks of the driver and of Python may take long.
   Progress& progress = Progress::OfProcess();
   progress.Begin("asking the driver", 0, 4);
   add(CheckDriverHere(plan));

@@ -82,8 +82,8 @@ bool WriteEvents(EventSource* source, const char* header, int descriptor, Append
   return WriteAll(descriptor, buffer);
 }
 
-// How a format is made: from single events, from the whole analysis, from the events as a snapshot;
-// or as a folder.
+// The ways to write a format: from single events, from the whole analysis, from the events as a
+// snapshot, or as a folder.
 enum class Way { kStream, kAnalysis, kSnapshot, kFolder };
 
 struct Format {
@@ -176,7 +176,8 @@ std::string Made(std::string_view format, const Analysis& analysis) {
   return Speedscope(analysis.detail, file.substr(file.rfind('/') + 1));
 }
 
-// A file that is a snapshot is written unchanged; others are made from their events.
+// If the file is already a snapshot, it is written unchanged. Otherwise the snapshot is made from
+// its events.
 absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const ExportRequest& request) {
   std::ostringstream out;
   absl::StatusOr<Input> input = Input::Open(file);
@@ -316,7 +317,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   return Told(format, request);
 }
 
-// Prints notes on the merged traces, and on possible surprises.
+// Prints notes about the merged traces and about results that may surprise a user.
 void PrintMerged(const std::string& file, const ExportRequest& request, const MergedTrace& merged) {
   if (merged.events() == 0) {
     Complain("export",

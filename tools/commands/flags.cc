@@ -16,7 +16,7 @@ bool TakesValue(std::string_view flag) {
   });
 }
 
-// The value of a flag that is given without one; null if the flag needs a value.
+// The value of a flag that a user gives without a value; null if the flag needs a value.
 struct ImpliedValue {
   std::string_view flag;
   std::vector<std::string_view> words;  // with which a value may begin

@@ -14,7 +14,7 @@ namespace vramstow {
 
 // True for names like "analyze.md" and "docs/analyze.md", whether there is such a page or not.
 bool IsPageName(const std::string& name);
-// Returns the names without their folder; empty if no pages were installed.
+// Returns the names of the installed pages without their folder; empty if no pages were installed.
 std::vector<std::string> AllPages();
 absl::StatusOr<std::string> ReadPage(const std::string& name);
 

@@ -126,7 +126,7 @@ absl::StatusOr<double> ReadTokens(absl::string_view text) {
   return count * unit;
 }
 
-// Adds a flag for each placeholder; {batch} and {accumulate} always have theirs.
+// Adds a flag for each placeholder of the command. {batch} and {accumulate} always have a flag.
 absl::Status AddPlaceholderFlags(PlanRequest* request, const std::vector<std::string>& arguments,
                                  CommandLine* line) {
   request->values = {{kBatch, ""}, {kAccumulate, ""}};

@@ -81,7 +81,7 @@ void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* ta
   }
 }
 
-// The transfer time includes moves and reads.
+// Returns a text about the memory that was transferred. The transfer time includes moves and reads.
 std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   Table table(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});

@@ -88,7 +88,7 @@ class FlagReader {
  public:
   FlagReader() : texts_(AllOptions().count), given_(AllOptions().count) {}
 
-  // `all` says whether to include the flags that --help leaves to --help-all.
+  // Returns the options. `all` includes the flags that only --help-all lists.
   std::vector<Option> Options(bool all) {
     std::vector<Option> options;
     const OptionTable table = AllOptions();
@@ -123,8 +123,8 @@ class FlagReader {
   }
 
  private:
-  // Indexed by row of the option table. These are no vectors, because options hold the addresses of
-  // the elements.
+  // The texts are indexed by the row of the option table. The containers are deques and not
+  // vectors, because options hold the addresses of the elements.
   std::deque<std::string> texts_;
   std::deque<bool> given_;
 };
@@ -242,7 +242,7 @@ int PrintCards() {
   return cards.ok() ? PrintResult("run", *cards + "\n") : RefuseToRun(cards.status());
 }
 
-// Runs the command and ends like it.
+// Runs the command in this process, and ends with the exit status of the command.
 int RunInPlace(const Job& job, bool json) {
   auto outcome = RunJob(job);
   if (!outcome.ok()) return RefuseToRun(outcome.status());
@@ -255,7 +255,7 @@ int RunInPlace(const Job& job, bool json) {
   try {
     PrintSummary(*std::move(outcome), json);
   } catch (const std::exception& error) {
-    // An error here must not change the exit status, which is the command's.
+    // An error in the summary must not change the exit status, which is that of the command.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));
   }
   EndAs(ended.end);

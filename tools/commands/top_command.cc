@@ -65,7 +65,7 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // Returns false if the user wants to leave.
+  // Shows the page. Returns false if the user wants to leave.
   bool Show(const TopView& view) {
     winsize size = {};
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
@@ -78,7 +78,7 @@ class Screen {
     return WriteAll(STDOUT_FILENO, text + "\x1b[J");
   }
 
-  // Returns false if the user wants to leave.
+  // Waits for a key. Returns false if the user wants to leave.
   bool Wait(uint64_t milliseconds) {
     pollfd waited[] = {{signals_, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
     const int ready = poll(waited, has_keys_ ? 2 : 1, static_cast<int>(milliseconds));
@@ -164,11 +164,11 @@ int TopCommand(const std::vector<std::string>& arguments) {
   }
   {
     Screen screen;
-    // A long trace takes long to read; at most a quarter of the time is spent on it.
+    // A long trace takes long to read, so at most a quarter of the time is spent on reading.
     const auto pause = static_cast<uint64_t>(interval * 1000);
     while (screen.Show(view) && view.any_runs() &&
            screen.Wait(std::max(pause, 3 * view.cost_ms()))) {
-      // A key is answered at once, with the last state.
+      // When a key is pressed, the page is updated at once, with the last state of the processes.
       if (const char key = screen.PopKey(); key != '\0') {
         view.SortByKey(key);
         continue;

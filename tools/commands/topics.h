@@ -17,7 +17,7 @@ struct Topic {
 
 // Returns the topics in the order in which a beginner needs them.
 const std::vector<Topic>& AllTopics();
-// Returns null if there is no topic of this name.
+// Returns the topic with this name, or null if there is none.
 const Topic* FindTopic(std::string_view name);
 
 }  // namespace vramstow

@@ -128,7 +128,7 @@ std::string LikelyNumber(const JsonValue& facts, const std::string& name) {
   return ends == names.end() ? "" : *ends;
 }
 
-// Says why there is no number of that name.
+// Returns a sentence that says why the facts have no number with this name.
 std::string NoNumber(const JsonValue& facts, const std::string& name) {
   const JsonValue* at = Find(facts, name);
   if (at != nullptr && at->is_null()) {

@@ -28,8 +28,8 @@ struct Tolerance {
   double bytes = 0;
   double Of(double value) const { return std::max(bytes, std::abs(value) * share); }
 };
-// Parses "5%", "20MiB" or "0". Returns false for other texts: any other number without a unit could
-// mean a share or a percentage.
+// Parses "5%", "20MiB" or "0". Returns false for all other texts. A number without a unit, except
+// 0, could mean a share or a percentage.
 bool ParseTolerance(std::string text, Tolerance* tolerance);
 
 // Returns a failure or a warning for each trace that is incomplete, because its figures are

@@ -156,7 +156,7 @@ void AddDevice(size_t number, const JsonValue& device, const JsonValue* trial, F
   if (trial != nullptr) AddTrial(id, *trial, findings);
 }
 
-// The trial of host memory runs in separate children, because drivers have crashed in it.
+// Host memory is tested in separate child processes, because drivers have crashed in this test.
 void AddHostMappings(const DoctorPlan& plan, Told* told) {
   const bool asked =
       std::any_of(told->trials.begin(), told->trials.end(),

@@ -99,8 +99,8 @@ Finding CheckTraceFolder() {
   return {"host.traces", Verdict::kGood, said, ""};
 }
 
-// Does what the preloaded library does: creates the folder with private permissions, and a socket
-// in it.
+// Tests the folder of the control socket as the preloaded library uses it: creates the folder with
+// private permissions, and a socket in it.
 Finding CheckControlFolder() {
   const char* chosen = std::getenv("VRAMSTOW_CONTROL_DIR");
   const bool is_chosen = chosen != nullptr && *chosen != '\0';

@@ -128,7 +128,8 @@ struct ReportedMapping {
   bool complete = false;  // all devices have an answer
 };
 
-// Entries are separated by semicolons, so these are replaced in a reason.
+// Returns one entry of the answer. Entries are separated by semicolons, so semicolons in a reason
+// are replaced.
 std::string Entry(const std::string& uuid, const std::string& said) {
   return absl::StrCat(uuid, "=", absl::StrReplaceAll(said, {{";", ","}, {"\n", " "}}));
 }

@@ -248,7 +248,8 @@ Answer TryHostOf(const DriverFunctions& driver, CUdevice device) {
 }  // namespace
 
 int TryHostMappings() {
-  // The process that waits for the answer may be ended by Ctrl-C, and then this one must end, too.
+  // The process that waits for the answer may be ended by Ctrl-C. Then this child process must end,
+  // too.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   void* const library = DriverFunctions::Open();
   if (library == nullptr) return 0;

@@ -27,7 +27,7 @@ class CsvWriter {
   // `source` must outlive the writer.
   explicit CsvWriter(const EventSource& source) : source_(source) {}
 
-  // Appends the line of `event`.
+  // Appends the line of CSV for `event`.
   void Append(const Event& event, std::string* text);
 
  private:

@@ -48,7 +48,7 @@ class PythonHelper {
 
  private:
   explicit PythonHelper(const PythonScript& script);
-  // Returns 0 or an errno.
+  // Starts the helper. Returns 0, or the errno of the failure.
   int Spawn();
   void Wait(int* status);
 

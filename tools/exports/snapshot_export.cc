@@ -215,7 +215,7 @@ class Builder {
     auto after = segments_.upper_bound(address);
     if (after == segments_.begin()) return false;
     const Segment& segment = (--after)->second;
-    // A block of a pool may extend into the next mapping.
+    // A block of a pool may extend beyond the mapping in which it begins.
     return address - segment.address < segment.size &&
            (segment.grows || size <= segment.size - (address - segment.address));
   }

@@ -106,7 +106,7 @@ bool StowWriter::AddRecord(RecordType type, std::string_view payload) {
   return true;
 }
 
-// Writes the payload and empties it.
+// Writes the payload to the file and then empties it.
 bool StowWriter::WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload) {
   header->trace_id = trace_id_;
   header->number = ++chunks_;

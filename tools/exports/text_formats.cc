@@ -146,7 +146,7 @@ void RmmWriter::Append(const Event& event, std::string* text) {
   } else if (event.kind == EventKind::kFree) {
     action = "free";
     const auto known = sizes_.find(event.address);
-    // The log must not have frees of blocks whose allocation it does not have.
+    // The log must not contain a free of a block whose allocation it does not contain.
     if (known == sizes_.end()) return;
     size = known->second;
     sizes_.erase(known);

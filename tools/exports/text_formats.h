@@ -17,7 +17,8 @@ namespace vramstow {
 // flamegraph.pl and similar programs read it.
 std::string FoldedStacks(const Detail& detail);
 
-// Returns the same data for speedscope (its file format, "sampled", unit bytes).
+// Returns the owners of the memory at the peak in the file format of speedscope ("sampled", unit
+// bytes).
 std::string Speedscope(const Detail& detail, const std::string& name);
 
 // Returns allocated, reserved and requested bytes over time as counters of Chrome's trace format

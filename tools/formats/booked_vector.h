@@ -9,8 +9,8 @@
 
 namespace vramstow {
 
-// Doubles the capacity of a full vector. This is a separate function, so that BookOneMore is
-// inlined.
+// Doubles the capacity of a full vector. This is a separate function, so that the compiler inlines
+// BookOneMore.
 template <typename T>
 [[gnu::noinline]] bool BookTwice(Arena* arena, std::vector<T>* values) {
   const size_t wanted = values->empty() ? 64 : values->size() * 2;
