@@ -7,7 +7,7 @@ namespace vramstow::torch_adapter {
 
 uint64_t PoolRegistry::RouteSlow(cudaStream_t stream) {
   const MutexLock lock(&mutex_);
-  // If captures are nested, the innermost one counts.
+  // If captures are nested, the innermost capture determines the pool.
   for (auto capture = underway_.rbegin(); capture != underway_.rend(); ++capture) {
     if (capture->filter(stream)) return capture->number;
   }

@@ -69,7 +69,7 @@ enum class ImageError : uint8_t {
 // there is no such file.
 bool ReadImageFile(const char* path, std::vector<char>* bytes);
 
-// `size` is SIZE_MAX if it is not known.
+// Parses an image. `size` is SIZE_MAX if the size of the image is not known.
 ImageError ParseImage(const void* bytes, size_t size, const ImageTarget& target, Image* image);
 
 }  // namespace vramstow::simulator

@@ -83,7 +83,7 @@ const Block* FindManaged(Call& call, CUdeviceptr address, size_t size) {
   return size > 0 && size <= block->size - (address - block->address) ? block : nullptr;
 }
 
-// Converts the driver's location. Returns false if there is no such location.
+// Converts a location of the driver's API to *place. Returns false if the location does not exist.
 bool ReadLocation(Call& call, const CUmemLocation& location, Location* place) {
   *place = {location.type, location.id};
   switch (static_cast<int>(location.type)) {

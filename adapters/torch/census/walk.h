@@ -45,7 +45,7 @@ struct Root {
 
 enum class ObjectKind : uint8_t { kPlain, kTensor, kModel, kOptimizer, kContext, kApart };
 
-// Memory, and the entry of the tensor through which it was found.
+// A piece of memory, and the entry of the tensor through which the search found it.
 struct Found {
   Memory memory;
   EntryIndex place;

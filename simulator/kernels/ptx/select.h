@@ -83,7 +83,8 @@ class Selection {
 
 using Selector = bool (*)(Selection*);
 
-// Each function finds the selector of an opcode in one family, or returns null.
+// Each function below knows the opcodes of one family of instructions. It returns the selector of
+// an opcode, or null if the opcode is not in its family.
 Selector FindInteger(std::string_view name);
 Selector FindFloating(std::string_view name);
 Selector FindShortFloating(std::string_view name);
