@@ -83,20 +83,21 @@ struct PoolConfig {
   // at most this many thousandths more than was allocated at the peak. A loop thus reaches sooner
   // the state in which no chunk moves.
   uint32_t slack_permille = 10;
-  // The same limit for requests that do not repeat; the smaller of the two limits applies. Memory
-  // that is made for such requests is not needed again a moment later.
+  // The same limit as slack_permille, for requests that do not repeat; the smaller of the two
+  // limits applies. Memory that is made for such requests is not needed again a moment later.
   uint32_t restless_slack_permille = 2;
-  // The same limit for a block whose address of the previous iteration is free, but lacks its
-  // chunks, because they are in use elsewhere. Memory that is made for such a block is used in
-  // every later iteration.
+  // The same limit as slack_permille, for a block whose address of the previous iteration is free
+  // but has no chunks, because they are in use elsewhere. Memory that is made for such a block is
+  // used in every later iteration.
   uint32_t repeat_slack_permille = 25;
-  // If set, a chunk that moves stays mapped at its old address as well, until another chunk needs
-  // that page. The move then need not wait for submitted work, and the chunk can move back without
-  // a driver call.
+  // If set, a chunk that moves stays mapped at its old address as well (a shadow), until another
+  // chunk needs that page. The move then need not wait for submitted work, and the chunk can move
+  // back without a driver call.
   bool shadows = true;
   // How long an allocation may wait for work that uses freed memory, before it tries anything else.
-  // It waits only if that memory would suffice. This setting is for callers whose frees would have
-  // waited anyway. Measured by the same clock as stitch_wait_ns.
+  // It waits only if that memory would suffice. This setting is for callers whose frees would
+  // otherwise have waited for the work themselves. The time is measured by the same clock as
+  // stitch_wait_ns.
   uint64_t free_wait_ns = 0;
   // Blocks of at most this size share chunks that larger blocks do not use.
   uint64_t small_bytes = 128 * kKiB;

@@ -157,7 +157,7 @@ CUmemAllocationProp CudaDriver::Properties() const {
   return properties;
 }
 
-// Uses these properties for all later requests for memory.
+// Uses the given properties for all later requests for memory.
 void CudaDriver::Settle(const CUmemAllocationProp& properties) const {
   exportable_ = properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
   rdma_ = properties.allocFlags.gpuDirectRDMACapable != 0;
@@ -510,8 +510,8 @@ DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
   if (context != nullptr && context != context_ && functions_.StreamWaitEvent != nullptr) {
     return RecordForeign(event, stream, context);
   }
-  // No hook saw this stream's creation. It may belong to another context, and an event of this
-  // context does not cover the work of that one.
+  // No hook saw this stream's creation. The stream may belong to another context, and an event of
+  // this context does not cover the work of another context.
   constexpr uint64_t kLastDefault = 2;  // names of default streams
   const bool unseen = fate == StreamFate::kUnknown && streams_.find != nullptr &&
                       reinterpret_cast<uint64_t>(stream) > kLastDefault;
@@ -584,8 +584,8 @@ DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
   for (uint32_t number = 0; number < others_.count; ++number) {
     CUcontext context = OtherAt(number);
     if (context == nullptr) continue;
-    // Before CUDA 12.5 a question about this work would wait without a time limit, so the driver is
-    // not asked.
+    // Before CUDA 12.5 a query for the work of another context would wait without a time limit, so
+    // the driver is not asked.
     if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
     const DriverResult result = FinishContext(context, deadline_ns);
     // A context may have been destroyed without a hooked call. Its work has then finished, too.

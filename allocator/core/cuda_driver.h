@@ -5,10 +5,10 @@
 // to no library and calls only the functions that DriverTable names.
 //
 // Ownership: the context belongs to the caller and outlives the pool, or the pool is closed with
-// alive = false. The CudaDriver outlives the pool. Threads: the table may be used from any thread;
-// each call makes the context current if another one is, and restores that one afterwards. Errors:
-// Open returns false, and missing() names the function that the driver lacks. Units: as in
-// driver.h.
+// alive = false. The CudaDriver outlives the pool. Threads: the table may be used from any thread.
+// If another context is current, each call makes its own context current and restores the other one
+// afterwards. Errors: Open returns false, and missing() names the function that the driver lacks.
+// Units: as in driver.h.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_
 #define VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_
 
@@ -45,7 +45,8 @@ class CudaDriver {
   };
   void SetOtherContexts(const OtherContexts& others) { others_ = others; }
 
-  // Sets the record that knows which streams exist. Without it only the driver is asked.
+  // Sets the record that knows which streams exist. Without it only the driver is asked whether a
+  // stream exists.
   void SetStreamRecord(const StreamRecord& streams) { streams_ = streams; }
 
   // The virtual clock of a simulated GPU: the table's `now` returns its time and `pause` advances
@@ -58,7 +59,7 @@ class CudaDriver {
   void SetCardClock(const CardClock& clock) { card_clock_ = clock; }
 
   // Sets where host memory must be created so that the device can map it. It is called before the
-  // pool opens. Without it the pool does not use such memory.
+  // pool opens. If it is not called, the pool creates no host memory for the device.
   void SetHostMapping(const HostMapping& mapping);
 
   // Notes that the context was destroyed, so that no later call makes it current. Addresses and

@@ -3,8 +3,8 @@
 //
 // Idea: functions in all folders of the allocator declare that they need this lock
 // (VRAMSTOW_REQUIRES(kDeviceLock)). They do not know the pool that owns the lock, and no thread
-// holds the locks of two pools at once; so clang's thread-safety analysis uses one name for all of
-// them.
+// holds the locks of two pools at once; so clang's thread-safety analysis uses one name for the
+// locks of all pools.
 //
 // Ownership: none. Threads: as FastMutex. Errors: none.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_DEVICE_LOCK_H_

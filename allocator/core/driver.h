@@ -100,8 +100,9 @@ struct DriverTable {
   // Gives the device, and the peers that were added, read and write access. The range is mapped
   // without a gap, by one handle or several.
   DriverResult (*set_access)(void* self, uint64_t address, uint64_t size);
-  // Like set_access, for memory of create_host: the host may read and write it, too, if the driver
-  // allows that. If this is null, set_access is called in its place.
+  // Gives the device and its peers access to memory of create_host. The host may read and write the
+  // memory, too, if the driver allows that. If this function is null, set_access is called in its
+  // place.
   DriverResult (*set_host_access)(void* self, uint64_t address, uint64_t size) = nullptr;
 
   // Allocates device memory that is mapped and accessible, at an address that the driver chooses
@@ -117,13 +118,13 @@ struct DriverTable {
   // Starts to copy the runs in order, without waiting for other work; *job is then passed to
   // copy_finish. After an error no copy is running, and the destinations have unspecified contents.
   DriverResult (*copy_start)(void* self, const DriverCopy* copies, uint32_t count, uint64_t* job);
-  // Like copy_start, but the copies wait for all work that was submitted to the context so far. It
-  // is not called while the pool knows of a capture. If it is null or not supported, nothing was
-  // started.
+  // Starts copies like copy_start, but they wait for all work that was submitted to the context so
+  // far. It is not called while the pool knows of a capture. If the function is null or returns
+  // kDriverNotSupported, no copy was started.
   DriverResult (*copy_start_after)(void* self, const DriverCopy* copies, uint32_t count,
                                    uint64_t* job) = nullptr;
-  // Like copy_start, but the copies wait for those of an unfinished job, and for no other work. If
-  // it is null, the pool treats it as not supported.
+  // Starts copies like copy_start, but they wait for the copies of the unfinished job `previous`,
+  // and for no other work. If the function is null, the pool treats it as not supported.
   DriverResult (*copy_start_behind)(void* self, uint64_t previous, const DriverCopy* copies,
                                     uint32_t count, uint64_t* job) = nullptr;
   // Makes work that is submitted to the context from now on wait for the copies of a job. The job
@@ -144,7 +145,7 @@ struct DriverTable {
   // completed. Returns a result of IsStreamGone if the stream does not exist any more, and
   // kDriverCaptureUnsupported if the stream is being captured.
   DriverResult (*event_record)(void* self, uint64_t event, uint64_t stream);
-  // Like event_record, for all work of the context (cuCtxRecordEvent). May return
+  // Records an event that covers all work of the context (cuCtxRecordEvent). May return
   // kDriverNotSupported. The call invalidates captures in progress, so the pool does not make it
   // while it knows of one.
   DriverResult (*event_record_all)(void* self, uint64_t event);

@@ -21,7 +21,8 @@ class Epochs {
  public:
   static constexpr uint64_t kStepNs = 5'000'000;
 
-  // The epoch to stamp on memory that is freed now; at least 1, since 0 is older than every epoch.
+  // The epoch to stamp on memory that is freed now; at least 1, because 0 stands for a time before
+  // every epoch.
   uint32_t now() const { return epoch_.load(std::memory_order_relaxed); }
 
   void Advance(uint64_t time_ns) VRAMSTOW_REQUIRES(kDeviceLock) {

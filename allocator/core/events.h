@@ -106,7 +106,8 @@ class PoolEvents {
     return OfMemory(kind, address, size, 0, handle, result);
   }
 
-  // Records that the driver refused the call that the event with this sequence number announced.
+  // Records that the driver refused a call. `sequence` is the number of the event that announced
+  // the call.
   void Refused(uint64_t sequence, DriverResult result) const {
     Event announced;
     announced.layer = Layer::kPool;
@@ -126,7 +127,8 @@ class PoolEvents {
     Take(TouchEvent{address, clock}.ToEvent());
   }
 
-  // Record that free chunks were mapped to new addresses, and that an allocation waited for work.
+  // Record that free chunks were mapped to new addresses (Stitched), that an allocation waited for
+  // work (Waited), or that hooks ran (HooksRan).
   void Stitched(const StitchEvent& stitch) const { Take(stitch.ToEvent()); }
   void Waited(const FenceWaitEvent& wait) const { Take(wait.ToEvent()); }
   void HooksRan(const HookEvent& hook) const { Take(hook.ToEvent()); }

@@ -96,8 +96,8 @@ uint32_t Fences::FindFinished() {
     if (!Completed(t, EndTick(t))) continue;
     if (first == kMaxTimelines || timelines_[t].ended < timelines_[first].ended) first = t;
   }
-  // If no timeline has finished, record the event that one of them could not get when its stream
-  // ended, so that a later call finds it finished.
+  // If no timeline has finished, an event is recorded for a timeline that got none when its stream
+  // ended. A later call can then find that timeline finished.
   if (first == kMaxTimelines && uncovered != kMaxTimelines) Ensure(uncovered, EndTick(uncovered));
   return first;
 }
@@ -151,8 +151,8 @@ void Fences::DropEvent(uint64_t event) {
 }
 
 DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
-  // A stream that got no event when it ended cannot be named any more, so only an event of the
-  // whole context covers its work.
+  // A stream that got no event when it ended cannot be passed to the driver any more, so only an
+  // event of the whole context covers its work.
   if (timeline != kEverything && EndIsCovered(timeline)) {
     const uint64_t stream = timelines_[timeline].stream.load(std::memory_order_relaxed);
     const DriverResult result = driver_->event_record(driver_->self, event, stream);

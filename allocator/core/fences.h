@@ -35,7 +35,7 @@ class Fences {
  public:
   static constexpr uint32_t kEverything = 0;
   static constexpr uint32_t kMaxTimelines = 256;
-  // A value that is no stream's handle. kUnknownStream, the next number, is not one either.
+  // A value that is no stream's handle. The next number, kUnknownStream, is no handle either.
   static constexpr uint64_t kNoStream = ~uint64_t{1};
 
   void Open(const DriverTable* driver) { driver_ = driver; }
@@ -45,10 +45,11 @@ class Fences {
   // Returns the timeline of an existing stream and creates it if needed. Returns kMaxTimelines if
   // all timelines are in use (see FindFinished).
   uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like TimelineOf, but creates none; returns kMaxTimelines if the stream has none or has ended.
+  // Returns the timeline of a stream but creates none. Returns kMaxTimelines if the stream has no
+  // timeline or has ended.
   uint32_t FindTimeline(uint64_t stream) const;
-  // Notes that some stream has no timeline. From then on its work is covered only by waiting for
-  // all work.
+  // Notes that some stream has no timeline. From then on only waiting for all work of the context
+  // covers that stream's work.
   void NoteOverflow() VRAMSTOW_REQUIRES(kDeviceLock) { overflowed_ = true; }
 
   // --- Streams that end -------------------------------------------------------------------------
@@ -149,8 +150,9 @@ class Fences {
   uint64_t kept_[kKept] = {};
   int kept_count_ = 0;
   Timeline timelines_[kMaxTimelines];
-  // The tick of each stream that must complete before the fence of timeline 0 does. These are used
-  // only if the driver has no events of a whole context; there is at most one such fence at a time.
+  // For each stream, the tick that must complete before the fence of timeline 0 does. The ticks are
+  // used only if the driver has no events of a whole context; there is at most one such fence at a
+  // time.
   uint32_t stream_ticks_[kMaxTimelines] = {};
   uint32_t stream_ticks_count_ = 0;
 };

@@ -1,4 +1,5 @@
-// RelaxedCapture: while it exists, driver calls of this thread do not invalidate stream captures.
+// RelaxedCapture: while an object of this class exists, driver calls of its thread do not
+// invalidate stream captures.
 //
 // Idea: a slow step calls Begin before its first driver call; the mode lasts until the object is
 // destroyed. A step that needs no driver call never calls Begin and so costs nothing.

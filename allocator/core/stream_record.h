@@ -1,5 +1,5 @@
-// StreamRecord: what is known about a stream without a question to the driver. It is undefined
-// behaviour to pass a destroyed stream to the driver.
+// StreamRecord: knows whether a stream exists, without asking the driver. It is undefined behaviour
+// to pass a destroyed stream to the driver.
 //
 // Ownership: the record outlives the pool. Threads: `find` may be called from any thread. Errors:
 // kUnknown if the stream was not recorded. Units: streams and contexts as the driver's handles.

@@ -56,8 +56,8 @@ class AddressMap {
     __builtin_prefetch(&places_[Home(KeyOf(address))], 1);
   }
 
-  // Like the other Find, but does not read the span. The caller knows that the address is in the
-  // map, and that no two addresses of the map are kKeyReach or more apart.
+  // Finds the span of an address without reading the span. The caller knows that the address is in
+  // the map, and that no two addresses of the map are kKeyReach or more apart.
   uint32_t Find(uint64_t address) const {
     const uint32_t key = KeyOf(address);
     uint32_t place = Home(key);
@@ -75,8 +75,8 @@ class AddressMap {
   };
 
   static uint32_t KeyOf(uint64_t address) { return static_cast<uint32_t>(address / kBlockBytes); }
-  // Blocks of the same 4 KiB have their home slots in one cache line, because neighbours are often
-  // freed one after the other.
+  // Blocks of the same 4 KiB have their home slots in one cache line, because blocks at
+  // neighbouring addresses are often freed one after the other.
   uint32_t Home(uint32_t key) const {
     return (key / kLine * 0x9E3779B1U >> shift_) * kLine + key % kLine;
   }

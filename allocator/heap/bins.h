@@ -26,7 +26,7 @@ class Bins {
     const Bin& bin = bins_[NumberOf(size)];
     return bin.size == size && bin.head != 0;
   }
-  // Returns the block that Take would return.
+  // Returns the block that Take would return, and leaves it in its bin.
   uint32_t First(uint64_t size) const { return bins_[NumberOf(size)].head; }
   // Removes and returns a block of a size for which the bins have a block.
   uint32_t Take(const SpanTable& spans, uint64_t size) {

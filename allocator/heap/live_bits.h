@@ -21,7 +21,7 @@ namespace vramstow {
 
 class LiveBits {
  public:
-  // Adds a range whose addresses can be set; `address` and `size` are multiples of kWordReach.
+  // Adds a range of addresses that can have bits; `address` and `size` are multiples of kWordReach.
   bool Cover(uint64_t address, uint64_t size) {
     if (count_ == kMaxRanges) return false;
     void* words = AllocateHostMemory(size / kWordReach * sizeof(uint64_t));
@@ -45,8 +45,8 @@ class LiveBits {
     const BitPosition place = Find(address);
     return place.word != nullptr && (*place.word & place.bit) != 0;
   }
-  // Clears the bit of an address. Returns true if the bit was set. Also returns false if no block
-  // could begin at the address.
+  // Clears the bit of an address. Returns true if the bit was set, and false if it was not or if no
+  // block could begin at the address.
   bool Clear(uint64_t address) {
     const BitPosition place = Find(address);
     if (place.word == nullptr || (*place.word & place.bit) == 0) return false;
@@ -55,7 +55,7 @@ class LiveBits {
   }
 
  private:
-  // A heap's regions double in size, so it rarely has more than this.
+  // The regions of a heap double in size, so a heap rarely has more than this many.
   static constexpr uint32_t kMaxRanges = 8;
   static constexpr uint64_t kWordReach = 64 * kBlockBytes;
 

@@ -51,7 +51,8 @@ class PendingList {
 
   // Makes sure that events that cover the ticks of all blocks were recorded.
   void EnsureFences(const SpanTable& spans) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits until all uses have finished. Returns false if they have not by the deadline.
+  // Waits until all uses of pending blocks have finished. Returns false if they have not by the
+  // deadline.
   bool WaitForUses(const SpanTable& spans, uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t committed_bytes() const { return uses_.committed_bytes(); }
 

@@ -33,7 +33,7 @@ uint32_t SpanIndex::Find(const SpanSlab& slab, uint64_t size) const {
     row = std::countr_zero(above);
     step = std::countr_zero(steps_[row]);
   }
-  // In the first row each list holds spans of a single size, so any member will do.
+  // In the first row each list holds spans of a single size, so any member of the list will do.
   return row == 0 ? heads_[0][step] : SmallestIn(slab, heads_[row][step], size);
 }
 

@@ -61,8 +61,9 @@ class SpanIndex {
   // Returns the size of the largest member, or 0 if there is none.
   uint64_t LargestSize(const SpanSlab& slab) const;
 
-  // Calls visit(index) for all members of at least `size`, smaller lists first, until visit returns
-  // false. A visitor may remove the visited member or insert others only if it then returns false.
+  // Calls visit(index) for all members of at least `size`, lists of smaller sizes first, until
+  // visit returns false. A visitor may remove the visited member or insert others only if it then
+  // returns false.
   template <typename Visit>
   void VisitFrom(const SpanSlab& slab, uint64_t size, Visit visit) const {
     const ListPosition first = PositionOf(size);
@@ -82,8 +83,9 @@ class SpanIndex {
   }
 
   // Returns the member of at least `size` with the lowest score(span), or 0. Examines at most
-  // `looks` members, smaller lists first. Once a score of at most `enough` was found, no further
-  // list is examined. It suits scores that grow with the size if all else is equal.
+  // `looks` members, lists of smaller sizes first. Once a score of at most `enough` was found, no
+  // further list is examined. The function suits scores that, with all else equal, grow with the
+  // size.
   template <typename Score>
   uint32_t FindBest(const SpanSlab& slab, uint64_t size, int looks, uint64_t enough,
                     Score score) const {

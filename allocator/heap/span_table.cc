@@ -58,7 +58,7 @@ uint32_t SpanTable::FindSpan(uint64_t address) const {
   return 0;
 }
 
-// Records a hint for later walks, which go from one span to the next: the hint of a page is the
+// Records a hint for later walks, which go from one span to the next. The hint of a page is the
 // span in which the page begins.
 void SpanTable::NoteStep(uint32_t before, uint32_t next) const {
   const uint64_t page = PageDown(slab_[next].address);

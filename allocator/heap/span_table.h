@@ -94,7 +94,8 @@ class SpanTable {
   bool EnsureRoomForRegion() {
     return (region_count_ < region_room_ || GrowRegions()) && slab_.EnsureSpare(1);
   }
-  // Add a region that is one hole, or one free span that was freed in `epoch`.
+  // Add a region that is one hole (AddHoleRegion), or one free span that was freed in `epoch`
+  // (AddFreeRegion).
   void AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone);
   void AddFreeRegion(uint64_t address, uint64_t size, uint8_t zone, uint32_t epoch);
   // Removes a region that is one free span. The last region gets the removed region's number.
@@ -132,7 +133,8 @@ class SpanTable {
   void NoteStep(uint32_t before, uint32_t next) const;
   uint32_t BeginOfWalk(const Region& region, uint64_t address) const;
   uint32_t& HintAt(uint64_t address) const { return hints_[(address >> page_shift_) % kHints]; }
-  // Deletes a record and clears its state, so that a stale hint does not take it for a span.
+  // Deletes a record and clears its state, so that a walk from an old hint does not use the record
+  // as a span.
   void Delete(uint32_t index) {
     slab_[index].state = SpanState::kNone;
     slab_.Delete(index);

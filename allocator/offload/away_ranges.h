@@ -1,11 +1,12 @@
 // AwayRanges: the address ranges of blocks that must be restored before work may use them.
 //
 // Idea: every address that submitted work names is looked up without a lock, in a sorted table.
-// Ranges are added only while the SubmissionGate is closed, so that no such work can be submitted;
-// they may be removed at any time.
+// Ranges are added only while the SubmissionGate is closed, so that no work can be submitted
+// meanwhile; they may be removed at any time.
 //
 // Ownership: tables for as many ranges as there ever were, until Close. Threads: Contains may be
-// called from any thread, all else under the device's lock. Errors: Reserve. Units: bytes.
+// called from any thread, all else under the device's lock. Errors: Reserve returns false. Units:
+// bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_AWAY_RANGES_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_AWAY_RANGES_H_
 

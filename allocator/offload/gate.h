@@ -38,15 +38,15 @@ class SubmissionGate {
     lanes_[lane % kLanes].inside.fetch_sub(1, std::memory_order_release);
   }
 
-  // Between BeginWait and EndWait a thread inside the gate waits for a lock that the closing thread
-  // may hold. Close gives up during that time.
+  // Between BeginWait and EndWait a thread inside the gate waits for a lock that the thread in
+  // Close may hold. Close gives up during that time.
   void BeginWait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
   void EndWait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Closes the gate. Returns true if no thread is inside; none enters until Open. Returns false,
-  // with the gate open, if a thread is still inside after `wait_ns` or when `*stop` becomes true
-  // (`stop` may be null), if a thread inside waits (BeginWait), or if another thread has closed the
-  // gate.
+  // Closes the gate. Returns true once no thread is inside; no thread enters until Open. Returns
+  // false, and leaves the gate open, in four cases: a thread is still inside after `wait_ns`;
+  // `*stop` becomes true (`stop` may be null); a thread inside waits (BeginWait); another thread
+  // has closed the gate.
   bool Close(uint64_t wait_ns, const std::atomic<bool>* stop = nullptr);
   void Open();
   void Reset();

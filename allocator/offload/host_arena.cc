@@ -86,8 +86,8 @@ bool HostArena::NextDetached(Leaving* block) {
   Block* const found =
       std::find_if(blocks_, end, [](const Block& candidate) { return candidate.detached; });
   if (found == end) return false;
-  // The event is recorded before the driver is called, because another thread may get the address
-  // at once.
+  // The event is recorded before the driver is called, because another thread may get the same
+  // address from the driver at once.
   *block = {found->address, found->size,
             events_->Pinned(EventKind::kFree, found->address, found->size, kDriverSuccess)};
   std::copy(found + 1, end, found);

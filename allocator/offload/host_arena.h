@@ -1,4 +1,5 @@
-// HostArena: page-locked host memory for the contents of paused pages.
+// HostArena: page-locked host memory for the contents of paused pages (pages without device memory
+// that nothing may touch until they are resumed).
 //
 // Idea: locking pages is slow, so memory is allocated in large blocks, cut into pieces of one chunk
 // each, and retained for the next pause until it is released on request. The pieces are chunks of
@@ -8,9 +9,9 @@
 // them, and after the driver's answer EndFree removes the block's record or returns its pieces to
 // the store.
 //
-// Ownership: the blocks, until they are freed or Close; the pool is closed after that without
-// touching them. Threads: the device's lock, except for Free. Errors: returns false; nothing was
-// allocated. Units: bytes.
+// Ownership: the class owns the blocks until they are freed or until Close; the pool is closed
+// after Close and does not touch them. Threads: the device's lock, except for Free. Errors: returns
+// false; nothing was allocated. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_ARENA_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_ARENA_H_
 

@@ -1,15 +1,16 @@
-// HostStock: the host memory that an offloader uses for evicted memory, how much it allocates, and
-// when it releases it.
+// HostStock: the host memory that an offloader uses for evicted memory. The class decides how much
+// to allocate, and when to release it.
 //
 // Idea: there are two kinds. Chunks that can be mapped serve memory that stays in use; page-locked
-// blocks (HostArena) serve paused memory. Both are retained after the memory was restored, because
-// allocating them is slow, and are released on request or when nothing was moved for a long time.
-// If the limits allow no more, idle memory of one kind is released for the other.
+// blocks (HostArena) serve paused memory, which nothing may touch. Both are retained after the
+// memory was restored, because allocating them is slow, and are released on request or when nothing
+// was moved for a long time. If the limits allow no more, idle memory of one kind is released for
+// the other.
 //
-// Ownership: the page-locked blocks; chunks belong to the store. Threads: the device's lock, except
-// for the numbers and for Release, which takes the lock only for short times and frees locked
-// memory without it. Errors: returns fewer chunks than requested. Units: bytes, nanoseconds,
-// chunks.
+// Ownership: the class owns the page-locked blocks; chunks belong to the store. Threads: the
+// device's lock, except for the numbers and for Release, which takes the lock only for short times
+// and frees locked memory without it. Errors: returns fewer chunks than requested. Units: bytes,
+// nanoseconds, chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_STOCK_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_HOST_STOCK_H_
 
@@ -49,10 +50,11 @@ class HostStock {
   // True if any host memory may be used.
   bool any() const { return limits_.host_bytes != 0; }
 
-  // Makes up to `count` mappable chunks idle in the store, as far as the limits allow it; returns
-  // how many are.
+  // Allocates mappable chunks until `count` of them are idle in the store, as far as the limits
+  // allow it. Returns how many are idle, at most `count`.
   uint64_t EnsureMapped(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like EnsureMapped, for page-locked chunks; `coming` is how many the caller will need in all.
+  // Does what EnsureMapped does, for page-locked chunks; `coming` is how many the caller will need
+  // in all.
   uint64_t EnsurePinned(uint64_t count, uint64_t coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Notes that memory was evicted or restored just now.
   void NoteMove() VRAMSTOW_REQUIRES(kDeviceLock) { last_move_ns_ = pool_->Now(); }
@@ -63,7 +65,7 @@ class HostStock {
   uint64_t Decay() { return limits_.decay_ns == 0 ? 0 : Release(limits_.decay_ns); }
 
   uint64_t released_bytes() const { return released_.load(std::memory_order_relaxed); }
-  // True if a larger host_mappings would have allowed more mappable chunks.
+  // True if more mappable chunks could have been made with a larger host_mappings.
   bool mappings_used_up() const { return mappings_used_up_.load(std::memory_order_relaxed); }
 
  private:

@@ -20,8 +20,8 @@ struct MoveRecord {
   std::atomic<uint64_t> refused{0};  // moves refused because the gate or work did not stop
   std::atomic<uint64_t> failed{0};   // moves in which a driver call failed
 
-  // Records one event for each run of neighbouring pages; the first one carries the time for which
-  // the gate was closed.
+  // Records one event for each run of neighbouring pages. The first event carries the time for
+  // which the submission gate was closed.
   static void Emit(const PoolPages& pool, EventKind kind, const uint64_t* pages, uint32_t count,
                    OffloadReason reason, uint64_t gate_ns) {
     const uint64_t size = pool.page_bytes();

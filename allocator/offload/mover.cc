@@ -19,8 +19,8 @@ DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
   return result == kDriverSuccess ? driver_->copy_finish(driver_->self, job) : result;
 }
 
-// Copies the contents of the pages into the fresh chunks. These are mapped nowhere before and after
-// this call.
+// Copies the contents of the pages into the fresh chunks. The fresh chunks are mapped nowhere
+// before and after this call.
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
   DriverResult result = window_.Map(fresh, count);
   DriverCopy copies[kMaxPages];
@@ -71,7 +71,8 @@ uint32_t Mover::Pause(const uint64_t* pages, const uint32_t* kept, uint32_t coun
 }
 
 // Replaces the pages' chunks by fresh chunks that contain the pages' data. Returns how many pages
-// were exchanged. Their chunks come first in `fresh` and are 0 there afterwards.
+// were exchanged. The chunks for these pages come first in `fresh`, and their elements are 0
+// afterwards.
 uint32_t Mover::Exchange(const uint64_t* pages, uint32_t* fresh, uint32_t count,
                          DriverResult* result) {
   uint32_t moved = 0;
@@ -100,7 +101,7 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResu
   return moved;
 }
 
-// Returns the fresh chunks to the store; the pages stay paused.
+// Returns the fresh chunks to the store; the pages stay paused (without memory).
 void Mover::Drop(Return* coming) {
   for (uint32_t i = 0; i < coming->count; ++i) {
     chunks_->EndUnderlay(coming->pages[i]);

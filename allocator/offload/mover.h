@@ -57,8 +57,8 @@ class Mover {
   // chunk of the store. Undoes the test afterwards.
   DriverResult Try() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Paused pages that are being restored. The first of the three steps may run while another return
-  // copies; Begin and End follow in this order.
+  // Paused pages that are being restored. Lay, the first of the three steps, may run while another
+  // return copies; Begin and End follow in this order.
   struct Return {
     uint64_t pages[kMaxPages];
     uint32_t fresh[kMaxPages];  // chunks that are mapped at the pages
@@ -73,13 +73,13 @@ class Mover {
   DriverResult Lay(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Starts to copy the contents of the pages.
   DriverResult Begin(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Makes work that is submitted from now on wait for the copies. Returns false if it does not
-  // wait.
+  // Makes work that is submitted from now on wait for the copies. Returns false if that work does
+  // not wait.
   bool Order(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if End would not wait.
   bool IsDone(const Return& coming) const;
-  // Waits for the copies; if there was no error, the pages are then in use again. Returns how many.
-  // `coming` is empty afterwards.
+  // Waits for the copies; if there was no error, the pages are then in use again. Returns how many
+  // pages are. `coming` is empty afterwards.
   uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // For callers that fill chunks themselves (Transfer, PauseSlices): DetachChunks takes up to
@@ -87,12 +87,13 @@ class Mover {
   uint32_t DetachChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Pauses the sorted pages run by run (ChunkExchange::Pause); `kept` has the chunks with their
-  // data. Returns how many of the first pages are paused.
+  // Removes the memory of the sorted pages, one run of neighbours at a time (ChunkExchange::Pause);
+  // `kept` has the chunks with their data. Returns how many of the first pages are paused.
   uint32_t Pause(const uint64_t* pages, const uint32_t* kept, uint32_t count, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Tries again to map the lost pages. Returns true if none is lost.
+  // Tries again to map the lost pages (pages that could be mapped neither with the new nor with the
+  // old chunk). Returns true if none is lost.
   bool Restore() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:

@@ -69,8 +69,9 @@ uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
   return pausing_.Pause(slice, count, /*keep=*/motion == Motion::kPause, result);
 }
 
-// Moves the first `count` of the listed pages and returns how many moved. If these are fewer,
-// *outcome is the reason. The device's lock is held; the gate is closed anew for each slice.
+// Moves the first `count` of the listed pages and returns how many moved. If fewer than `count`
+// moved, *outcome is the reason. The device's lock is held. The submission gate is closed for each
+// slice and opened after it.
 uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reason,
                                OffloadResult* outcome) {
   uint64_t moved = 0;
@@ -120,8 +121,8 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   return moved;
 }
 
-// Finishes an eviction; the device's lock is held. A page that was touched at the current number of
-// the clock may have been touched before it left. So only later numbers prove that work used it on
+// Finishes an eviction; the device's lock is held. A touch that has the clock's current number may
+// have happened before the page was evicted. So only later numbers prove that work used the page on
 // the host.
 void Offloader::EndMoveOut(uint64_t spare_pages) {
   last_out_ns_ = pool_->Now();
@@ -172,7 +173,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   return outcome;
 }
 
-// Returns how many chunks can be made. The device's lock is held.
+// Returns how many device chunks can be made. The device's lock is held.
 uint64_t Offloader::NewChunks(uint64_t if_unknown) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
@@ -196,7 +197,7 @@ uint64_t Offloader::MappedHostBytes() const {
   return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
 }
 
-// Makes chunks and returns how many of the `count` are idle. The device's lock is held.
+// Makes device chunks until `count` are idle; returns how many are. The device's lock is held.
 uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
   pool_->MakeUpTo(count, pool_->chunks().idle_chunks());
   return std::min(count, pool_->chunks().idle_chunks());
@@ -204,7 +205,7 @@ uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
-  // First retry to map the pages for which mapping failed before.
+  // The pages that could not be mapped before are tried again first.
   mover_.Restore();
   const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
   if ((is_calm || most_bytes == 0) && quiet_.MustEnd()) quiet_.Finish();
@@ -248,9 +249,9 @@ void Offloader::StartClockAnew() {
   pool_->SetClock(Clock());
 }
 
-// Restores the memory that is not quiet (quiet_blocks.h): the eviction of quiet memory alone is to
-// provide the bytes that the iteration lacks. ReclaimFreed drops pages that only freed blocks had,
-// so the pages are listed again after it.
+// Restores the memory that is not quiet (memory that work may use now). Only as many quiet bytes as
+// the iteration lacks shall be on the host. ReclaimFreed drops pages that only freed blocks had, so
+// the pages are listed again after it.
 void Offloader::BringBackOthers() {
   const auto list = [this] {
     kDeviceLock.AssertHeld();

@@ -42,7 +42,7 @@
 namespace vramstow {
 
 struct OffloadConfig : HostLimits, StandstillLimits {
-  // The gate is closed for about this long at a time.
+  // The submission gate is closed for about this long at a time.
   uint64_t slice_ns = 5'000'000;
   // No page is restored within this time after an eviction. No page is restored, either, if less
   // than `keep_free_bytes` of the device would then be free.
@@ -120,7 +120,8 @@ class Offloader {
   // release as much memory to the device.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
-  // Evicts up to `most_bytes` not touched since Mark returned `before`, the longest idle first.
+  // Evicts up to `most_bytes` of memory that was not touched since Mark returned `before`. The
+  // memory that was idle longest is evicted first.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns `before` for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
@@ -156,7 +157,7 @@ class Offloader {
   DriverResult host_refusal() const { return host_refusal_; }
 
   // True if memory that a captured graph may use is paused, so that launching a graph is an error.
-  // For threads inside the gate.
+  // It is called by threads inside the submission gate.
   bool refuses_graphs() const {
     const ChunkExchange& chunks = pool_->exchange();
     return graphs_away_.load(std::memory_order_relaxed) &&
@@ -164,24 +165,24 @@ class Offloader {
   }
 
   // Restores the parts of held memory (Pool::HoldChunks) that are on the host; with automatic
-  // offload, other memory is evicted for it. Returns kHeld if a part is paused.
+  // offload, other memory is evicted to make room for them. Returns kHeld if a part is paused.
   OffloadResult ReturnHeld(uint64_t address, uint64_t size);
 
   // --- Quiet times ------------------------------------------------------------------------------
-  // Notes that nothing uses these blocks until EndQuiet. Some of them are evicted while work runs:
-  // as many bytes as the previous iteration lacked. They are restored when device memory is free.
-  // The blocks of an earlier call are not quiet any more.
+  // Notes that no work uses the given blocks until EndQuiet. Some of these quiet blocks are evicted
+  // while work runs: as many bytes as the previous iteration lacked. They are restored when device
+  // memory is free. The blocks of an earlier call are not quiet any more.
   void BeginQuiet(const QuietRange* ranges, uint64_t count);
-  // Ends the quiet time: the blocks may be used again. May be called inside the gate.
+  // Ends the quiet time: the blocks may be used again. May be called inside the submission gate.
   void EndQuiet();
-  // True if Need must be called before work uses this address. For threads inside the gate.
+  // True if Need must be called before work uses this address. Called inside the submission gate.
   bool IsAway(uint64_t address) const { return quiet_.IsAway(address); }
   bool has_away() const { return quiet_.has_away(); }
   // True if a thread that is about to submit work, and holds no lock, should call AdvanceQuiet.
   bool wants_to_advance() const {
     return quiet_.wants_to_advance(submissions_.load(std::memory_order_relaxed));
   }
-  // Restores the block at this address for work that is about to use it, also inside the gate.
+  // Restores the block at this address before work uses it; also called inside the gate.
   void Need(uint64_t address);
   // Begins to copy as much quiet memory to the host as will be lacking, or restores what fits.
   void AdvanceQuiet();
@@ -189,7 +190,7 @@ class Offloader {
   OffloadStats Stats() const;
 
  private:
-  // A policy for lists whose order does not matter, and for lists by age.
+  // A policy for lists that are sorted by age, and for lists whose order does not matter.
   static constexpr OffloadPolicy kByAge = {RankColdest};
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
@@ -201,7 +202,8 @@ class Offloader {
   void StartClockAnew() VRAMSTOW_REQUIRES(kDeviceLock);
   void BringBackOthers() VRAMSTOW_REQUIRES(kDeviceLock);
   void Watch(bool wanted);
-  // Lists all pages in this state of blocks with this tag, in no order. Returns how many.
+  // Lists, in no order, all pages that are in the state `which` and have blocks with this tag.
+  // Returns how many.
   uint64_t ListPages(PagesThatAre which, uint32_t tag, bool graphs = false)
       VRAMSTOW_REQUIRES(kDeviceLock) {
     return pages_.Fill(which, tag, kByAge, Clock(), graphs);
@@ -241,7 +243,7 @@ class Offloader {
   static constexpr uint32_t kFirstSlicePages = 16;
   uint32_t slice_pages_ = kFirstSlicePages;
   uint64_t last_out_ns_ = 0;
-  // Touches at this number of the clock or later happened after the pages had left.
+  // A touch with this clock number, or a later one, happened after the pages were evicted.
   uint32_t wanted_from_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;

@@ -45,8 +45,9 @@ bool PageList::Is(uint64_t address, PagesThatAre which) {
 PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
   PageUse use{span.address, span.size, span.id, 0, 0, clock};
   const uint64_t page = pool_->page_bytes();
-  // A page at an end of the block may also belong to a neighbour that was allocated later, and so
-  // contain the neighbour's birth. The middle page does not.
+  // A page at an end of the block may also belong to a neighbour that was allocated later. Its
+  // record would then give the neighbour's time of allocation. The middle page belongs to this
+  // block alone.
   use.born = pool_->TouchesAt(span.address + span.size / 2).born;
   for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
     const AddressSpace::Touches touches = pool_->TouchesAt(at);

@@ -1,15 +1,15 @@
 // PageList: the pages that one move concerns, and the order in which they move.
 //
 // Idea: a page has the largest rank and the latest touch of all its blocks, and it is pinned if one
-// of them is. A policy computes a rank from what is known about a block (policy.h). The list is
-// filled anew for each move, in order of address within each heap; then pages are dropped from it,
-// and the wanted ones are moved to the front.
+// of them is pinned. A policy computes a rank from what is known about a block (policy.h). The list
+// is filled anew for each move, in order of address within each heap; then pages are dropped from
+// it, and the wanted ones are moved to the front.
 //
-// Pages of a large chunk move together: each is in the list, even if it is free, with the largest
-// rank of all of them, and they are neighbours in the list.
+// Pages of a large chunk move together: each page is in the list, even if it is free, and has the
+// largest rank of all pages of the chunk. They are neighbours in the list.
 //
-// Ownership: memory for as many pages as were ever needed, until Close. Threads: the device's lock.
-// Errors: without memory the list is empty. Units: pages are chunks.
+// Ownership: the class owns memory for as many pages as were ever needed, until Close. Threads: the
+// device's lock. Errors: without memory the list is empty. Units: pages are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
 
@@ -52,9 +52,9 @@ class PageList {
   void Open(PoolPages* pool) { pool_ = pool; }
   void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Fills the list with all pages in this state of blocks with this tag. `clock` is the time for
-  // which they are ranked. With `graphs`, the list also contains all pages that the heaps of graphs
-  // have cached. Returns the number of pages.
+  // Fills the list with all pages that are in the state `which` and have blocks with this tag.
+  // `clock` is the time for which the policy ranks them. With `graphs`, the list also contains all
+  // pages that the heaps of graphs have cached. Returns the number of pages.
   uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock,
                 bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
   // Calls the policy for all blocks without changing the list.
@@ -69,7 +69,7 @@ class PageList {
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }
 
-  // Drops the pages that must not be evicted from the device; with `graphs`, retains those that
+  // Drops the pages that must not be evicted from the device; with `graphs`, retains the pages that
   // captured graphs may use.
   Kept DropPinned(bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if captured graphs may use one of the pages.

@@ -1,7 +1,9 @@
-// PauseSlices: removes the memory under pages, slice by slice.
+// PauseSlices: pauses pages, slice by slice: it copies their contents to the host and removes their
+// device memory.
 //
-// Idea: the contents of a slice are copied to pinned chunks, then its pages are unmapped by runs.
-// During the copy, the chunks of earlier slices are released. Trim releases the rest.
+// Idea: the contents of a slice are copied to pinned chunks, then its pages are unmapped, one run
+// of neighbours at a time. During the copy, the chunks of earlier slices are released. Trim
+// releases the rest.
 //
 // Ownership: none; chunks belong to the store. Threads: the device's lock, except for Trim. Errors:
 // DriverResult; a page that was not paused is as before. Units: bytes; pages are chunks.

@@ -9,8 +9,9 @@ namespace {
 
 constexpr int kGaps = 4;
 
-// Returns the interval between two touches, `ago` touches in the past. Returns 0 if there was none
-// or it was not observed.
+// Returns the interval between two consecutive touches. `ago` says how many touches ago the
+// interval was; 0 is the latest one. Returns 0 if there was no such interval or it was not
+// observed.
 uint64_t GapAt(uint64_t gaps, int ago) { return gaps >> (16 * ago) & 0xFFFF; }
 
 uint64_t AgeOf(const PageUse& use) { return use.now > use.touched ? use.now - use.touched : 0; }

@@ -48,9 +48,9 @@ void QuietBlocks::Set(const QuietRange* ranges, uint64_t count, uint32_t since) 
             [](const Entry& a, const Entry& b) { return a.range.address < b.range.address; });
 }
 
-// Returns the range that begins where the block begins. That range and the next ones must cover the
+// Returns the range that begins where the block begins. This range and the next ones must cover the
 // block except for its rounding, because several tensors may be parts of one block. Returns null if
-// they do not.
+// they do not cover it.
 QuietBlocks::Entry* QuietBlocks::FindCovering(const PageUse& use) const {
   Entry* const end = entries_ + count_;
   Entry* const found = std::lower_bound(

@@ -64,7 +64,7 @@ class QuietBlocks {
   static constexpr uint64_t kQuiet = 0;
   OffloadPolicy Noting() { return {RankAndNote, this}; }
   OffloadPolicy Known() { return {RankKnown, this}; }
-  // Like Known, but only for idle blocks with pages whose copies have not begun.
+  // A policy that gives the rank kQuiet only to pages of idle blocks whose copies have not begun.
   OffloadPolicy Open() { return {RankOpen, this}; }
 
   // A policy that collects candidates: the oldest blocks that may be idle and were last touched
@@ -75,7 +75,7 @@ class QuietBlocks {
     return {RankAndConsider, this};
   }
   // Makes candidates idle, the oldest first, until they add up to `most` bytes. Calls visit(range)
-  // for each of them.
+  // for each block that it makes idle.
   template <typename Visitor>
   void Choose(uint64_t most, uint32_t since, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock) {
     uint64_t bytes = 0;

@@ -18,8 +18,9 @@ void QuietMoves::Open(const Links& links) {
 
 bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   if (has_ended_) return false;
-  // Parked pages that were not needed serve requests that would otherwise have counted as lacking
-  // memory. So the number falls only slowly.
+  // Parked pages (evicted to the host, and mapped nowhere) that were not needed have freed device
+  // memory. That memory serves requests that would otherwise have counted as lacking memory. So the
+  // number falls only slowly.
   const uint64_t least = wanted_pages_ - (wanted_pages_ + kFall - 1) / kFall;
   wanted_pages_ = std::max(needed_pages_ != 0 ? needed_pages_ : away_pages, least);
   needed_pages_ = 0;
@@ -28,8 +29,8 @@ bool QuietMoves::IsWorthIt(uint64_t away_pages) {
   return wanted_pages_ != 0;
 }
 
-// Doubles the time after which a block counts as idle if too many idle pages were used again before
-// they could be parked: more than one in kFall.
+// Doubles the time after which a block counts as idle, if too many idle pages were used again
+// before they could be evicted: more than one in kFall.
 void QuietMoves::AdaptIdle() {
   if (idle_used_ > idle_parked_ / kFall) idle_after_ = std::min(idle_after_ * 2, kMaxIdleAfter);
   idle_used_ = 0;
@@ -96,8 +97,8 @@ void QuietMoves::BeginLeaving() {
   leaving_pages_ = begun < count ? 0 : leaving_pages_ - begun;
 }
 
-// Begins to copy idle blocks to the host. No work is submitted while they are chosen, so that later
-// touches are observed. Returns how many pages are being copied.
+// Begins to copy idle blocks to the host. No work is submitted while the blocks are chosen, so that
+// later touches are observed. Returns how many pages are being copied.
 uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
   if (clock <= idle_after_ || !links_.standstill->BeginBesideWork()) return 0;
   uint64_t begun = std::min(parking_.AddIdle(most, clock - idle_after_, clock), most);
@@ -108,7 +109,8 @@ uint64_t QuietMoves::BeginLeavingIdle(uint64_t most, uint32_t clock) {
   return begun;
 }
 
-// Parks the pages that the optimizer step used on the host, once the step has finished.
+// Unmaps the pages that the optimizer step used in host memory (parks them), once the step has
+// finished.
 void QuietMoves::ParkHost() {
   PoolPages* const pool = links_.pool;
   const uint64_t now = pool->WaitClock();
@@ -119,7 +121,8 @@ void QuietMoves::ParkHost() {
   links_.standstill->End();
 }
 
-// Parks up to `most` pages whose copies are on the host. Returns how many left the device.
+// Parks up to `most` pages whose copies are on the host: removes their mappings. Returns how many
+// were removed from the device.
 uint64_t QuietMoves::Park(uint64_t most) {
   MoveRecord& record = *links_.record;
   if (!links_.standstill->BeginBesideWork()) {
@@ -152,12 +155,13 @@ uint64_t QuietMoves::Park(uint64_t most) {
   return left;
 }
 
-// Parks pages in the order in which their copies began. If these are too few, parks idle blocks.
+// Parks pages (evicts them to their copies on the host) in the order in which the copies began. If
+// there are too few such pages, it parks idle blocks.
 void QuietMoves::ParkFirst(uint64_t most, uint32_t clock) {
   for (uint64_t parked = 0; parked < most;) {
     if (!parking_.is_leaving() && BeginLeavingIdle(most - parked, clock) == 0) break;
-    // Each call closes the gate once. Parking more pages than needed would mean waiting for more
-    // copies.
+    // Each call closes the submission gate once. If more pages than needed were evicted, the call
+    // would have to wait for more copies.
     parked += Park(std::max(most - parked, kLeastReturning));
   }
 }
@@ -206,10 +210,10 @@ uint64_t QuietMoves::Room(uint64_t to_come) const {
   return full_bytes_ > used ? (full_bytes_ - used) / size : 0;
 }
 
-// Begins to restore as many pages as fit, unless these are fewer than `least`. Idle blocks are
-// restored only if they still fit once `soon` bytes are allocated, other pages only if they fit
-// once `to_come` bytes are; otherwise they would soon be evicted again. Returns the number of pages
-// that are being restored.
+// Begins to restore as many pages as fit, unless fewer than `least` fit. Idle blocks are restored
+// only if they still fit once `soon` more bytes are allocated, and other pages only if they fit
+// once `to_come` more bytes are; otherwise they would soon be evicted again. Returns the number of
+// pages that are being restored.
 uint64_t QuietMoves::BeginReturning(uint64_t least, uint64_t soon, uint64_t to_come) {
   const uint64_t resting = parking_.parked_at_rest();
   const uint64_t idle_resting = parking_.idle_at_rest();
@@ -272,8 +276,8 @@ void QuietMoves::EndReturning(QuietParking::Wait wait) {
   Bump(&links_.record->in_bytes, back * links_.pool->page_bytes());
 }
 
-// Begins to restore all parked pages. If the driver can make later work wait for the copies, the
-// program continues at once.
+// Begins to restore all parked pages (pages that were evicted to the host and are mapped nowhere).
+// If the driver can make later work wait for the copies, the program continues at once.
 void QuietMoves::ReturnAll() {
   for (uint64_t left = parking_.parked_at_rest(); left != 0;) {
     const uint64_t begun = BeginReturning(/*least=*/1, /*soon=*/0, /*to_come=*/0);

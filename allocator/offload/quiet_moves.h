@@ -45,16 +45,18 @@ class QuietMoves {
   // True if a quiet time is worth beginning. False if no memory was lacking for some time and
   // `away_pages` is 0.
   bool IsWorthIt(uint64_t away_pages) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Makes these blocks quiet. A page that is touched at this number of the clock, or later, is not
-  // quiet any more. Returns true if they suffice for all memory that will be lacking.
+  // Makes the given blocks quiet (no work uses them for a while). A page that is touched at this
+  // number of the clock, or later, is not quiet any more. Returns true if the blocks suffice for
+  // all memory that will be lacking.
   bool Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Begin lets Advance move the quiet blocks; End restores them.
+  // Begin lets Advance evict the quiet blocks to the host; End restores them.
   void Begin() VRAMSTOW_REQUIRES(kDeviceLock);
   void End() VRAMSTOW_REQUIRES(kDeviceLock);
   // Ends the quiet time as End does, and waits for the pages that are being restored.
   void Finish() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.empty(); }
-  // A policy that ranks quiet pages as QuietBlocks::kQuiet.
+  // A policy that gives quiet pages (pages that no work uses for a while) the rank
+  // QuietBlocks::kQuiet.
   OffloadPolicy known() { return parking_.known(); }
 
   // True if Advance should be called at this submission.
@@ -66,30 +68,34 @@ class QuietMoves {
   // Restores the idle block at this address because work is about to use it. Returns false if the
   // block could not be restored or is not idle; the caller must then call End.
   bool Need(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // True if work that uses this address must wait for Need or End. For any thread inside the gate.
+  // True if work that uses this address must wait for Need or End. May be called by any thread that
+  // is inside the submission gate.
   bool IsAway(uint64_t address) const { return parking_.IsAway(address); }
   bool has_away() const { return parking_.has_away(); }
   uint64_t parked_pages() const VRAMSTOW_REQUIRES(kDeviceLock) { return parking_.parked_at_rest(); }
-  // True if End must be called during the quiet time: a parked block was freed, or End must be
-  // called again, because the driver failed.
+  // True if End must be called during the quiet time. There are two reasons: a parked block was
+  // freed, or an earlier call of End failed because of the driver.
   bool MustEnd() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Parks pages to free `most` chunks, because memory is lacking. Returns by how many the number of
-  // idle chunks has grown. `clock` is the number of the clock from which on touches are later.
+  // Parks pages (evicts them to the host) to free `most` chunks, because memory is lacking. Returns
+  // by how many the number of idle chunks has grown. Touches after this call have the clock's
+  // number `clock` or a later one.
   uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   // Copies begin at every kAdvanceStep-th submission only.
   static constexpr uint64_t kAdvanceStep = 8;
   static constexpr uint64_t kSpare = 8;  // one more page in this many is copied
-  // If an iteration needed fewer pages, the number of pages to copy falls by at most one in kFall.
+  // If an iteration needed fewer pages than the one before, the number of pages to copy falls by at
+  // most one in kFall.
   static constexpr uint64_t kFall = 16;
   // The device's memory is tried again in one of this many quiet times.
   static constexpr uint64_t kTryAgain = 16;
   // The smallest number of pages that are restored together, because each group needs driver calls.
-  // Fewer are restored only if no more are parked.
+  // Fewer pages are restored only if no more are parked.
   static constexpr uint64_t kLeastReturning = 32;
   static constexpr uint64_t kGroupPages = Transfer::kMaxPages;
-  // Idle blocks are restored if there is room for the most that was allocated within so many ticks.
+  // Idle blocks are restored if there is room for the most that was allocated within this many
+  // ticks.
   static constexpr uint64_t kSoonTicks = 4;
 
   // How long a block must be untouched to count as idle, by the clock of touches. The time grows if

@@ -63,7 +63,8 @@ bool QuietParking::EnsureGroups() {
 
 void QuietParking::Set(const QuietRange* ranges, uint64_t count, uint32_t clock) {
   CancelLeaving();
-  // Without memory for the away ranges, work could use pages that are parked. So no block is quiet.
+  // Without memory for the away ranges (the addresses that must be restored before use), work could
+  // use pages that are parked. So no block is treated as quiet.
   if (!away_.Reserve(count + QuietBlocks::kMaxIdle)) count = 0;
   blocks_.Set(ranges, count, clock);
   clock_ = clock;
@@ -91,7 +92,8 @@ uint64_t QuietParking::ListParked() {
   return list_->count();
 }
 
-// True if a parked page belongs to none of the recorded blocks, because its block was freed.
+// True if a parked page (evicted to the host, and mapped nowhere) belongs to none of the recorded
+// blocks, because its block was freed.
 bool QuietParking::HasFreed() {
   if (parked() == 0) return false;
   ListParked();
@@ -110,7 +112,7 @@ uint64_t QuietParking::BeginLeaving(uint64_t most) {
   List(PagesThatAre::kResident);
   list_->SortByAddress(list_->count());
   const uint64_t first = leaving_ == 0 ? 0 : list_->CountUpTo(last_leaving_);
-  // Work that was submitted since the quiet time began does not use these pages.
+  // Work that was submitted since the quiet time began does not use the pages from `first` on.
   return BeginGroups(first, std::min(list_->count() - first, most), After::kFirstGroup);
 }
 
@@ -136,7 +138,8 @@ uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) 
 }
 
 uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock) {
-  // If there was no memory for the away ranges, no block is quiet.
+  // If there was no memory for the away ranges (the addresses that must be restored before use), no
+  // block is quiet.
   if (blocks_.empty() || !MayLeave()) return 0;
   const uint64_t wanted = pages * pool_->page_bytes();
   const uint64_t open = blocks_.OpenBytes();
@@ -144,7 +147,7 @@ uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t
     list_->Consider(blocks_.Considering(touched_before), clock);
     blocks_.Choose(wanted - open, clock, [&](const QuietRange& range) {
       kDeviceLock.AssertHeld();
-      // An earlier copy of these pages belongs to another block.
+      // An earlier copy of the pages in this range belongs to another block.
       for (uint32_t i = 0; i < leaving_; ++i) transfers_[i].Forget(range.address, range.bytes);
     });
   }
@@ -192,8 +195,8 @@ void QuietParking::ParkHost() {
   NoteAway();
 }
 
-// Records the ranges of blocks that have a page which is parked or being restored. The gate is
-// closed.
+// Records the ranges of blocks that have a page which is parked or being restored. The submission
+// gate is closed.
 void QuietParking::NoteAway() {
   away_.Clear();
   const uint64_t size = pool_->page_bytes();
@@ -209,8 +212,9 @@ void QuietParking::NoteAway() {
   away_.Publish();
 }
 
-// Clears the away ranges once no page is parked, and work waits for every page that is being
-// restored. Until then all recorded blocks stay in the ranges.
+// Clears the away ranges (the addresses that must be restored before use) once no page is parked,
+// and work waits for every page that is being restored. Until then all recorded blocks stay in the
+// ranges.
 void QuietParking::NoteBack() {
   const bool is_ordered =
       std::all_of(returns_, returns_ + returning_,
@@ -218,7 +222,7 @@ void QuietParking::NoteBack() {
   if (is_ordered && parked_at_rest() == 0) away_.Clear();
 }
 
-// Begins to restore these parked pages. Returns false unless all of them are being restored.
+// Begins to restore the given parked pages. Returns false unless all of them are being restored.
 bool QuietParking::BeginGroup(const uint64_t* pages, uint32_t count) {
   if (returning_ == kMax) return false;
   Mover::Return& coming = returns_[returning_];
@@ -272,7 +276,7 @@ uint64_t QuietParking::BeginReturning(const QuietRange& block, uint64_t most) {
   });
 }
 
-// Restores the youngest blocks first, because a backward pass uses these first.
+// Restores the youngest blocks first, because a backward pass uses the youngest blocks first.
 uint64_t QuietParking::ReturnIdle(uint64_t most) {
   uint64_t begun = 0;
   const QuietBlocks::Entry* next = blocks_.IdleBefore(~uint64_t{0});

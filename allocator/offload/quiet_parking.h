@@ -32,35 +32,38 @@ class QuietParking {
   void Open(PoolPages* pool, Mover* mover, PageList* list);
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Makes these blocks quiet. A page that is touched at this number of the clock, or later, is not
-  // quiet any more. No page is parked, leaving or returning when this is called.
+  // Makes the given blocks quiet (no work uses them for a while). A page that is touched at this
+  // number of the clock, or later, is not quiet any more. No page is parked, leaving or returning
+  // when this is called.
   void Set(const QuietRange* ranges, uint64_t count, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
   // Finds idle blocks, last touched before this number of the clock, until they have `pages` pages
-  // whose copies have not begun. Like the blocks of Set they are quiet until they are touched. No
-  // work is submitted during this call and until BeginLeavingIdle. Returns how many pages there
-  // are.
+  // whose copies have not begun. The blocks that it finds are quiet until they are touched, as the
+  // blocks of Set are. No work is submitted during this call and until BeginLeavingIdle. Returns
+  // how many pages there are.
   uint64_t AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void Clear() VRAMSTOW_REQUIRES(kDeviceLock);
   bool empty() const VRAMSTOW_REQUIRES(kDeviceLock) { return blocks_.empty(); }
-  // A policy that ranks quiet pages as QuietBlocks::kQuiet.
+  // A policy that gives quiet pages (pages that no work uses for a while) the rank
+  // QuietBlocks::kQuiet.
   OffloadPolicy known() { return blocks_.Known(); }
 
-  // Lists the quiet pages in this state. Returns how many.
+  // Lists the quiet pages that are in the state `which`. Returns how many.
   uint64_t List(PagesThatAre which) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The number of parked pages, and of those among them that are not being restored.
+  // The number of parked pages; and the number of parked pages that are not being restored.
   uint64_t parked() const { return pool_->exchange().parked_bytes() / pool_->page_bytes(); }
   uint64_t parked_at_rest() const { return parked() - laid_; }
   // Returns how many pages of idle blocks are parked and not being restored.
   uint64_t idle_at_rest() VRAMSTOW_REQUIRES(kDeviceLock);
   // True if the address lies in a block of which a page is parked. May be called from any thread;
-  // the answer is valid while the gate cannot be closed.
+  // the answer is valid while the submission gate cannot be closed.
   bool IsAway(uint64_t address) const { return away_.Contains(address); }
   bool has_away() const { return !away_.empty(); }
 
   // Begins to copy up to `most` quiet pages to idle host chunks. Returns how many.
   uint64_t BeginLeaving(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like BeginLeaving, but for idle blocks, the oldest first.
+  // Begins to copy up to `most` pages of idle blocks to idle host chunks, the oldest blocks first.
+  // Returns how many.
   uint64_t BeginLeavingIdle(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   bool is_leaving() const { return leaving_ != 0; }
   uint64_t leaving_pages() const {
@@ -68,15 +71,16 @@ class QuietParking {
     for (uint32_t i = 0; i < leaving_; ++i) count += transfers_[i].count();
     return count;
   }
-  // True if as many groups are returning as can at once: no other can begin before EndReturning.
+  // True if as many groups are being restored as can be at once. No other group can begin before
+  // EndReturning.
   bool has_all_groups() const { return returning_ == kMax; }
   bool is_returning() const { return returning_ != 0; }
   // True if a parked page lies under a block that was freed.
   bool HasFreed() VRAMSTOW_REQUIRES(kDeviceLock);
   // Parks copied pages that are still valid, in the order of the copies, until `most` pages are
-  // parked, and calls left(pages, count) for each group. The gate is closed; work that was
-  // submitted since the copies began may run. Returns how many pages left the device. Groups after
-  // the last one used continue to be copied.
+  // parked, and calls left(pages, count) for each group. The submission gate is closed; work that
+  // was submitted since the copies began may run. Returns how many pages were removed from the
+  // device. Groups that were not needed continue to be copied.
   template <typename Left>
   uint64_t Park(uint64_t most, Left left, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
     List(PagesThatAre::kResident);
@@ -102,20 +106,22 @@ class QuietParking {
     NoteAway();
     return all;
   }
-  // Parks quiet pages that are mapped to host memory. The gate is closed, and no work uses them.
+  // Parks quiet pages that are mapped to host memory: unmaps them. The submission gate is closed,
+  // and no work uses the pages.
   void ParkHost() VRAMSTOW_REQUIRES(kDeviceLock);
   // Cancels the copies to the host, and waits for those that have begun.
   void CancelLeaving() VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Begins to restore parked pages into idle chunks, after all submitted work: up to `idle` pages
-  // of idle blocks and up to `others` other pages. Returns how many.
+  // of idle blocks, and up to `others` pages of other blocks. Returns how many.
   uint64_t BeginReturning(uint64_t idle, uint64_t others) VRAMSTOW_REQUIRES(kDeviceLock);
   // Begins to restore up to `most` pages of one idle block.
   uint64_t BeginReturning(const QuietRange& block, uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // Makes work that is submitted from now on wait for the pages that are being restored. Returns
-  // false if it does not wait.
+  // false if that work does not wait.
   bool OrderReturning() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like OrderReturning, but only for pages of this block.
+  // Makes later work wait for the pages of this block that are being restored. Returns false if
+  // that work does not wait.
   bool OrderReturning(const QuietRange& block) VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for the pages that are being restored, or with Wait::kNo finishes only groups that need
   // no wait. Calls back(pages, count) for each finished group. Returns how many pages were

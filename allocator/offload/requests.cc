@@ -17,8 +17,8 @@ OffloadResult WhyItStays(const PageList::Kept& kept) {
 }  // namespace
 
 // Moves the memory of a tag's blocks off the device. The result gives the reason if pages stay on
-// the device. If the request is for all memory, pages of the heaps of graphs do not count, since
-// they were not requested.
+// the device. If the request is for all memory, pages of the heaps of graphs that stay are no
+// reason, because they were not requested.
 OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes) {
   const OffloadReason reason = motion == Motion::kOut     ? OffloadReason::kAsked
                                : motion == Motion::kPause ? OffloadReason::kPaused
@@ -87,13 +87,13 @@ uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
   return count;
 }
 
-// Restores the paused pages of a tag; the device's lock is held. Nothing may touch paused memory,
-// so no work has to be waited for: while one slice is copied, chunks are made and mapped for the
-// next. If the device lacks memory for all pages none is restored, because a part would be useless
-// and would occupy memory that other requests could use.
+// Restores the paused pages of a tag (pages without device memory that nothing may touch); the
+// device's lock is held. No work has to be waited for: while one slice is copied, chunks are made
+// and mapped for the next. If the device lacks memory for all pages none is restored, because a
+// part would be useless and would occupy memory that other requests could use.
 uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag, true), most);
-  // If the free memory of the device is unknown, try.
+  // If the free memory of the device is unknown, the pages are restored as if it were enough.
   const uint64_t room =
       NewChunks(/*if_unknown=*/listed) + pool_->chunks().IdleFor(Fences::kEverything);
   const uint64_t lacking = listed > room ? listed - room : 0;
@@ -135,7 +135,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   return returned;
 }
 
-// Like ReturnPaused, for one tag, but it also uses cached memory; the device's lock is held. Waits
+// Restores the paused pages of one tag, also into cached memory; the device's lock is held. Waits
 // for work that uses the cached memory only if that memory is needed.
 uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome) {
   pool_->ReclaimCached(std::min(ListPages(PagesThatAre::kPaused, tag, true), most));
@@ -147,8 +147,9 @@ uint64_t Offloader::ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* out
   return moved + ReturnPaused(tag, most - moved, outcome);
 }
 
-// Restores offloaded pages, which work may touch, behind a closed gate, as far as device memory is
-// free. `list()` lists the pages and returns their number. The device's lock is held.
+// Restores offloaded pages, as far as device memory is free. Work may touch these pages, so the
+// submission gate is closed meanwhile. `list()` lists the pages and returns their number. The
+// device's lock is held.
 template <typename List>
 uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* outcome) {
   pool_->ReclaimCached(std::min(list(), most));
@@ -164,7 +165,7 @@ uint64_t Offloader::ReturnOffloaded(List list, uint64_t most, OffloadResult* out
   return moved;
 }
 
-// Evicts other memory if the device lacks memory for the held one. Held memory is never evicted.
+// Evicts other memory if the device lacks memory for the held memory. Held memory is never evicted.
 OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
   const auto list = [this, address, size] {
     kDeviceLock.AssertHeld();

@@ -19,8 +19,8 @@
 namespace vramstow {
 
 struct StandstillLimits {
-  // The longest wait of the gate for submissions in progress, and the longest wait after that for
-  // the submitted work.
+  // The longest time for which the gate waits for submissions in progress, and the longest wait
+  // after that for the submitted work.
   uint64_t gate_wait_ns = 1'000'000'000;
   uint64_t work_wait_ns = 5'000'000'000;
 };
@@ -35,8 +35,9 @@ class Standstill {
 
   // Begins a standstill. Returns true if no work runs, and none is submitted until End.
   bool Begin() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Closes the gate only. Returns true if no work is submitted until End, and no work of other
-  // contexts runs. Work of the context's own streams may run.
+  // Closes the submission gate but does not wait for the context's own streams. Returns true if no
+  // work is submitted until End, and no work of other contexts runs. Work of the context's own
+  // streams may run.
   bool BeginBesideWork() VRAMSTOW_REQUIRES(kDeviceLock);
   // Ends the standstill. Returns how long it took.
   uint64_t End();

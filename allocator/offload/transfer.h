@@ -39,8 +39,10 @@ class Transfer {
   // Begins to copy the sorted pages after all submitted work: at most kMaxPages, and at most as
   // many as there are idle chunks. No copy is in progress before this call, and none is after an
   // error.
-  // If `previous` is not null, the copies wait only for the copies of that transfer. Work that was
-  // submitted after those must not use the pages; if it does, the pages must not be parked.
+  //
+  // If `previous` is not null, the copies wait only for the copies of the transfer `previous`. Work
+  // that was submitted after the copies of `previous` must not use the pages; if it does, the pages
+  // must not be parked.
   DriverResult Begin(const uint64_t* pages, uint32_t count, const Transfer* previous)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for the copies and parks the pages for which keeps(address) is true. Stores the parked

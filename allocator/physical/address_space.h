@@ -106,8 +106,8 @@ class AddressSpace {
     uint32_t exposed;  // when Expose was last called; 0 means never
     uint32_t born;     // when Renew was last called; 0 means never
   };
-  // Records a touch. Returns true if it changed the record: the page is the pool's, is neither
-  // pinned nor held, and was not touched at this time already.
+  // Records a touch. Returns true if it changed the record: the page belongs to the pool, is
+  // neither pinned nor held, and was not touched at this time already.
   bool Touch(uint64_t address, uint32_t when);
   // Records that a block was allocated on the page at this time, which counts as a touch.
   void Renew(uint64_t address, uint32_t when);

@@ -68,7 +68,8 @@ DriverResult ChunkExchange::MakeHost(OwnAddressIs own) {
   return kDriverSuccess;
 }
 
-// Maps the chunk at an address of its own. Without one, the chunk is mapped anew for each copy.
+// Maps the chunk at an address of its own. A chunk without such an address is mapped anew for each
+// copy.
 void ChunkExchange::MapOwn(uint32_t chunk) {
   const uint64_t address = maps_own_ ? places_.Take() : 0;
   if (address == 0) return;
@@ -154,8 +155,8 @@ DriverResult ChunkExchange::Restore(uint64_t address) {
   return table_->GivePagesAccess(number, 1, table_->IsHost(page.chunk));
 }
 
-// Records that a chunk that was taken out is now in use at a page, and moves the page's old chunk
-// to the store. No work touches either chunk.
+// Puts a detached chunk to use at a page, and moves the page's old chunk to the store. No work
+// touches either chunk.
 void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
   NoteTaken(chunk, false);
   (*table_)[chunk].place = number;
@@ -238,12 +239,12 @@ DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, u
   if (access != kDriverSuccess) result = access;
   // If access was refused, the old chunks, which still have the data, are mapped at their pages
   // again, from the last page backwards. If a new chunk cannot be unmapped, it stays, and so do all
-  // before it: the exchanged pages are always the first ones. A large chunk is exchanged as a whole
-  // or not at all.
+  // new chunks before it: the exchanged pages are always the first ones. A large chunk is exchanged
+  // as a whole or not at all.
   const uint32_t stay = access == kDriverSuccess ? WholeChunks(number, mapped) : 0;
   while (mapped > stay && table_->UnmapAt(number + mapped - 1) == kDriverSuccess) --mapped;
   // If one page of a large chunk was exchanged, its other pages get their new chunks, too; Restore
-  // maps these later.
+  // maps the new chunks later.
   uint32_t replaced = 0;
   while (replaced < mapped) replaced += table_->PagesOf((*space_)[number + replaced].chunk);
   for (uint32_t i = 0; i < replaced; ++i) {
@@ -295,8 +296,8 @@ DriverResult ChunkExchange::ParkHost(uint64_t address, uint32_t* count) {
   return result;
 }
 
-// Maps the chunk of a parked page at the page, unless an earlier call has mapped it there and could
-// not unmap it.
+// Maps the chunk of a parked page (unmapped, with its data on the host) at the page, unless an
+// earlier call has mapped it there and could not unmap it.
 DriverResult ChunkExchange::MapKept(uint32_t number) {
   const Page& page = (*space_)[number];
   if (page.mapped == page.chunk) return kDriverSuccess;
@@ -323,7 +324,7 @@ DriverResult ChunkExchange::MapParked(uint64_t address, uint32_t* count) {
 
 DriverResult ChunkExchange::Underlay(uint64_t address, uint32_t chunk) {
   const uint32_t number = space_->NumberOf(address);
-  // Remove the mapping that an earlier EndUnderlay could not remove.
+  // Removes the mapping that an earlier EndUnderlay could not remove.
   const DriverResult result =
       (*space_)[number].mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;

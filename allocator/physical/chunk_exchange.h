@@ -43,7 +43,8 @@ class ChunkExchange {
   // Takes an idle chunk of this kind out of the store; returns 0 if there is none. Submitted work
   // that has not finished may still touch it.
   uint32_t DetachChunk(ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like DetachChunk, but returns a chunk of the device that no unfinished work touches.
+  // Takes an idle chunk of the device that no unfinished work touches out of the store; returns 0
+  // if there is none.
   uint32_t DetachUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
   // Puts a chunk that was taken out back into the store.
   void PutBack(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -97,8 +98,8 @@ class ChunkExchange {
   // Parks up to *count neighbouring pages that are mapped to host memory: unmaps them, while the
   // host memory retains the data.
   DriverResult ParkHost(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Maps parked pages to the chunks that hold their data. After an error the first *count pages are
-  // mapped.
+  // Maps parked pages (unmapped, with their data on the host) to the chunks that hold their data.
+  // After an error the first *count pages are mapped.
   DriverResult MapParked(uint64_t address, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if the page at this address is parked and no other chunk was mapped at it by Underlay.
   bool IsParked(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
@@ -152,8 +153,8 @@ class ChunkExchange {
   uint64_t idle_pinned_chunks() const { return table_->IdleOf(ChunkMemory::kPinned); }
   // The chunks of host memory that can be mapped, in use or idle.
   uint64_t host_chunks() const { return host_chunks_; }
-  // Bytes of host memory that the pool holds, in use or idle; and the bytes of it that are in use
-  // at pages.
+  // Bytes of host memory that the pool holds, in use or idle; and how many of these bytes are in
+  // use at pages.
   uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
   uint64_t offloaded_bytes() const {
     const uint64_t elsewhere = idle_host_chunks() + idle_pinned_chunks() +
@@ -161,7 +162,8 @@ class ChunkExchange {
                                taken_host_.load(std::memory_order_relaxed);
     return host_bytes() > elsewhere * chunk_bytes() ? host_bytes() - elsewhere * chunk_bytes() : 0;
   }
-  // Bytes of pages that are paused or parked; and the bytes of those whose contents were discarded.
+  // Bytes of pages that are paused or parked; and how many of these bytes belong to pages whose
+  // contents were discarded.
   uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
   uint64_t discarded_bytes() const { return table_->discarded_pages() * chunk_bytes(); }
   // Notes that a chunk that was taken out is stuck: it is mapped at an address where it is of no

@@ -172,7 +172,7 @@ bool ChunkStore::ComesEarlier(const Page& page, uint64_t address) const {
 DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* tick) {
   Page& page = (*space_)[number];
   if (page.mapped != 0) {
-    // The page has the shadow of a chunk that cannot be used here.
+    // The page has a mapping left over from a chunk that cannot be used here (a shadow).
     if (!fences_->Completed(page.timeline, page.tick)) return kDriverNotReady;
     const DriverResult result = table_.UnmapAt(number);
     if (result != kDriverSuccess) return result;
@@ -209,7 +209,7 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
                                uint32_t* tick) {
   const uint64_t size = chunk_bytes();
   *tick = 0;
-  // First use the chunks that are still mapped at these pages.
+  // The chunks that are still mapped at these pages are used first.
   for (uint64_t i = 0; i < count; ++i) {
     const uint32_t number = space_->NumberOf(address + i * size);
     const Page& page = (*space_)[number];

@@ -30,9 +30,9 @@ namespace vramstow {
 
 class ChunkStore {
  public:
-  // Prepares the store for at most `max_shadows` shadows. If that is 0, if there are that many
-  // already, or if the driver maps no handle twice, a chunk that is detached from a page is
-  // unmapped at once.
+  // Prepares the store for at most `max_shadows` shadows (mappings left at old pages). A chunk that
+  // is detached from a page is unmapped at once in three cases: the limit is 0, the limit is
+  // reached, or the driver maps no handle twice.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
             const Fences* fences, uint64_t limit_bytes, uint64_t max_shadows);
   // Allows large chunks of at most `bytes` bytes, and of at most 1/part of the reserved memory.
@@ -63,12 +63,13 @@ class ChunkStore {
   DriverResult Place(uint64_t address, uint64_t count, uint32_t timeline, uint32_t* tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves the chunk in use at this page to the store. Work of the timeline may touch it until
-  // `tick` has completed. If chunks leave no shadows, `tick` must have completed already. The same
-  // holds for a large chunk, which leaves all of its pages and has no shadow.
+  // `tick` has completed. If chunks leave no shadows (mappings at their old pages), `tick` must
+  // have completed already. It must also have completed for a large chunk, which leaves all of its
+  // pages and has no shadow.
   DriverResult Detach(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like Detach, but the chunk always stays mapped at the page, also if it is about to move to a
-  // page where it is mapped already. Must not be called for large chunks.
+  // Moves the chunk in use at this page to the store and leaves it mapped at the page, even if it
+  // is about to move to a page where it is mapped already. Must not be called for large chunks.
   void DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t tick)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Unmaps the mapping of this page when the pool closes. No work touches it.
@@ -81,7 +82,7 @@ class ChunkStore {
   // called as often as Register.
   void Register(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   void Deregister(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like Register, until Close.
+  // Notes that a user outside of the pool has the physical memory of the page until Close.
   void RegisterForGood(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   bool IsRegistered(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return registered_pages_ != 0 && space_->PageAt(address).registered();
@@ -133,7 +134,8 @@ class ChunkStore {
       return 0;
     return CostOfUnmapping(page);
   }
-  // Like CostOf, for an unused page that does not get the chunk which is mapped there.
+  // Returns how many driver calls it takes to put another chunk to use at an unused page, in place
+  // of the chunk which is mapped there.
   uint32_t CostOfUnmapping(const Page& page) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
   }

@@ -185,7 +185,8 @@ DriverResult ChunkTable::MapAt(uint32_t index, uint32_t number) {
   DriverResult result = driver_->map(driver_->self, address, size, chunk.handle);
   if (result != kDriverSuccess && chunk.mappings != 0 && DropShadows(index, 0) == kDriverSuccess &&
       chunk.mappings == 0) {
-    // The driver may be one that maps a handle only once; no shadows are left after that.
+    // The driver may be one that maps a handle only once. From then on a chunk leaves no mapping
+    // (shadow) at its old page.
     result = driver_->map(driver_->self, address, size, chunk.handle);
     if (result == kDriverSuccess) shadows_ = false;
   }
@@ -237,8 +238,8 @@ void ChunkTable::ForgetMapping(uint32_t number) {
   page.fresh = false;
 }
 
-// Unmaps shadows of a chunk that no unfinished work uses, until the chunk has at most `most`
-// mappings.
+// Unmaps shadows of a chunk (mappings at pages where it is not in use) that no unfinished work
+// uses, until the chunk has at most `most` mappings.
 DriverResult ChunkTable::DropShadows(uint32_t index, uint32_t most) {
   uint32_t following = 0;
   for (uint32_t number = chunks_[index].pages; number != 0 && chunks_[index].mappings > most;

@@ -112,7 +112,7 @@ class ChunkTable {
            fences_->Completed(page.timeline, page.tick);
   }
   // FindIdle returns an idle single chunk of the device that the stream may use, or 0. IdleFor
-  // returns how many pages all such chunks can back.
+  // returns how many pages all chunks that the stream may use can back.
   uint32_t FindIdle(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t IdleFor(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
 
@@ -171,11 +171,12 @@ class ChunkTable {
   // memory, and the host may access the range, too.
   DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like GiveAccess, for pages that are mapped and in use, and for the other pages of their large
-  // chunks.
+  // Gives access to pages that are mapped and in use, and to the other pages of their large chunks.
+  // Records the event. If `host` is true the chunks are host memory, and the host may access them,
+  // too.
   DriverResult GivePagesAccess(uint32_t number, uint32_t count, bool host)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like GiveAccess, but records no event.
+  // Does what GiveAccess does, but records no event.
   DriverResult SetAccess(uint64_t address, uint64_t bytes, bool host) const;
   // Map a chunk at a page, or unmap a page. No unfinished work uses the page that is unmapped.
   DriverResult MapAt(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -185,7 +186,8 @@ class ChunkTable {
   DriverResult DropShadows(uint32_t index, uint32_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   // False if a chunk that is detached from a page is unmapped there at once.
   bool shadows() const { return shadows_; }
-  // True if `more` shadows can be added under the limit, which exists because mappings cost memory.
+  // True if `more` shadows (mappings of chunks at pages where they are not in use) can be added
+  // under the limit. The limit exists because mappings cost memory.
   bool HasRoomForShadow(uint64_t more = 0) const { return shadow_count() + more < max_shadows_; }
   uint64_t shadow_count() const { return mappings_ + paused_pages() - in_use_; }
 

@@ -69,7 +69,7 @@ uint64_t ChunkMoves::DetachWantedFrom(uint32_t index) {
   return done;
 }
 
-// Moves the chunks of `wanted` pages with the mark kWanted to the store.
+// Moves the chunks of `wanted` pages that have the mark kWanted to the store.
 uint64_t ChunkMoves::DetachWanted(uint64_t wanted, const Plan& plan) {
   uint64_t left = 0;
   while (left < wanted) {
@@ -82,8 +82,8 @@ uint64_t ChunkMoves::DetachWanted(uint64_t wanted, const Plan& plan) {
   return left;
 }
 
-// Computes at which times each page of the iteration is in use, and at which times the plan's pages
-// that lack a chunk will be in use. Returns false if that is unknown.
+// Computes in which time slots each page of the iteration is in use, and in which slots the plan's
+// pages that lack a chunk will be in use. Returns false if that is unknown.
 bool ChunkMoves::BuildInterference(const Plan& plan, LargePlacement* placement,
                                    InterferenceMap* interference, SlotMask* wanted) const {
   const SpanTable& spans = *heap_.spans;
@@ -119,8 +119,8 @@ uint64_t ChunkMoves::StripByInterference(uint64_t count, const Plan& plan, bool 
     interference->End();
     return 0;
   }
-  // Counts the slots (parts of the iteration) in which the plan needs the chunk and one of the
-  // chunk's other pages needs it, too.
+  // Counts the slots (parts of the iteration) in which both the plan and another page of the chunk
+  // need the chunk.
   const auto cost_of = [&](const Page& page) {
     kDeviceLock.AssertHeld();
     SlotMask use;

@@ -2,7 +2,7 @@
 // moving back takes no driver call.
 //
 // Idea: there are three reasons to move a chunk. Recall: a plan's pages get back the chunks that
-// they had before. RestoreMappings: chunks were moved to other pages and are free again there. They
+// they had before. RestoreMappings: chunks that were moved to other pages, and are free there,
 // return to the pages they came from, so that a repeating job finds its memory as it was.
 // StripByInterference: in a repeating job, the pool takes chunks from pages that the job does not
 // need at the same time (InterferenceMap).
@@ -25,8 +25,8 @@ class ChunkMoves {
  public:
   explicit ChunkMoves(const HeapPages& heap) : heap_(heap) {}
 
-  // Moves chunks that were at the plan's pages before, and are now at free pages with this mark, to
-  // the store. Returns how many.
+  // Moves chunks to the store that were at the plan's pages before, and are now at free pages that
+  // have the number `mark`. Returns how many.
   uint64_t Recall(const Plan& plan, uint32_t mark) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns chunks to the pages they came from. Returns true if any chunk was moved.
   bool RestoreMappings() VRAMSTOW_REQUIRES(kDeviceLock);

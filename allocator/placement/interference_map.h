@@ -31,8 +31,8 @@ struct SlotMask {
   }
   // Returns the number of slots that are in both sets.
   uint32_t Common(const SlotMask& other) const;
-  // Adds the slots of requests [from, to) of an iteration of `round` requests. Requests after its
-  // end wrap around to the next iteration.
+  // Adds the slots of requests [from, to) of an iteration that has `round` requests. Requests after
+  // the end of the iteration wrap around to the next one.
   void AddRequests(uint64_t from, uint64_t to, uint64_t round);
 };
 

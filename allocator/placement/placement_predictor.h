@@ -50,9 +50,9 @@ class PlacementPredictor {
     return predicted_;
   }
 
-  // Returns the address that the predicted request had one iteration earlier than the predicted
-  // one, or 0. A block may be allocated before the block of the last iteration at the same position
-  // is freed; it then alternates between two addresses.
+  // Returns the address that the predicted request had one iteration before the iteration that the
+  // prediction uses, or 0. A block may be allocated before the block of the last iteration at the
+  // same position is freed; it then alternates between two addresses.
   uint64_t Earlier() const {
     const uint64_t before = follows_ - round();
     if (follows_ == 0 || before > follows_ || !Kept(before)) return 0;
@@ -89,7 +89,7 @@ class PlacementPredictor {
     }
   }
 
-  // OnHit notes that the block was placed at the predicted address, OnMiss that it was not.
+  // OnHit notes that the block was placed at the predicted address, and OnMiss that it was not.
   void OnHit() {
     if (trust_ < kMaxTrust) ++trust_;
   }
@@ -146,8 +146,8 @@ class PlacementPredictor {
   static constexpr uint64_t kHashes = 2048;
   static constexpr uint64_t kConfidentRun = 4;
 
-  // Repeated sizes prove little if blocks are freed in another order. So predictions that succeeded
-  // or failed are counted as well (trust_).
+  // Repeated sizes prove little if blocks are freed in another order. So the predictor also counts
+  // which predictions succeeded (trust_).
   static constexpr int kMaxTrust = 256;
   static constexpr int kFirstTrust = 64;
   // An iteration has settled if fewer than one in this many of its requests need the driver.

@@ -47,7 +47,8 @@ uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
     const Page& page = heap.space->PageAt(plan.address + i * heap.spans->page_bytes());
     const uint32_t one = heap.chunks->CostOf(page, heap.timeline, can_be_had);
     // A chunk that is mapped at two pages of the plan serves the first one, so the second needs
-    // another chunk. With `recall` this is not counted, because a plan that fails is made again.
+    // another chunk. With `recall` the second chunk is not counted, because a plan that fails is
+    // made again.
     const bool again = one == 0 && mark_ == 0 && heap.chunks->ComesEarlier(page, plan.address);
     cost += again ? heap.chunks->CostOfUnmapping(page) : one;
   }

@@ -36,7 +36,7 @@ class Planner {
   static DriverResult Execute(const HeapPages& heap, const Plan& plan)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The mark of the pages that were free when Begin was called; 0 if no page was marked.
+  // The number with which Begin has marked the pages that were free then; 0 if no page was marked.
   uint32_t mark() const { return mark_; }
 
  private:

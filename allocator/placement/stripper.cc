@@ -17,9 +17,9 @@ bool Stripper::Stays(const Span& span, uint64_t at) const {
   return false;
 }
 
-// Returns the run of whole pages of a free span whose chunks may be detached, from one end on: it
-// skips pages that must keep theirs and ends before the next one. An empty run means that no chunk
-// may be detached.
+// Returns a run of whole pages of a free span whose chunks may be detached, starting at one end.
+// The run skips pages that must retain their chunks, and ends before the next such page. An empty
+// run means that no chunk may be detached.
 Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below) const {
   const SpanTable& spans = *heap_.spans;
   const uint64_t page = spans.page_bytes();
@@ -43,8 +43,9 @@ Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below) const 
   return {begin, last};
 }
 
-// Moves the chunks of whole pages of a free span to the store, from the end beside a hole if there
-// is one. Stops when `count` of them were chunks of the device. Returns how many were.
+// Moves the chunks of whole pages of a free span to the store, starting at the end beside a hole if
+// there is one. Stops when `count` of the moved chunks were device memory. Returns how many were
+// device memory.
 uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   SpanTable& spans = *heap_.spans;
   if (!spans.EnsureSpare(2)) return 0;

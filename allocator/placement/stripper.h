@@ -30,8 +30,9 @@ class Stripper {
   // are not enough, so there may be more pages than `count`.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // True if a page of a block is parked. Such a block stays pending when it is freed, because the
-  // page may not be used until it is restored together with a neighbour's data.
+  // True if a page of a block is parked (unmapped, with its data on the host). Such a block stays
+  // pending when it is freed, because the page may not be used until it is restored together with a
+  // neighbour's data.
   bool IsParked(uint32_t index) const VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves the host-memory chunks of a free span's whole pages to the store, unless unfinished work
   // may touch them.
