@@ -474,7 +474,7 @@ def _compare_with_machine(asked: int) -> None:
     if asked != ranks:
         _say_once(
             f"the launcher requests {asked} ranks on a machine; the job is simulated with "
-            "{ranks}, as world= and nodes= say."
+            f"{ranks}, as world= and nodes= say."
         )
 
 

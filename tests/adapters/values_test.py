@@ -356,7 +356,7 @@ def test_a_size_that_is_made_up_is_told_and_ends_no_job(
         notes.append(NOTES.findall(job.err))
     (at_once, again) = notes[0]
     assert "a size depends on a result of addmm that was not computed" in at_once
-    assert "not exact    a size followed " in again
+    assert "not exact    a size depended " in again
     assert notes[0] == notes[1]
 
 

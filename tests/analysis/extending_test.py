@@ -17,7 +17,7 @@ from built import BUILD, ROOT, run_program
 sys.path.insert(0, str(ROOT / "tests/structure"))
 import commands
 
-SECTION = "## A cause of an out-of-memory, or another advice"
+SECTION = "## A cause of an out-of-memory error, or another advice"
 TABLE = "tools/analysis/facts/advice.def"
 # The files that must be compiled again after a row was added to the table, beside the new file: the
 # list of rules, their order, and the test.

@@ -62,7 +62,7 @@ def test_another_error_is_told_apart(tmp_path: Path) -> None:
     status, summary, facts, screen = run(FILL + CAUGHT + 'raise KeyError("later")', tmp_path)
     assert status == 1
     assert facts["facts"]["program.uncaught"] == "KeyError"
-    assert "the program went on; KeyError ended it later" in " ".join(summary.split())
+    assert "the program continued; KeyError ended it later" in " ".join(summary.split())
     assert "KeyError ended the program later, and not the shortage" in " ".join(screen.split())
 
 

@@ -126,7 +126,7 @@ def test_copies_of_autocast_are_told_where_memory_does_not_run_out(tmp_path: Pat
     # The running operator always reads one of the 24 copies.
     assert copies["bytes"] == 23 * 8 * MIB
     assert copies["evidence"].startswith("192 MiB are copies of weights")
-    assert "Could    autocast keeps a copy" in screen
+    assert "Could    autocast retains a" in screen
 
 
 REPLAY_BUFFER = """

@@ -252,6 +252,6 @@ def test_cut_corpus_files_are_partial_or_one_sentence(tmp_path: Path, tool: Tool
             result = tool("summary", cut)
             if result.returncode == 0:
                 assert '"complete":false' in result.stdout
-                assert "ends early" in result.stdout
+                assert "the pickle ends after" in result.stdout
             else:
                 assert result.stderr.count("\n") == 1

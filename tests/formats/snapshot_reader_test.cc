@@ -302,7 +302,8 @@ TEST(SnapshotReader, SumsThatDoNotAgreeAreSaid) {
         PutNumber(out, "allocated_size", 1024);
       },
       UsualBlock));
-  EXPECT_THAT(snapshot.missing, Contains("the blocks do not add up to total_size in 1 segment"));
+  EXPECT_THAT(snapshot.missing,
+              Contains("the sizes of the blocks do not add up to total_size in 1 segment"));
   EXPECT_THAT(snapshot.missing,
               Contains("the live blocks do not add up to allocated_size in 1 segment"));
 }
@@ -368,7 +369,8 @@ TEST(SnapshotReader, TheSameRecordsOverAndOverAreRefused) {
   });
   const absl::StatusOr<Snapshot> snapshot = Read(bytes);
   EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(snapshot.status().message()), HasSubstr("over and over"));
+  EXPECT_THAT(std::string(snapshot.status().message()),
+              HasSubstr("refers to the same records too often"));
 }
 
 TEST(SnapshotReader, ACutFileGivesWhatWasReadableAndSaysSo) {
@@ -383,7 +385,7 @@ TEST(SnapshotReader, ACutFileGivesWhatWasReadableAndSaysSo) {
     ++partial;
     EXPECT_FALSE(snapshot->complete);
     ASSERT_THAT(snapshot->missing, Not(IsEmpty()));
-    EXPECT_THAT(snapshot->missing.front(), HasSubstr("ends early")) << size;
+    EXPECT_THAT(snapshot->missing.front(), HasSubstr("the pickle ends after")) << size;
   }
   EXPECT_GT(partial, whole.size() / 2);
 }

@@ -111,7 +111,7 @@ TEST(RmmLog, WhatCannotBeReadIsCountedAndTheFirstNamed) {
 }
 
 TEST(RmmLog, OtherColumnsAreNone) {
-  EXPECT_THAT(Sentence(ReadRmmLog(Of("a,b\n1,2\n"))), HasSubstr("file is no RMM log"));
+  EXPECT_THAT(Sentence(ReadRmmLog(Of("a,b\n1,2\n"))), HasSubstr("file is not an RMM log"));
   EXPECT_THAT(Sentence(ReadRmmLog(Of(""))), HasSubstr("not an RMM log"));
 }
 

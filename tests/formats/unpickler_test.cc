@@ -166,14 +166,14 @@ TEST(UnpicklerDamage, NonsenseIsToldWithItsByte) {
     const char* sentence;
   } cases[] = {
       {"", "ends after 0 bytes"},
-      {"\x80", "ends early"},
+      {"\x80", "the pickle ends after"},
       {"\x80\x06N.", "protocol 6 is newer than 5"},
-      {"\x80\x04\xff.", "damaged at byte 2: 0xff is nothing"},
+      {"\x80\x04\xff.", "damaged at byte 2: 0xff is not a valid opcode"},
       {"0.", "empty stack"},
       {"1.", "a mark is read"},
-      {".", "still open"},
-      {"NN.", "still open"},
-      {"(.", "still open"},
+      {".", "before all objects are complete"},
+      {"NN.", "before all objects are complete"},
+      {"(.", "before all objects are complete"},
       {"h\x05.", "number 5 was never memoized"},
       {"j\xff\xff\xff\xff.", "number 4294967295 was never memoized"},
       {"K\x01K\x02s.", "added without a container"},
@@ -184,10 +184,10 @@ TEST(UnpicklerDamage, NonsenseIsToldWithItsByte) {
       {"(K\x01"
        "d.",
        "key without a value"},
-      {"e.", "did not begin"},
-      {"l.", "did not begin"},
+      {"e.", "without a beginning"},
+      {"l.", "without a beginning"},
       {"K\x01\x86.", "lacks its items"},
-      {"2.", "doubled"},
+      {"2.", "is duplicated"},
       {"\x94.", "there is no item to be memoized"},
       {"Ix\n.", "a number is expected"},
       {"L1x\n.", "a number is expected"},
@@ -216,7 +216,7 @@ TEST(UnpicklerDamage, LengthsAreNotBelieved) {
         "\x96\x00\x00\x00\x00\x00\x00\x00\x80"s, "\x8a\xff"s, "C\xff"s}) {
     const absl::StatusOr<PickleTree> tree = Unpickle(head + "abc");
     ASSERT_FALSE(tree.ok());
-    EXPECT_THAT(Message(tree), HasSubstr("ends early"));
+    EXPECT_THAT(Message(tree), HasSubstr("the pickle ends after"));
   }
 }
 
@@ -238,7 +238,7 @@ TEST(UnpicklerDamage, WhatWasReadableIsKept) {
   const absl::StatusOr<PickleTree> tree = Unpickle(cut);
   ASSERT_TRUE(tree.ok()) << tree.status();
   EXPECT_FALSE(tree->complete());
-  EXPECT_THAT(tree->damage(), HasSubstr("ends early"));
+  EXPECT_THAT(tree->damage(), HasSubstr("the pickle ends after"));
   ASSERT_EQ(tree->root().AsDict().size(), 2U);
   EXPECT_EQ(tree->root().AsDict()[1].AsSequence().size(), 3U);
 }

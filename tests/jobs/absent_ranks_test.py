@@ -241,7 +241,7 @@ def test_the_launcher_of_torch_becomes_the_script_and_is_no_rank(
     launcher = ("-m", "torch.distributed.launch", "--nproc-per-node", "gpu", "--virtual-local-rank")
     job = rehearse(python, *launcher, script, "--batch", "2", card="h100,world=8,rank=5")
     assert job.out == "0 ['--local-rank=5', '--batch', '2'] cuda:0\n", job.err
-    assert "  ranks        rank 5 of 8 ran alone: it cannot tell" in job.err
+    assert "  ranks        rank 5 of 8 ran alone: it cannot show" in job.err
     assert "processes" not in job.err
 
 

@@ -328,7 +328,7 @@ def test_sizes_that_follow_from_what_was_left_out_are_said(
         env={"VRAMSTOW_POOL": mode},
     )
     assert job.status == 0, job.err[-4000:]
-    said = [line for line in job.err.splitlines() if "a size follows from" in line]
+    said = [line for line in job.err.splitlines() if "a size depends on" in line]
     assert len(said) == 1
     assert "a result of addmm that was not computed" in said[0]
     assert "/mined_pairs.py:22 mine)" in said[0]
@@ -344,7 +344,7 @@ def test_a_size_where_nothing_is_computed_is_said(rehearse: Rehearse, python: st
     job = rehearse(python, "-c", program, card="h200,values=off")
     assert job.out == "0\n", job.err[-4000:]
     assert "a size depends on a result of nonzero that was not computed" in job.err
-    assert "a size followed 1 time" in job.err
+    assert "a size depended 1 time" in job.err
 
 
 def test_vectors_of_some_millions_are_computed_however_often(

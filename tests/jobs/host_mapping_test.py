@@ -56,7 +56,7 @@ def test_a_driver_that_crashes_does_so_beside_the_job(
     card = "h200,cuda=12.4,host-numa=crash:1"
     job = rehearse(python, PROGRAMS / "plain_block.py", card=card, env=env)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
-    said = "a process that tried it was ended by signal 11"
+    said = "a process that tested it was ended by signal 11"
     assert (
         f"--offload moves no memory by itself: the device cannot map host memory ({said}" in job.err
     )

@@ -385,7 +385,7 @@ int ExportCommand(const std::vector<std::string>& arguments) {
            "The file to write (for parquet: the folder); standard output without it, and for -"},
           {"--merge",
            &request.merge,
-           "A PyTorch profiler trace of the same process: its events are merged with the memory "
+           "A PyTorch profiler trace of the same process: its events are merged with the\nmemory "
            "events (chrome)",
            {.excludes = {"--redact"}}},
           {"--redact", &request.redact,

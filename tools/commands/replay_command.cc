@@ -77,7 +77,7 @@ void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* ta
                    Time(outcome.stall_ns),
                    outcome.out_of_memory == 0
                        ? ""
-                       : absl::StrCat(Count(outcome.out_of_memory), ", cannot serve it")});
+                       : absl::StrCat(Count(outcome.out_of_memory), ", does not serve it")});
   }
 }
 
@@ -296,7 +296,7 @@ CommandLine LineFor(ReplayArguments* options) {
               {"--memory",
                &options->memory,
                "The most memory that a model may reserve, for example 24GiB; by default there is "
-               "no limit or, for\na job that ran out of memory, the memory that it had on its GPU",
+               "no limit\nor, for a job that ran out of memory, the memory that it had on its GPU",
                {.takes_no_file = true}},
               {"--device", &options->device,
                "The device whose requests are replayed; by default the busiest"},

@@ -76,8 +76,9 @@ constexpr Topic kTopics[] = {
      "fleet.md.\n"},
     {"variables",
      "Each flag of vramstow run has an environment variable; if both are given, the flag is used. "
-     "With\nthe variables you can use vramstow without vramstow run: LD_PRELOAD=…/libvramstow.so "
-     "python train.py.\n\n  VRAMSTOW_POOL=on, VRAMSTOW_TRACE_DIR=DIR, VRAMSTOW_STACKS=sites, "
+     "With\nthe variables vramstow works without vramstow run:\n\n"
+     "  LD_PRELOAD=…/libvramstow.so python train.py\n\n  VRAMSTOW_POOL=on, VRAMSTOW_TRACE_DIR=DIR, "
+     "VRAMSTOW_STACKS=sites, "
      "…\n\nAll of them: vramstow help configuration.md.\n"},
 };
 

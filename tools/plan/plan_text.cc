@@ -208,25 +208,25 @@ std::string TextOf(const PlanReport& report) {
   const bool any_tight = std::ranges::any_of(rows, IsTight);
   std::string text;
   if (report.result.interrupted) {
-    absl::StrAppend(&text, "Interrupted; this is what is known.\n\n");
+    absl::StrAppend(&text, "Interrupted; these are the results so far.\n\n");
   }
   if (any_fits) {
-    absl::StrAppendFormat(&text, "Fits, with %.0f%% of the card free%s:\n", report.margin * 100,
-                          HasSteps(report) ? "; the fastest first" : "");
+    absl::StrAppendFormat(&text, "Fits, with %.0f%% of the GPU's memory free%s:\n",
+                          report.margin * 100, HasSteps(report) ? "; the fastest first" : "");
     text += FittingTable(report, Fits);
   } else if (any_tight) {
-    absl::StrAppendFormat(&text, "Nothing fits with %.0f%% of the card free.\n",
+    absl::StrAppendFormat(&text, "Nothing fits with %.0f%% of the GPU's memory free.\n",
                           report.margin * 100);
   } else {
     text += "Nothing fits.\n";
   }
   if (any_tight) {
-    absl::StrAppendFormat(&text, "%sTight, which fits and leaves less than %.0f%% of the card:\n",
+    absl::StrAppendFormat(&text, "%sTight: fits and leaves less than %.0f%% of the GPU's memory:\n",
                           any_fits ? "\n" : "", report.margin * 100);
     text += FittingTable(report, IsTight);
   }
   if (std::ranges::any_of(rows, IsFitted)) {
-    text += "  ~ is fitted between rehearsals; the first row is always rehearsed itself.\n";
+    text += "  ~ is fitted between simulated runs; the first row was always run itself.\n";
   }
   if (std::ranges::any_of(rows, DoesNotFit)) {
     absl::StrAppend(&text, "\nDoes not fit:\n", OthersTable(report));

@@ -51,7 +51,7 @@ def test_what_grew_is_told_with_its_site(tmp_path: Path) -> None:
     assert text.returncode == 0
     assert "peak.reserved_bytes" in text.stdout
     assert "softmax" in text.stdout
-    assert "No site" in vramstow("diff", small, small).stdout
+    assert "No call site" in vramstow("diff", small, small).stdout
 
 
 def training(folder: Path, name: str, kept: int) -> Path:
@@ -176,7 +176,7 @@ def test_a_trace_with_a_part_missing_does_not_pass_without_a_word(tmp_path: Path
     cut.write_bytes(trace.read_bytes()[:60_000])
     told = vramstow("check", cut, *holds)
     assert told.returncode == 1
-    assert "is not complete: it tells what happened in what was recorded" in told.stdout
+    assert "is not complete: it shows only what happened in the recorded part" in told.stdout
     shown = vramstow("analyze", cut)
     assert "Healthy" not in shown.stdout
     assert "the rest is not known" in shown.stdout

@@ -142,7 +142,7 @@ def test_text_has_the_same_numbers(tmp_path: Path) -> None:
         (["--models", "native:roundup_power2_divisions:[3:2]"], "powers of two"),
         (["--models", "bfc:fast:1"], "has no setting"),
         (["--models", ""], "no model"),
-        (["--memory", "lots"], "no size"),
+        (["--memory", "lots"], "is not a size"),
         (["--device", "7"], "on device 7"),
     ],
 )

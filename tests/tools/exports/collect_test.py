@@ -181,7 +181,7 @@ def test_what_is_wrong_is_one_sentence(jobs: Path, tmp_path: Path) -> None:
         (["--to", tmp_path / "d"], 2, "name folders with traces to add, or a page"),
         ([jobs / "small"], 2, "--to"),
         ([tmp_path / "nowhere", "--to", tmp_path / "d"], 2, "there is no"),
-        ([jobs / "small", tmp_path / "empty", "--to", tmp_path / "d"], 2, "has no trace"),
+        ([jobs / "small", tmp_path / "empty", "--to", tmp_path / "d"], 2, "contains no trace"),
         ([jobs / "small", "--to", tmp_path / "file/d"], 1, "Not a directory"),
         (["--to", tmp_path / "d", "--page", tmp_path / "no/p.html"], 1, "No such file"),
     ):

@@ -97,7 +97,7 @@ def test_each_allocation_lies_under_the_innermost_operator(
     profile = recorded.profile(tmp_path / "profile.json", *events)
     done = export(recorded.trace, "--merge", profile, "-o", tmp_path / "both.json", "--json")
     assert done.returncode == 0, done.stderr
-    assert "4 of 4 allocations lie under an operator" in done.stderr
+    assert "4 of 4 allocations are below an operator" in done.stderr
     assert json.loads(done.stdout)["format"] == "chrome"
     merged = json.loads((tmp_path / "both.json").read_text())
     instants = ours(merged)

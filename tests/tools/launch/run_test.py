@@ -516,7 +516,7 @@ def test_a_rank_of_no_known_job_is_refused(vramstow: Installation, tmp_path: Pat
     assert result.returncode == 2
     assert "%j" in result.stderr and result.stderr.count("\n") == 1
     result = vramstow.run("run", f"--trace-dir={tmp_path}/%j/more", "--", "true", env=env)
-    assert result.returncode == 2 and "last part" in result.stderr
+    assert result.returncode == 2 and "last path component" in result.stderr
     result = vramstow.run("run", f"--trace-dir={tmp_path}/%j", "--simulate=nothing", "--", "true")
     assert result.returncode == 2
     assert list(tmp_path.iterdir()) == [], "nothing is made where nothing is started"

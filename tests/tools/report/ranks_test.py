@@ -169,9 +169,9 @@ def test_what_each_rank_keeps_alike_is_one_line(facts: dict[str, Any]) -> None:
 def test_ranks_that_are_alike_are_said_to_be(tmp_path: Path) -> None:
     for rank in range(3):
         write(tmp_path, RANK=str(rank))
-    assert "3 ranks. They are alike" in analyze(tmp_path).stdout
+    assert "3 ranks. The ranks are alike" in analyze(tmp_path).stdout
     text = analyze("--full", tmp_path).stdout
-    assert "3 ranks. They are alike" in text
+    assert "3 ranks. The ranks are alike" in text
     assert "held at its peak above" not in text
     compared = json.loads(analyze("--json", tmp_path).stdout)["rank_comparison"]
     assert compared["balanced"] and compared["straggler"]["sites"] == []

@@ -209,7 +209,7 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   const std::string container = ContainerOf(moment, pile.lives);
   if (trains && !container.empty()) {
     cause.action = "The items of " + container +
-                   " references autograd graphs: store numbers (loss.item()) or detached tensors "
+                   " reference autograd graphs: store numbers (loss.item()) or detached tensors "
                    "(.detach()) there, or compute them under torch.no_grad().";
   }
   if (!trains && IsInferenceOnly(moment)) {

@@ -67,10 +67,10 @@ Found FindLibraryShortage(const FailureMoment& moment) {
   if (cause.bytes == 0 || cause.bytes < moment.lacking()) return std::nullopt;
   cause.title = "PyTorch's cache holds free memory that " + failure.library + " cannot use";
   cause.place = PlaceOfRequest(moment);
-  cause.evidence = failure.library + " requested from the driver " +
-                   AdviceText(moment.requested()) + ", and the driver was missing " +
-                   AdviceText(failure.free_bytes) + ": " + AdviceText(moment.lacking()) +
-                   " . PyTorch held " + AdviceText(cause.bytes) +
+  cause.evidence = failure.library + " requested " + AdviceText(moment.requested()) +
+                   " from the driver, which had " + AdviceText(failure.free_bytes) +
+                   " free: " + AdviceText(moment.lacking()) + " too little. PyTorch held " +
+                   AdviceText(cause.bytes) +
                    " free in its cache. A library requests its memory from the driver, and cannot "
                    "use that cache.";
   DescribeAdvice(moment, can_empty, &cause);
