@@ -66,7 +66,7 @@ def test_a_terminal_gets_a_bar_that_goes_away(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     builds.run(program, "/torch", {"ONE": ("--one",), "OTHER": ("--other",)})
     shown = capsys.readouterr().err
-    assert "once [" in shown and " s left" in shown
+    assert "once) [" in shown and " s left" in shown
     assert "\n" not in shown and shown.endswith("\r\033[K")
 
 

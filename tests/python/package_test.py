@@ -56,7 +56,7 @@ def test_the_package_can_be_run_as_the_program() -> None:
     assert told.stdout.startswith("vramstow ")
     none = run_program(*command, env=settings | {"PATH": "/nowhere"})
     assert (none.returncode, none.stdout) == (1, "")
-    assert none.stderr.startswith("vramstow: the program vramstow is not here: install")
+    assert none.stderr.startswith("vramstow: the program vramstow was not found: install")
     assert "Traceback" not in none.stderr
 
 
@@ -95,7 +95,7 @@ device.allocate(device.MIB)
 print(vramstow.stats(), vramstow.why_not())
 """
     (line,) = said(run(program))
-    assert line.startswith("None no device memory of PyTorch's is counted here: it asked for none")
+    assert line.startswith("None no device memory of PyTorch is recorded in this process")
     (line,) = said(run(program, "--no-trace"))
     assert line == (
         "None nothing is recorded in this process: leave --no-trace out, or add --pool=on"
@@ -260,7 +260,7 @@ for wrong in ("", "GiB", "2 parsecs", -1, None, True, "1e3"):
     try:
         print(sizes.parse(wrong))
     except ValueError as error:
-        assert "is no size" in str(error)
+        assert "is not a size" in str(error)
 print([sizes.text(n) for n in (0, 1023, 1536, 5 << 30)], sizes.text(-4096), sizes.text(1, True))
 """
     assert said(run(program, plain=True)) == [

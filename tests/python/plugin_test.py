@@ -86,7 +86,7 @@ def test_a_test_fails_that_needs_or_leaves_more_than_it_may(
     assert found is not None and found.groups() == ("3.0 MiB", "3.0 MiB"), text
     # The message names the source lines that hold the most memory, from the trace of the run, which
     # is not retained.
-    assert "may need 8.0 MiB; held most by 16.0 MiB device.py:" in text, text
+    assert "the limit is 8.0 MiB; held most by 16.0 MiB device.py:" in text, text
     assert re.search(r" at 0x\w+; held most by 3.0 MiB device.py:\d+ allocate", text), text
     assert "assert 1 == 2" in text, "its own failure comes first"
     assert "gpu memory: 5 tests measured, the most 103.0 MiB in " in text, text
@@ -113,7 +113,7 @@ def test_limits_that_make_no_sense_are_failures(tests_of: Pytest) -> None:
         "def test_place(): pass\n"
     )
     result.assert_outcomes(failed=3)
-    result.stdout.fnmatch_lines(["*'2 parsecs' is no size*", "*gpu_memory takes peak and limit*"])
+    result.stdout.fnmatch_lines(["*'2 parsecs' is not a size*", "*gpu_memory takes peak and limit*"])
 
 
 ONE = """
