@@ -113,7 +113,9 @@ def test_limits_that_make_no_sense_are_failures(tests_of: Pytest) -> None:
         "def test_place(): pass\n"
     )
     result.assert_outcomes(failed=3)
-    result.stdout.fnmatch_lines(["*'2 parsecs' is not a size*", "*gpu_memory takes peak and limit*"])
+    result.stdout.fnmatch_lines(
+        ["*'2 parsecs' is not a size*", "*gpu_memory takes peak and limit*"]
+    )
 
 
 ONE = """
