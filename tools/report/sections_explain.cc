@@ -91,10 +91,10 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
     absl::StrAppend(&text, "; ", AllocatorName(pool.model), " needs ",
                     Bytes(pool.peak_reserved_bytes),
                     pool.would_serve == first.would_serve ? ""
-                    : pool.would_serve                    ? ", and serves the request"
-                                                          : ", and the request succeeds");
+                    : pool.would_serve                    ? ", and the request succeeds"
+                                                          : ", and the request fails");
   }
-  return text + ", and the request fails";
+  return text + ".";
 }
 
 // Describes the failed request of a library, which PyTorch does not report as an out-of-memory.
