@@ -63,7 +63,7 @@ def test_another_error_is_told_apart(tmp_path: Path) -> None:
     assert status == 1
     assert facts["facts"]["program.uncaught"] == "KeyError"
     assert "the program continued; KeyError ended it later" in " ".join(summary.split())
-    assert "KeyError ended the program later, and not the shortage" in " ".join(screen.split())
+    assert "KeyError ended the program later, not the missing memory" in " ".join(screen.split())
 
 
 def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:

@@ -358,5 +358,5 @@ assert not optimizer.hooks
     rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
     found = {name: row["bytes_at_peak"] >> 20 for name, row in rows.items()}
     assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}
-    assert rows["parameters"]["evidence"] == "the program reported the purpose"
+    assert rows["parameters"]["evidence"] == "reported by the program"
     assert rows["unknown"]["evidence"] == "neither call stack nor lifetime shows the purpose"

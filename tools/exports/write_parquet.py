@@ -45,7 +45,7 @@ TEXTS = ["kind", "memory", "layer", "call", "library"]
 def read_exactly(stream: BinaryIO, size: int) -> bytes:
     data = stream.read(size)
     if len(data) != size:
-        raise EOFError("the file ends in the middle of the columns")
+        raise EOFError("the input ends in the middle of the columns")
     return data
 
 

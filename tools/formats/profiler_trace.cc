@@ -176,7 +176,8 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
     curve.missing.push_back(Concat(NumberOf(cpu_samples, "event"), " of CPU memory left out"));
   }
   if (refused != 0) {
-    curve.missing.push_back(Concat(NumberOf(refused, "request"), " failed, and are left out"));
+    curve.missing.push_back(Concat(NumberOf(refused, "request"), " failed, and ",
+                                   refused == 1 ? "is" : "are", " left out"));
   }
   FillLevels(&curve);
   return curve;

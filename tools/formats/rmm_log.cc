@@ -156,8 +156,8 @@ absl::StatusOr<EventList> ReadRmmLog(const Input& input) {
     list.events.push_back(event);
   }
   if (unreadable != 0) {
-    list.missing.push_back(Concat(NumberOf(unreadable, "line"),
-                                  " could not be used and were left out, the first ",
+    list.missing.push_back(Concat(NumberOf(unreadable, "line"), " could not be used and ",
+                                  unreadable == 1 ? "was" : "were", " left out, the first ",
                                   first_problem));
   }
   if (timeless != 0) list.missing.push_back(Concat("no time in ", NumberOf(timeless, "line")));

@@ -225,8 +225,8 @@ void SnapshotBuilder::Drop(const char* kind, const std::string& where) {
 
 void SnapshotBuilder::NoteWhatIsDropped() {
   for (const auto& [kind, dropped] : dropped_) {
-    snapshot_.missing.push_back(Concat(NumberOf(dropped.count, kind),
-                                       " could not be used and were left out, the first ",
+    snapshot_.missing.push_back(Concat(NumberOf(dropped.count, kind), " could not be used and ",
+                                       dropped.count == 1 ? "was" : "were", " left out, the first ",
                                        dropped.first));
   }
 }

@@ -175,7 +175,8 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
     }
     if (set.analyses.size() > before) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " is a folder without a readable file: record a run into it, or name a file."));
+        path,
+        " is a folder without a file that vramstow reads: record a run into it, or name a file."));
   }
   NameNeighboursOf(&set.analyses);
   // Sorts the analyses in the order in which facts of several traces are reported.

@@ -232,7 +232,7 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
 
 namespace {
 
-// Returns "Replayed: vramstow needs at most 418 MiB, and serves the request that failed".
+// Returns "Replayed: vramstow needs at most 418 MiB, and the request that failed succeeds".
 std::string ReplayedText(const AdviceFacts& advice, bool failed) {
   if (!failed) return ReplayedUpToPeak(advice);
   std::string text = "Replayed:";
@@ -243,7 +243,7 @@ std::string ReplayedText(const AdviceFacts& advice, bool failed) {
                                        : ", and the request that failed fails again");
   }
   if (advice.together_with != AdviceId::kNone) {
-    absl::StrAppend(&text, "; together with [", AdviceName(advice.together_with), "] it does");
+    absl::StrAppend(&text, "; together with [", AdviceName(advice.together_with), "] it succeeds");
   }
   return text + ".";
 }

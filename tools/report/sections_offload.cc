@@ -46,7 +46,7 @@ std::string ChangeInWords(const HandChange& change) {
 // Says how much longer a change makes an iteration, compared with the cost of offload.
 std::string TimeInWords(const Facts& facts, const HandChange& change) {
   if (!facts.model_clock.known()) {
-    return " Run the job with clock=model to see how much time this costs.";
+    return " Run the job on a simulated GPU with clock=model to see how much time this costs.";
   }
   if (!change.seconds.has_value()) return " The model does not show how much time this costs.";
   const uint64_t cost_ns = Nanoseconds(*change.seconds);

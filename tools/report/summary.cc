@@ -141,7 +141,8 @@ std::string NotSimulated(const FactSet& set) {
   if (values.times > 0) {
     text +=
         Line("not valid", absl::StrCat("the program read ", Counted(values.times, "value"),
-                                       " that were not computed, the first of ", values.first,
+                                       values.times == 1 ? " that was" : " that were",
+                                       " not computed, the first of ", values.first,
                                        ": decisions that depend on them may differ on a real GPU",
                                        values.remedy));
   }

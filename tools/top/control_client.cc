@@ -111,7 +111,7 @@ absl::StatusOr<std::string> BodyOf(pid_t process, const std::string& answer) {
         Printable(answer.substr(error.size(), answer.find('\n') - error.size())), "."));
   }
   return absl::UnavailableError(
-      absl::StrCat("process ", process, " gave an answer that this version cannot parse."));
+      absl::StrCat("process ", process, " gave no answer that this version can parse."));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ void Activity::StandBack() {
     const ReentrancyGuard guard;
     EndCupti();
   }
-  trace_.Describe("cupti", "another client started");
+  trace_.Describe("cupti", "stopped for another client");
   Log("another tool started to use CUPTI: vramstow records no more kernels (--cupti).");
   state_.store(State::kOff, std::memory_order_release);
 }

@@ -358,7 +358,8 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
               AllOf(HasSubstr("Instead  Put torch.utils.checkpoint around each of the 48 repeated "
                               "layers, so that the backward pass computes them again. The job then "
                               "needs about 88.0 GiB, which is still more than the GPU has. "
-                              "Run the job with clock=model to see how much time this costs."),
+                              "Run the job on a simulated GPU with clock=model to see how much "
+                              "time this costs."),
                     HasSubstr("at 24 GiB/s"), Not(HasSubstr("Costs"))));
 }
 

@@ -136,7 +136,8 @@ void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
         "Use a separate GPU for each process (torch.cuda.set_device(local_rank)), start fewer of "
         "them, or let each use less.";
     if (share.cached * 2 > share.bytes) {
-      advice->evidence += " " + AdviceText(share.cached) + " of it is cached, and nothing is live.";
+      advice->evidence +=
+          " " + AdviceText(share.cached) + " of it is cached, and nothing in the cache is live.";
       advice->action =
           "End the process when its work is done (for a pool of workers: shutdown(), or a with "
           "block), or let it call torch.cuda.empty_cache() then. Otherwise start fewer of them.";

@@ -54,7 +54,7 @@ constexpr std::array<const char*, kCategories> kEvidence = {
     "referenced by the program's own variables, as a census found",
     "neither call stack nor lifetime shows the purpose"};
 
-constexpr char kTold[] = "the program reported the purpose";
+constexpr char kTold[] = "reported by the program";
 constexpr char kHeld[] = "held by modules";
 constexpr char kOwned[] = "referenced by optimizers";
 constexpr std::string_view kMark = "vramstow.category ";

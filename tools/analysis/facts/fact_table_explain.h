@@ -289,7 +289,7 @@ struct Described<OutOfMemoryFacts> {
            "for the last failure: how much memory the same requests need, up to this one, when "
            "they are replayed with the program's allocator and with vramstow's pool"),
       Fact("advice_not_replayed", &S::advice_not_replayed, Merge::kOwn,
-           "number of advices that were not replayed because it would have taken too long"),
+           "pieces of advice that were not replayed because it would have taken too long"),
   };
 };
 
@@ -416,7 +416,7 @@ struct Described<HourFacts> {
   static constexpr auto kFacts = std::tuple{
       Inner(&S::known, Merge::kOwn),
       Fact("is_endless", &S::is_endless, Merge::kOwn,
-           "it grows in the last quarter of the run as fast as in the quarter before"),
+           "it grows in the last quarter of the run as it did in the quarter before"),
       Fact("bytes_per_hour", &S::bytes_per_hour, Merge::kOwn,
            "growth of live device memory per hour: from the lowest level in the second quarter of "
            "the run to the lowest level in the last"),
@@ -483,7 +483,7 @@ struct Described<FlushFacts> {
            "the source line that called `empty_cache()`; null if a library called it, or if the "
            "line is unknown")
           .KnownIf([](const Facts&, const S& self) { return !self.line.empty(); }),
-      Fact("segments", &S::segments, Merge::kOwn, "bytes of returned segments"),
+      Fact("segments", &S::segments, Merge::kOwn, "segments returned"),
       Fact("bytes", &S::bytes, Merge::kOwn, "bytes given back"),
       Fact("taken_again_bytes", &S::taken_again_bytes, Merge::kOwn,
            "the part of them that was requested from the device again, up to the next flush"),
@@ -563,9 +563,10 @@ struct Described<AdviceFacts> {
       Fact("kept_at", &S::kept_at, Merge::kOwn,
            "the source line that stores the reference, if it differs from `place`; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return !self.kept_at.empty(); }),
-      Fact("fits", &S::fits, Merge::kOwn,
-           "whether it alone would have made the last request succeed, according to a replay or to "
-           "the bytes of a cause; null if unknown"),
+      Fact(
+          "fits", &S::fits, Merge::kOwn,
+          "whether it alone would have made the last failed request succeed, according to a replay "
+          "or to the bytes of a cause; null if unknown"),
       Inner(&S::change, Merge::kOwn),
       Fact("replays", &S::replays, Merge::kOwn,
            "how much memory the requests need when they are changed as this advice says, up to the "

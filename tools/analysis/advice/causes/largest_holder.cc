@@ -152,8 +152,8 @@ Found FindLargestHolder(const FailureMoment& moment) {
   cause.action = cause.held.size() >= kManyBlocks
                      ? "Free tensors that you no longer need (del), keep a part of each, or move "
                        "them to the host (.cpu())."
-                     : "Process a part of the data at a time, use a smaller type, or delete it "
-                       "(del) before this request.";
+                     : "Process a part of the data at a time, use a smaller type, or delete the "
+                       "result of this line (del) before this request.";
   if (!about.empty()) cause.action = about + " Else: " + cause.action;
   const bool of_backward_pass = AreBuffersOfBackwardPass(moment, cause.held);
   if (of_backward_pass) {

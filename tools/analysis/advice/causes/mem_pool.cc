@@ -63,7 +63,7 @@ Found FindMemPool(const FailureMoment& moment) {
                    "outside of it.";
   cause.cost = "None, if the pool is not needed any more.";
   cause.action =
-      "Delete the pool (del) when its tensors are not needed any more, or allocate inside it "
+      "Delete the pool (del) when its tensors have been freed, or allocate inside it "
       "(torch.cuda.use_mem_pool), or create it with torch.cuda.MemPool(use_on_oom=True): then, "
       "when memory runs out, other requests can use pieces of it that are large enough.";
   if (captured == Captured::kNotKnown) {
@@ -76,10 +76,11 @@ bool IsBoundWithoutGraphs(const FailureMoment& moment) {
   return moment.is_bound() && HasCaptured(moment.facts()) != Captured::kYes;
 }
 
-constexpr Precondition kNeedsMemPool = {.words =
-                                            "no known CUDA graph was captured, and free memory of "
-                                            "a private pool could not serve the request",
-                                        .in_failure = IsBoundWithoutGraphs};
+constexpr Precondition kNeedsMemPool = {
+    .words =
+        "no CUDA graph was captured, as far as is known, and free memory of a private pool could "
+        "not serve the request",
+    .in_failure = IsBoundWithoutGraphs};
 
 }  // namespace
 

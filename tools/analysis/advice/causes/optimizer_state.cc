@@ -75,8 +75,7 @@ Found FindOptimizerState(const FailureMoment& moment) {
     DescribeHistory(moment, state, &cause);
     return cause;
   }
-  cause.cost =
-      "8-bit state has no known cost in time; state on the host costs a transfer for each step.";
+  cause.cost = "8-bit state has no known cost; state on the host costs a transfer for each step.";
   cause.action =
       "Use an optimizer with 8-bit state or with less state (Adafactor, SGD), shard it over the "
       "ranks, or keep its state on the host.";

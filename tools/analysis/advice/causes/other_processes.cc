@@ -49,9 +49,9 @@ Found DescribeListedProcesses(const FailureMoment& moment, const std::vector<Lis
   cause.holder = cause.place;
   cause.title = listed.size() == 1 ? "Another process uses a part of the GPU's memory"
                                    : "Other processes use a part of the GPU's memory";
-  cause.evidence =
-      "When the request failed, the driver listed " + names +
-      " on the GPU in addition to this process; this includes the context of that process.";
+  cause.evidence = "When the request failed, the driver listed " + names +
+                   " on the GPU in addition to this process; each amount includes the context of "
+                   "its process.";
   cause.cost = "None for this program.";
   cause.action = "End process " + listed.front().pid +
                  ", or wait for it, or choose another GPU with CUDA_VISIBLE_DEVICES.";

@@ -164,9 +164,9 @@ constinit const Rule kSecondOptimizer = {
     .meaning = "two optimizers for the same parameters",
     .help =
         "An optimizer allocated state before this iteration, and this step allocates state of the "
-        "same sizes again, or a census finds state of several optimizers for one parameter. Use "
-        "one optimizer and change its param_groups, or delete the first one, with its scheduler, "
-        "before the second one steps.",
+        "same sizes again, or a census finds state of several optimizers for one parameter: "
+        "there are two optimizers for the same parameters. Use one optimizer and change its "
+        "param_groups, or delete the first one, with its scheduler, before the second one steps.",
     .needs = {kNeedsOptimizerWork},
     .cause = FindSecondOptimizer,
 };

@@ -12,11 +12,11 @@ namespace {
 std::string CostOfLessState(const Evidence& evidence, uint64_t state) {
   const StepCost cost(evidence.detail(), evidence.facts());
   if (cost.is_known()) {
-    return "8-bit state has no known cost in time. State on the host costs about " +
+    return "8-bit state has no known cost. State on the host costs about " +
            AdviceTime(cost.OfRoundTrip(state)) +
            " of copies for each step, if work waits for them" + OfModelInWords(cost);
   }
-  return "8-bit state has no known cost in time; state on the host costs a transfer for each step.";
+  return "8-bit state has no known cost; state on the host costs a transfer for each step.";
 }
 
 Hint FindSmallerOptimizerState(const Evidence& evidence) {
