@@ -69,7 +69,7 @@ def _target_of_function(step: Callable[..., object]) -> dict[str, Any]:
         )
     if "<" in name:
         raise TypeError(
-            f"{name} is not at the top level of a module, so another process cannot import it: "
+            f"{name} has no name in a module, so another process cannot import it: "
             "define the step with def at the top of a file"
         )
     needed = [

@@ -108,7 +108,7 @@ print(huge)
     ("step", "error", "words"),
     [
         ("steps.needs", "TypeError", "needs needs model: the step is called without arguments"),
-        ("lambda: None", "TypeError", "<lambda> is not at the top level of a module"),
+        ("lambda: None", "TypeError", "<lambda> has no name in a module"),
         ("42", "TypeError", "42 is not a function"),
         ("'steps'", "ValueError", "'steps' is neither 'module:function' nor a script"),
         ("'nowhere.py'", "FileNotFoundError", "the script nowhere.py does not exist"),

@@ -37,7 +37,7 @@ std::string NeedsOf(const Rule& rule) {
   std::string text;
   for (const Precondition& needed : rule.needs) {
     if (*needed.words == '\0') continue;
-    absl::StrAppend(&text, text.empty() ? "It is reported only if " : ", and where ", needed.words);
+    absl::StrAppend(&text, text.empty() ? "It is reported only if " : ", and if ", needed.words);
   }
   return text + ".";
 }

@@ -24,7 +24,8 @@ constexpr char kTopFooter[] =
     "On a terminal the screen is updated until q is pressed or all processes have ended; a, r, p, "
     "o,\ne, i, k and n sort it by allocated, reserved, peak, oom, events, pid, rank and program. "
     "With --once,\nand if the output is not a terminal, one page is printed. The command reads the "
-    "traces, and asks the\npool if a process has one.\n\nExamples:\n  vramstow top\n  vramstow top "
+    "traces, and asks the\npool of each process that has one.\n\nExamples:\n  vramstow top\n  "
+    "vramstow top "
     "4711\n  vramstow top runs/ --interval 5 --sort rank\n  vramstow top runs/ --json | jq "
     "'.processes[].reserved_bytes'\n  vramstow top --serve=9400\n\nExit status: 0; 1 if the page "
     "could not be written; 2 if there is nothing to show.";

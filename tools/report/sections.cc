@@ -50,7 +50,7 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
                             neighbour(hole.after, hole.after_bytes));
   }
   if (failure.pending_bytes > 0) {
-    text += absl::StrFormat("; %s were being moved back", Bytes(failure.pending_bytes));
+    text += absl::StrFormat("; %s were freed, but not yet reusable", Bytes(failure.pending_bytes));
   }
   return text + "\n";
 }

@@ -56,8 +56,9 @@ inline constexpr Precondition kNeedsParameters = {
 inline constexpr Precondition kNeedsGraph = {
     .words =
         "a tensor requires a gradient, autograd has saved a tensor, or a backward pass has run (if "
-        "there was no census for this failure: an earlier census has seen an autograd graph, or "
-        "there was none and the model that made the request was not called without gradients)",
+        "there was no census for this failure: a census for another failure has seen an autograd "
+        "graph, or there was no census at all and the model that made the request was not called "
+        "without gradients)",
     .in_failure = MayRecordGraphs,
 };
 inline constexpr Precondition kNeedsBackwardPass = {

@@ -133,8 +133,9 @@ constinit const Rule kAttentionScores = {
     .rank = Rank::kTrade,
     .meaning = "scores of attention, length times length",
     .help =
-        "A function computes a matrix product and its softmax, and stores both, each of size "
-        "length times length for each head. Use torch.nn.functional.scaled_dot_product_attention, "
+        "A function computes a matrix product and its softmax itself, and stores both, each of "
+        "size length times length for each head. Use "
+        "torch.nn.functional.scaled_dot_product_attention, "
         "which never stores all scores at once.",
     .needs = {kNeedsCallStacks},
     .cause = FindAttentionScores,

@@ -102,8 +102,9 @@ constinit const Rule kKvCache = {
     .meaning = "the keys and values of the sequences that a model generates",
     .help =
         "A third or more of the live memory are caches of keys and values, judging by their shape "
-        "and lifetime. They grow with each token of each sequence. Generate for fewer sequences at "
-        "a time, or for shorter ones, or use a cache that is quantised or on the host.",
+        "and lifetime. They have an entry for each token of each sequence. Generate for fewer "
+        "sequences at a time, or for shorter ones, or use a cache that is quantised or on the "
+        "host.",
     .needs = {kNeedsTensors, kNeedsAttention},
     .cause = FindKvCache,
 };

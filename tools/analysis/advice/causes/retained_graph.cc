@@ -77,7 +77,7 @@ Found FindRetainedGraph(const FailureMoment& moment) {
 
 constinit const Rule kRetainedGraph = {
     .rank = Rank::kMistake,
-    .meaning = "an autograd graph that stays although its backward pass has run",
+    .meaning = "an autograd graph that stays although a backward pass has run since",
     .help =
         "Tensors that autograd saved before the last backward pass are still live: "
         "retain_graph=True keeps them as long as a variable references the result. Leave "
