@@ -55,8 +55,8 @@ absl::Status WhyNot(int error, pid_t thread) {
   }
   if (const pid_t debugger = DebuggerOf(thread); debugger != 0) {
     return absl::FailedPreconditionError(absl::StrCat("process ", thread, " is being debugged by ",
-                                                      "(process ", debugger,
-                                                      "): end the debugger first."));
+                                                      "process ", debugger,
+                                                      ": end the debugger first."));
   }
   return absl::PermissionDeniedError(absl::StrCat(
       "process ", thread, " cannot be attached to: ", WhoMayEnter(YamaScope(), geteuid() == 0)));

@@ -115,7 +115,7 @@ std::string TextOf(const CardEstimate& estimate) {
                           Bytes(static_cast<uint64_t>(std::max<int64_t>(spare, 0))),
                           Bytes(estimate.total_bytes), where);
     if (estimate.out_of_memory > 0) {
-      absl::StrAppendFormat(&text, "  an allocation failed %s, and it continued\n",
+      absl::StrAppendFormat(&text, "  it ran out of memory %s, and continued\n",
                             Counted(estimate.out_of_memory, "time"));
     }
   } else {

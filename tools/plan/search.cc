@@ -157,7 +157,7 @@ class Searcher {
   }
 
   static std::string WhyLeft(const std::vector<PlanRow*>& known, size_t problems) {
-    if (known.empty() && problems > 0) return "Smaller values do not fit, either.";
+    if (known.empty() && problems > 0) return "Smaller values fail, too.";
     return "It was not tried, because smaller values do not fit.";
   }
 

@@ -142,7 +142,7 @@ void DescribeResults(const FailureMoment& moment, const std::vector<const Life*>
         "stores all its inputs: call reset() more often, pass thresholds=, or create it with "
         "compute_on_cpu=True.";
   }
-  if (!about.empty()) cause->action = about + " Otherwise k" + cause->action.substr(1);
+  if (!about.empty()) cause->action = about + " Otherwise s" + cause->action.substr(1);
 }
 
 }  // namespace vramstow

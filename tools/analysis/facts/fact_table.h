@@ -155,7 +155,7 @@ struct Described<Counts> {
       Fact("freed_with_context", &S::freed_with_context, Merge::kSum,
            "blocks that were freed with their context, without a recorded free"),
       Fact("unmatched_refusals", &S::unmatched_refusals, Merge::kSum,
-           "refused calls for memory that is not in the trace"),
+           "refusals of calls that are not in the trace"),
       Fact("other_layers", &S::other_layers, Merge::kSum,
            "events of layers that this version does not know"),
       Fact("events_by_kind", &S::by_kind, Merge::kSum, "number of events of each kind"),
@@ -265,8 +265,7 @@ struct Described<GarbageFacts> {
       Fact("freed_bytes", &S::freed_bytes, Merge::kSum, "bytes freed, all collections together"),
       Fact("most_bytes", &S::most_bytes, Merge::kMax, "the same at once"),
       Fact("duration_ns", &S::duration_ns, Merge::kSum, "the time of all collections"),
-      Fact("cycles", &S::cycles, Merge::kOwn,
-           "what the garbage consisted of, the most bytes first"),
+      Fact("cycles", &S::cycles, Merge::kOwn, "what kept the garbage, the most bytes first"),
   };
 };
 
@@ -400,7 +399,7 @@ struct Described<TimelinePoint> {
       Derived(
           "free_range_bytes", [](const Facts&, const S& self) { return self.ranges.free_bytes; },
           "if ranges were reserved: bytes in free ranges at the end; if intervals were combined, "
-          "the larger value")
+          "of the one with more unusable bytes")
           .WrittenIf(HasRanges),
       Derived(
           "largest_free_range_bytes",
