@@ -30,7 +30,8 @@ void DescribeFrom(const char* key, const char* variable) {
   if (value != nullptr) recorder.Describe(key, value);
 }
 
-// Records an event. For kRefused, `address` is the number of the event that is refused.
+// Records an event. If its kind is kRefused, `address` is the number of the event that the driver
+// refused.
 uint64_t Record(uint64_t address, uint64_t size, EventKind kind, int32_t result = 0) {
   const bool is_refused = kind == EventKind::kRefused;
   return recorder.Record(

@@ -285,7 +285,7 @@ def test_what_export_says_it_wrote_is_there(tmp_path: Path) -> None:
 
 
 def test_run_sums_up_as_json(tmp_path: Path) -> None:
-    # The command writes a trace itself, as in the tests of run.
+    # The command is write_trace, which writes a trace as a process that uses CUDA would.
     result = vramstow("run", "--simulate=h100", "--json", "--", WRITE_TRACE, "small", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     [line] = [text for text in result.stderr.splitlines() if text.startswith("{")]

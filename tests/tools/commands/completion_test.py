@@ -117,7 +117,7 @@ def test_what_follows_the_flags_of_run_is_another_program(offers) -> None:  # no
     assert "sha256sum" in offers("vramstow run --pool=on --json -- sha256s")
     assert "train.py" in offers("vramstow run -- cat trai")
     assert "train.py" in offers("vramstow run --stacks=all -- cat trai")
-    # A flag of that program is not one of vramstow's.
+    # Completion offers no flags of vramstow after the name of another program.
     assert "--pool" not in offers("vramstow run -- cat --po")
     assert "sha256sum" in offers("vramstow fit --simulate h200 -- sha256s")
 

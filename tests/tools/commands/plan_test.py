@@ -53,8 +53,9 @@ def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
     best = told["rows"][0]
     assert (best["settings"], best["source"]) == ({"batch": "32"}, "rehearsed")
     assert best["command"].endswith("job.py 32")
-    # On each GPU two runs are needed to fit a line, and one to test the best choice. One more run
-    # tests the next larger batch for a hint.
+    # On each GPU the search needs two runs to compute how the memory grows with the batch, and one
+    # run to test the best choice. One more run tests the next larger batch, which is named as a
+    # hint.
     assert told["rehearsals"] <= 7
     assert result.stderr.count("vramstow plan: simulated run ") == told["rehearsals"]
 
@@ -100,8 +101,8 @@ def test_the_table_names_the_best_the_reasons_and_the_command(tmp_path: Path) ->
 
 
 def test_what_runs_and_leaves_too_little_is_tight_everywhere(tmp_path: Path) -> None:
-    # According to the fitted line, a batch of 24 leaves some 100 MiB of the GPU, which is less than
-    # 5%, and a batch of 16 leaves enough.
+    # According to the fitted line, a batch of 24 leaves some 100 MiB of the GPU free, which is less
+    # than 5%. A batch of 16 leaves enough free.
     cards = ("--cards", "h100,memory=4GiB")
     result = plan(tmp_path, *cards, "--batch", "8,16,24,32", "--json")
     assert result.returncode == 0, result.stderr
@@ -148,7 +149,7 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
     failing = plan(tmp_path, "--cards", "h100", "--batch", "13")
     assert failing.returncode == 2
     assert "exit status 3" in failing.stderr.splitlines()[-1]
-    # A value that the command refuses does not end the search.
+    # The job exits with an error for a batch of 13. This does not end the search.
     one = plan(tmp_path, "--cards", "h100,memory=4GiB", "--batch", "1,2,13", "--json")
     assert one.returncode == 0
     assert "exit status 3" in rows(one)["h100,memory=4GiB 13"]["why_not"]

@@ -183,8 +183,8 @@ def test_a_dead_job_is_replayed_with_the_memory_of_its_card(tmp_path: Path) -> N
     assert all("does not serve it" in line for line in table.splitlines()), table
     assert "None of them serves all requests with" in text
     assert "the defaults" not in text
-    # The flag overrides the recorded memory, and with enough memory there is an answer, but never
-    # the default settings.
+    # The flag --memory overrides the recorded size of the GPU. With enough memory an answer is
+    # found, but never the default settings.
     enough = run("--search", "--memory", "8GiB", trace).stdout
     assert "as the job had" not in enough and "does not serve it" not in enough
     assert "Try: the defaults" not in enough

@@ -89,10 +89,10 @@ def test_a_folder_is_told_by_process_and_together(jobs: list[Job], tmp_path: Pat
         status, kind, body = get(port)
         assert (status, kind.split(";")[0]) == (200, "text/plain")
         assert values(body, "allocated_bytes") == allocated
-        # A later answer includes new memory.
+        # The server's next answer includes the memory that the job has allocated meanwhile.
         jobs[0].take(16)
         assert within(60, lambda: 19 * MEBI in values(get(port)[2], "allocated_bytes").values())
-        # A process that has ended is not counted any more.
+        # A process that has ended is not in the server's answer any more.
         jobs[1].end()
         assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 1})
         body = get(port)[2]

@@ -85,7 +85,8 @@ def test_every_key_of_the_json_is_described(tmp_path: Path) -> None:
     described = set(re.findall(r"`([a-z_.\[\]]+)`", page))
     leaves = {key.removesuffix("[]") for key in keys(facts)}
     missing = leaves - described
-    # The page names the possible reasons in one sentence, so they need no rows of their own.
+    # The page lists the possible reasons of moves in one sentence, so these keys need no rows of
+    # their own.
     assert not {key for key in missing if not key.startswith("offload.by_reason.")}
 
 

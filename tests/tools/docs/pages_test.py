@@ -11,8 +11,8 @@ import pytest
 from built import ROOT, VRAMSTOW, run_program
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
-# READMEs of folders have links, too; the text from which docs/techniques.md is made has the links
-# of that page.
+# All pages whose links are checked, including the READMEs of folders. The text from which
+# docs/techniques.md is made is left out, because its links are relative to that page.
 LINKING = sorted(
     path
     for path in ROOT.rglob("*.md")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from built import ROOT, run_vramstow
 
-# Words that stand for a value which the reader fills in, so that the line cannot be run.
+# A line of a page that contains such a word cannot be run: the word is a placeholder for a value of
+# the reader's.
 FORM = re.compile(
     r"…|\[[A-Z-]|\b[A-Z]{3,}\b(?!_)|\|[A-Z]|\.\.\.|'…'|<\w+>|\|auto|unix:PATH|NAME|NAMES|\bID\b"
 )

@@ -113,7 +113,7 @@ def test_the_manifest_is_one(tmp_path: Path) -> None:
         mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
         assert set(mounts) <= volumes
         calls += check_flags(container["command"])
-        # Folders that the command names lie on volumes.
+        # Each folder that the container's command names is the mount path of a volume.
         for word in container["command"]:
             if word.startswith(("--trace-dir=", "--control-dir=")):
                 assert word.partition("=")[2] in mounts.values()
@@ -136,7 +136,7 @@ def test_the_check_of_the_container_passes_and_fails(tmp_path: Path) -> None:
     passed = run_program(*check, env=environment(tmp_path), timeout=500)
     assert passed.returncode == 0, passed.stdout[-2000:] + passed.stderr[-2000:]
     assert "pool" in passed.stdout
-    # If tensors cannot be recorded, the image must not be built.
+    # The build of the image must fail if tensors cannot be recorded.
     blind = environment(tmp_path, VRAMSTOW_LEVEL="segments")
     failed = subprocess.run(check, env=blind, capture_output=True, check=False, timeout=500)
     assert failed.returncode != 0

@@ -332,7 +332,8 @@ def test_an_adapter_that_cannot_be_had_is_told(
     assert "segments" in told.findings["python.adapter"]["remedy"]
     assert told.features["pooled-tensors"]["works"] == "no"
     assert told.features["pool"]["works"] == "yes"
-    # The pool and the observer know the same releases of PyTorch.
+    # The pool's adapter and the observer support the same releases of PyTorch, so the observer does
+    # not work with this release either.
     seen = told.features["tensors"]
     assert seen["command"] == "vramstow run --simulate=h200 -- python train.py"
     assert told.verdict("python.observer") == "broken"

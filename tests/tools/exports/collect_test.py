@@ -153,7 +153,7 @@ def test_a_rank_is_added_once_whenever_it_comes(jobs: Path, tmp_path: Path) -> N
     assert collect(jobs / "small", "--to", fleet).returncode == 0
     again = collect(jobs / "small", jobs / "large", "--to", fleet)
     assert again.returncode == 0 and "3 of 6 ranks added, 3 were already there" in again.stderr
-    # Under another name the same files are another job.
+    # If --job gives them another name, the same files count as another job.
     assert "3 of 3 ranks" in collect(jobs / "small", "--to", fleet, "--job", "it's 1/2").stderr
     counts = "SELECT job, COUNT(*) AS ranks FROM {} GROUP BY job ORDER BY job"
     [ranks, levels] = ask(fleet, counts.format("ranks"), counts.format("levels"))

@@ -63,8 +63,9 @@ def test_a_snapshot_gives_the_same_facts_again(tmp_path: Path, name: str) -> Non
     assert export(corpus_file(name), "--to", "snapshot", "-o", again).returncode == 0
     before, after = facts(corpus_file(name)), facts(again)
     assert after["snapshot"] == before["snapshot"]
-    # In that file the recording begins between a free and its completion, which the viewer cannot
-    # show. So the free is written, too, and the block counts as live before it.
+    # The file "flexgen" is the exception. Its recording begins between a free and the free's
+    # completion, which the viewer cannot show. So the export writes the free, too, and the block
+    # counts as live before it.
     if not name.startswith("flexgen"):
         assert essence(after) == essence(before)
 
@@ -80,7 +81,7 @@ def test_a_converted_snapshot_gives_the_same_facts(tmp_path: Path, name: str) ->
     assert after["fragmentation"]["hole_count"] == before["fragmentation"]["hole_count"]
     if name.startswith("flexgen"):
         return
-    # The result is exported as a snapshot again.
+    # The trace that was made from the snapshot is exported as a snapshot again.
     back = tmp_path / "back.pickle"
     assert export(trace, "--to", "snapshot", "-o", back).returncode == 0
     again = facts(back)

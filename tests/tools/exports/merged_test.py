@@ -62,7 +62,7 @@ class Recorded:
 
     def profile(self, path: Path, *events: dict[str, Any]) -> Path:
         told = {
-            # This text resembles the list of events, and comes before it.
+            # This text looks like the beginning of the list of events, and stands before that list.
             "note": 'a "traceEvents": [ in a text \\',
             "baseTimeNanoseconds": BASE_NS,
             "lists": [["traceEvents"], {"traceEvents": [1]}],
@@ -138,7 +138,7 @@ def test_packed_and_older_profiles_are_read(recorded: Recorded, tmp_path: Path) 
     plain = export(recorded.trace, "--merge", profile).stdout
     (tmp_path / "p.json.gz").write_bytes(gzip.compress(profile.read_bytes()))
     assert export(recorded.trace, "--merge", tmp_path / "p.json.gz").stdout == plain
-    # Here times are since 1970, and the list of events is the outermost value.
+    # In this file the times count from 1970, and the list of events is not a member of an object.
     one = recorded.slice("aten::mm", 0, 4)
     one["ts"] += BASE_NS / 1000 - 1
     one["dur"] += 2

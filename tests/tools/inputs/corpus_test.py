@@ -45,7 +45,8 @@ def test_a_snapshot_has_its_figures(name: str) -> None:
     assert snapshot["blocks"] == blocks
     assert snapshot["reserved_bytes"] == reserved * MIB
     assert snapshot["allocated_bytes"] / MIB == pytest.approx(allocated, abs=0.05)
-    # Segments and the blocks in them are the same bytes: the levels at the end are the snapshot's.
+    # A block lies in a segment, so its bytes must not count twice. The reserved and allocated bytes
+    # at the end must equal those of the snapshot.
     [device] = facts["devices"]
     assert device["reserved_bytes_at_end"] == snapshot["reserved_bytes"]
     assert device["bytes_at_end"] == snapshot["allocated_bytes"]

@@ -1,4 +1,4 @@
-// Tests the list of simulated GPUs, and which of them a snapshot belongs to.
+// Tests the list of simulated GPUs, and the choice of the GPU that agrees with a snapshot.
 #include "tools/launch/card_list.h"
 
 #include <gmock/gmock.h>
@@ -46,11 +46,11 @@ TEST(CardListTest, ASpecSaysHowManyMultiprocessors) {
 
 TEST(CardListTest, TheSmallestCardThatAgreesIsTaken) {
   EXPECT_EQ("t4", Matched({.held_bytes = 10 * kGiB}));
-  // Together with the context this is more than the smaller GPU has.
+  // These bytes and the memory of a CUDA context are together more than the smaller GPU has.
   EXPECT_EQ("h100", Matched({.held_bytes = 14 * kGiB + 512 * kMiB}));
   EXPECT_EQ("a100", Matched({.held_bytes = 20 * kGiB, .has_workspace = true}));
   EXPECT_EQ("h100", Matched({.held_bytes = 1 * kGiB, .has_large_workspace = true}));
-  // Memory that was free when memory ran out also counts as the GPU's.
+  // The GPU must also have the memory that was still free when a request failed.
   EXPECT_EQ(
       "h100",
       Matched({.held_bytes = 10 * kGiB, .free_bytes = 8 * kGiB, .held_then_bytes = 10 * kGiB}));

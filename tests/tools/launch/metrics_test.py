@@ -85,7 +85,7 @@ def test_free_memory_in_small_pieces_is_unusable(tmp_path: Path) -> None:
         before = samples(get(port)[2])["vramstow_free_unusable_bytes"]
         for index in range(0, 16, 2):
             one.do(f"free {index}")
-        # Freed memory waits for submitted work until the next request.
+        # Freed memory is pending until the next request, because submitted work may still use it.
         waiting = samples(get(port)[2])
         assert waiting["vramstow_pending_bytes"] == 8 * MEBI
         assert waiting["vramstow_free_unusable_bytes"] == before

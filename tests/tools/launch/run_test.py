@@ -176,8 +176,8 @@ def test_a_folder_for_traces_that_is_not_there_is_made(
         result = vramstow.run("run", "--trace-dir", name, "--", WRITE_TRACE, **options)
         assert result.returncode == 0, result.stderr
     assert len(list((tmp_path / name).glob("*.stow"))) == 2
-    # The environment variable creates the folder, too, but only if a command is started and a trace
-    # is written.
+    # VRAMSTOW_TRACE_DIR creates the folder, too, but only if a command is started and a trace is
+    # written.
     options["env"] = {"VRAMSTOW_TRACE_DIR": "other"}
     vramstow.run("run", "--simulate=no-such-card", "--", "true", **options)
     vramstow.run("run", "--no-trace", "--", "true", **options)
@@ -549,8 +549,8 @@ def test_runs_that_do_not_belong_together_are_not_added_up(vramstow: Installatio
         assert taken(vramstow, *newest, *before)[0] == len(newest | before), "named is named"
     assert left_out[-1] == "The newest of 4 runs is read; name the files of another run to read it."
     assert " and 1 more." in told
-    # An HTML page that was written last is not a run, and commands that print no list of the files
-    # left out name them on stderr.
+    # A HTML page does not count as the newest run, even if it was written last. A command that
+    # prints no list of ignored files names them on stderr.
     (folder / "report.html").write_text("<!DOCTYPE html>")
     checked = vramstow.run("check", folder, "--assert", "allocations == 4")
     assert checked.returncode == 0, checked.stdout

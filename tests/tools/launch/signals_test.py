@@ -146,7 +146,8 @@ def test_masks_and_ignored_signals_are_as_without(vramstow: Installation) -> Non
         "os.execvp(sys.argv[1], sys.argv[1:])"
     )
     before = [sys.executable, "-S", "-c", setup]
-    # Because of `true`, grep is a child of sh, with and without vramstow.
+    # `true` follows, so sh starts grep as a child process instead of replacing itself by grep, with
+    # and without vramstow.
     command = ["sh", "-c", show + "; true"]
     env = vramstow.environment()
     without = subprocess.run([*before, *command], env=env, capture_output=True, check=True)

@@ -104,7 +104,7 @@ def page_of(recorded: Recorded, *flags: str) -> str:
 
 
 def test_the_page_names_no_host_user_or_folder(recorded: Recorded) -> None:
-    # The names are present without the flag, so the test can fail.
+    # A page that was made without --redact contains the names. This shows that the test can fail.
     open_page = page_of(recorded)
     for word in (
         USER,

@@ -87,7 +87,8 @@ TEST(PlanCards, ADegreeHasToDivideTheRanks) {
   EXPECT_EQ(WhyNotAmongRanks({{"shard", "4"}}, eight), "");
   EXPECT_EQ(WhyNotAmongRanks({{"shard", "full"}, {"batch", "3"}}, eight), "");
   EXPECT_EQ(WhyNotAmongRanks({{"shard", "3"}}, one), "");
-  // A value that one of the GPUs can use is left to the search.
+  // CheckDegrees accepts a value if at least one of the GPUs can use it; the search decides the
+  // rest.
   EXPECT_TRUE(CheckDegrees({{"shard", {"3", "4"}}}, {eight, six, one}).ok());
   EXPECT_TRUE(CheckDegrees({{"shard", {"2", "3"}}}, {eight, six}).ok());
   EXPECT_EQ(CheckDegrees({{"shard", {"8", "5"}}}, {eight, six}).message(),

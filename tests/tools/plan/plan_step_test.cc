@@ -111,7 +111,8 @@ TEST(StepTime, LinesAreReadWhole) {
   EXPECT_EQ(EstimateStep(items, kRound).untold, 1U);
 }
 
-// Every simulated GPU has rates, and a larger model is not slower by mistake.
+// Every simulated GPU has rates, and these are plausible: a smaller number type is not slower than
+// a larger one, and the GPU's memory is faster than the connection to the host.
 TEST(CardRates, EachCardHasThem) {
   for (const char* key : {"h200", "h100", "b200", "gb200", "a100", "a100-40gb", "l40s", "rtx4090",
                           "rtx6000ada", "rtx5090", "rtx3090", "a30", "a10", "l4", "t4", "v100"}) {

@@ -15,7 +15,8 @@ constexpr uint64_t kBlock = 8 * kMiB;
 
 uint64_t AddressOf(int block) { return kGiB + static_cast<uint64_t>(block) * kBlock; }
 
-// A recorded loop that uses eight blocks one after the other, and the first one in each step.
+// A recorded loop. It uses eight blocks one after the other, and in each step the first block as
+// well.
 class OffloadModelTest : public testing::Test {
  protected:
   void Touch(uint64_t address) {

@@ -48,7 +48,7 @@ struct Job {
     detail.lives.push_back(life);
     return static_cast<uint32_t>(detail.lives.size() - 1);
   }
-  // Adds an advice that claims to free `bytes`.
+  // Adds an AdviceFacts according to which the advice frees `bytes`.
   AdviceFacts& Advice(AdviceId id, uint64_t bytes, std::vector<LifeChange> changes) {
     AdviceFacts advice;
     advice.id = id;
@@ -299,8 +299,8 @@ TEST(Proof, WhatThereIsNoTimeForIsCounted) {
   EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
 }
 
-// Without a limit, PyTorch's allocator would retain each of these blocks and allocate another
-// segment.
+// In a replay without a memory limit, PyTorch's allocator would retain each of these blocks and
+// allocate another segment.
 TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   Job job;
   job.facts.facts.clear();

@@ -16,8 +16,9 @@ from report_page_test import look_up
 
 RANKS = 64
 STRAGGLER = 37
-# The job of a rank. It is the same in all ranks, except for one that retains a cache beside its
-# parameters. Another library allocates the cache, so that it has a call site of its own.
+# The C library that allocates memory for the job. All ranks do the same, except for one that
+# retains a cache beside its parameters. This library allocates the cache, so the cache has a call
+# site of its own.
 LIBRARY = r"""
 int keep(int (*take)(unsigned long long*, unsigned long), unsigned long bytes) {
   unsigned long long address;

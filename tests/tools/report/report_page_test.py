@@ -189,7 +189,8 @@ def test_paper_is_light_and_has_no_buttons(browser: Browser, tmp_path: Path) -> 
     assert browser.run(theme) == "dark", "the screen is as it was"
     browser.call("Emulation.setEmulatedMedia", media="print")
     try:
-        # Titles of columns and names of sections remain as text.
+        # In print no button, input field or side bar is visible. Titles of columns and names of
+        # sections remain as text.
         seen = (
             "[...document.querySelectorAll('button:not(th button, .entry), select, input, aside')]"
             ".filter((e) => e.offsetParent)"
@@ -294,7 +295,8 @@ def test_the_map_shows_what_is_not_on_the_device(browser: Browser, tmp_path: Pat
     assert facts["offload"]["by_reason"]["paused"] == 64 * mega
     assert facts["offload"]["by_reason"]["asked"] == 64 * mega
     assert facts["offload"]["most_bytes"] == 64 * mega
-    # At the peak the large block is live, while the weights are paused.
+    # At the peak the large block is live, and the weights are paused (evicted until the job resumes
+    # them).
     lies = readout(browser, "map-summary")
     assert lies["away"] == 64 * mega
     assert lies["blocks"] == 2

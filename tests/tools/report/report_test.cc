@@ -301,7 +301,8 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
               AllOf(HasSubstr("Step     An iteration takes 412 ms by the model of the GPU; for "
                               "180 ms of this time work waits while memory moves."),
                     HasSubstr("3.00 MiB are used directly on the host")));
-  // If memory was fragmented but the GPU was large enough, no figure may suggest otherwise.
+  // The needed 79 GiB would fit on the GPU: memory was only fragmented. So the report must not
+  // print this figure as too large for the GPU.
   facts.offload.needed_bytes = 79 * kGiB;
   EXPECT_THAT(Screen({facts}),
               AllOf(HasSubstr("── This job ran because 7.00 GiB were moved to the host ──"),
@@ -425,7 +426,8 @@ TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   facts.devices[0].free_bytes_at_start = 80 * kGiB - (512 << 20);
   EXPECT_THAT(Screen({facts}), HasSubstr("takes up to 512 MiB there\n         (this much was "
                                          "in use on GPU 0 before the first allocation)"));
-  // Other processes use the difference.
+  // The memory that was in use before the first allocation is far more than a context needs, so
+  // other processes use most of it.
   facts.devices[0].free_bytes_at_start = 60 * kGiB;
   EXPECT_THAT(Screen({facts}), HasSubstr("some hundred MiB"));
 }

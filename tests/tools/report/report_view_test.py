@@ -113,7 +113,8 @@ def test_a_long_idle_start_is_folded_away_and_comes_back(browser: Browser, tmp_p
     assert browser.run(f"{axis}.kind") == "folded"
     [fold] = browser.run(f"{axis}.folds.map((f) => [f.from, f.to])")
     assert fold[1] - fold[0] == pytest.approx(60e9, rel=1e-3)
-    # The part that was a thin line at the right edge now has nearly all of the width.
+    # On the folded axis the last part of the run has nearly all of the width. On the axis of time
+    # it was a thin line at the right edge.
     assert browser.run(f"{axis}.placeOfTime({fold[1]}) / {axis}.end") < 0.1
     for time in (0, 1_000, 30e9, fold[1], 60.0001e9):
         assert browser.run(f"{axis}.timeAt({axis}.placeOfTime({time}))") == pytest.approx(time)
@@ -250,7 +251,8 @@ def test_one_search_goes_through_pictures_and_tables(browser: Browser, tmp_path:
     assert "2 blocks, 96.0 MiB of them live at this moment" in browser.run(
         "document.getElementById('found').textContent"
     )
-    # The flame graph has the found blocks only, and the stacked areas show all other blocks as one.
+    # The flame graph shows only the blocks that the search has found. The stacked areas show all
+    # other blocks as one area.
     assert readout(browser, "flame-readout")["total"] == 96 * MIB
     stack = f"{VIEW}.timeline.stack"
     assert browser.run(f"{stack}.nameOf(-1)") == "everything else"
@@ -519,7 +521,7 @@ def test_axe_finds_no_error(browser: Browser, tmp_path: Path) -> None:
                     f"{VIEW}.keep({VIEW}.model.blocks.life({VIEW}.model.aliveAt({VIEW}.event)[0]))"
                 )
                 assert axe_errors(browser) == [], (width, theme, "with details")
-        # To show that the check works: a picture without a text is an error.
+        # A picture without an alternative text is an error. This shows that the check finds errors.
         browser.run("document.querySelector('main').append(document.createElement('img'))")
         assert axe_errors(browser)
     finally:

@@ -154,7 +154,7 @@ def test_a_reader_that_has_read_enough_is_no_error(
         text=True,
         timeout=60,
         check=False,
-        # Python ignores SIGPIPE, and its children inherit that unless this is set.
+        # Python ignores SIGPIPE, and a child process inherits this unless restore_signals is set.
         restore_signals=not ignored,
     )
     os.close(writer)

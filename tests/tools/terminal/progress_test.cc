@@ -1,4 +1,4 @@
-// Tests the progress display while the program works, and when there is none.
+// Tests that progress is displayed while the program works, and when it is not displayed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Tests pools and frameworks: reserved and allocated memory are the same bytes, recorded by two
-// layers.
+// Tests how the analysis counts memory that two layers record: a pool reserves the bytes, and a
+// framework allocates the same bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,9 +68,9 @@ TEST(AnalyzerLayers, ExpandableSegmentsGrowAndShrinkInPieces) {
   history.Tensor(EventKind::kAllocate, kBase, kMega);
   Facts facts = history.Analyze();
   EXPECT_EQ(facts.peak.reserved_bytes, 8 * kMega);
-  // Neighbouring ranges count as one range.
+  // Neighbouring free ranges count as one range.
   EXPECT_EQ(facts.fragmentation.at_peak.largest_bytes, 7 * kMega);
-  // This unmaps across the border of two mappings.
+  // The unmapped range contains the end of one mapping and the beginning of the next one.
   history.Segment(EventKind::kUnmap, kBase + 2 * kMega, 4 * kMega, MemoryKind::kPhysical);
   facts = history.Analyze();
   EXPECT_EQ(facts.devices.back().end_reserved_bytes, 4 * kMega);
@@ -83,7 +83,7 @@ TEST(AnalyzerLayers, OurPoolsMemoryCountsByItsHandles) {
   history.Segment(EventKind::kReserve, kBase, 1024 * kMega, MemoryKind::kAddressRange);
   history.Segment(EventKind::kAllocate, 7, 8 * kMega, MemoryKind::kPhysical);
   history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kAddressRange, 7);
-  // This is a block of the driver's layer, served by the pool.
+  // The program requested this block from the driver, and the pool served it.
   history.Add({.address = kBase,
                .size = 2 * kMega,
                .object = 1,
@@ -177,7 +177,8 @@ TEST(AnalyzerLayers, OfManyFailuresTheLastIsKept) {
   EXPECT_EQ(facts.out_of_memory.back().requested_bytes, (kMaxOutOfMemory + 50) * kMega);
 }
 
-// The same library requests memory from the driver repeatedly until a request is served.
+// Makes a history in which `library` requests 8 MiB from the driver and is refused twice, and a
+// request for `served` bytes succeeds afterwards.
 Facts AskUntilServed(uint16_t library, uint64_t served, uint32_t other_thread = 0) {
   PoolHistory history;
   Event ask{.requested = 8 * kMega,

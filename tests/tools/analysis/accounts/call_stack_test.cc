@@ -61,7 +61,8 @@ TEST(CallStack, PythonThatAProgramWroteIsNoUsersLine) {
   }
 }
 
-// Autograd's threads run such code without a source line of the user's.
+// Autograd's threads run code that Inductor has generated, and the stack contains no source line of
+// the user's.
 TEST(CallStack, PythonThatACompilerWroteNamesNoSite) {
   const StackWords words = WordsOf({
       {"at::_ops::mm_out::call(at::Tensor const&)", "??", 0},
@@ -104,8 +105,8 @@ TEST(CallStack, AutogradsThreadsHaveNoPython) {
   EXPECT_EQ(words.phase, Phase::kBackward);
 }
 
-// The Python code by which PyTorch finds an operator means nothing to a user; a library's code
-// does.
+// PyTorch's own Python code, which looks up an operator, means nothing to a user, so it is not the
+// call site. Python code of a library is.
 TEST(CallStack, AutogradsThreadsHaveNoPythonOfTheProgram) {
   const auto site_with = [](std::string_view file) {
     return WordsOf({{"at::_ops::bmm::call(at::Tensor const&)", "??", 0},
@@ -129,8 +130,8 @@ TEST(CallStack, TheOperationIsWhatPythonCalls) {
   const CallFrame python = {"Linear.forward", "/x/site-packages/torch/nn/modules/linear.py", 134};
   EXPECT_EQ(operation({addmm, linear, python}), "linear");
   EXPECT_EQ(WordsOf({addmm, linear, python}).made_by, "aten::addmm");
-  // The binding's function has the operator's name without an overload, also if memory is only
-  // allocated.
+  // The name of the operation comes from the function of PyTorch's Python binding. It has no
+  // overload in it, and it is also used if the operator only allocates memory.
   EXPECT_EQ(operation({{"at::_ops::mean_dim::call(at::Tensor const&)", "??", 0},
                        {"torch::autograd::THPVariable_mean(_object*, _object*)", "??", 0},
                        python}),
@@ -139,8 +140,8 @@ TEST(CallStack, TheOperationIsWhatPythonCalls) {
                        {"torch::autograd::THPVariable_empty(_object*, _object*)", "??", 0},
                        python}),
             "empty");
-  // The caller here is autograd. In the next case, an operator does not count if an outer call of
-  // Python made it.
+  // In the first stack autograd calls the operator. In the second one the inner operator is the
+  // operation, because a Python function lies between it and the outer operator.
   EXPECT_EQ(operation({mm, {"torch::autograd::generated::AddmmBackward0::apply()", "??", 0}}),
             "mm");
   EXPECT_EQ(operation({mm, python, linear, python}), "mm");
@@ -153,7 +154,7 @@ TEST(CallStack, AModelThatALineCallsIsNamedByItsClasses) {
                            250};
   EXPECT_EQ(WordsOf({mm, linear, block, {"main", "/home/jo/train.py", 8}}).classes,
             "Sequential.Linear");
-  // A source line of the model itself makes the class names unnecessary.
+  // If the stack has a source line of the model itself, the class names are not needed.
   EXPECT_EQ(WordsOf({mm, linear, {"Net.forward", "/home/jo/net.py", 8}}).classes, "");
   EXPECT_EQ(WordsOf({mm, {"main", "/home/jo/train.py", 8}}).classes, "");
   // A function that replaces a model's own method has no class; a class that is defined within a

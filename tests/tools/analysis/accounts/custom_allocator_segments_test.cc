@@ -67,8 +67,8 @@ TEST(CustomAllocatorSegments, ABlockWithTensorsIsReservedAndTheTensorsAreAllocat
   EXPECT_EQ(facts.counts.frees, 1u);
 }
 
-// The driver's block of 40 MiB would be the peak if it counted as allocated. It is reserved memory,
-// so the earlier block of 30 MiB is the peak, and it is reported.
+// The driver's block of 40 MiB would be the peak if it counted as allocated. It counts as reserved,
+// because it contains a tensor, so the earlier block of 30 MiB remains the peak.
 TEST(CustomAllocatorSegments, ThePeakBeforeIsThePeakStill) {
   OwnAllocatorHistory history;
   history.Driver(EventKind::kAllocate, kOther, 30 * kMega, MemoryKind::kDevice);

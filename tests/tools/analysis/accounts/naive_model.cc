@@ -144,8 +144,9 @@ void NaiveModel::Unmap(const Event& event) {
   said_[event.sequence] = said;
 }
 
-// A free is announced before it is refused. In the generated histories only allocations come in
-// between, so the state before the announcement is the current one without these allocations.
+// Restores the state before a free or an unmapping that the driver refused. In the generated
+// histories only allocations happen between the event and its refusal. So the result is the earlier
+// state and these allocations.
 void NaiveModel::Undo(const Event& event) {
   const Said said = said_[event.object];
   Things since;

@@ -21,7 +21,7 @@ class NaiveModel {
     uint64_t requested = 0;
     uint16_t library = 0;
     MemoryKind memory = MemoryKind::kNone;
-    // These members are for physical memory only.
+    // These two members are used for physical memory only.
     uint64_t references = 0;
     std::set<uint64_t> mapped_at;
   };

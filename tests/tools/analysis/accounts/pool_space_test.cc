@@ -86,7 +86,7 @@ TEST(PoolSpace, HistoriesThatContradictThemselvesDoNoHarm) {
   EXPECT_EQ(space.Free(1).largest_bytes, 1000u);
 }
 
-// --- Notes of blocks that were not queried yet.
+// --- Notes of blocks that no query has read yet.
 
 using Notes = std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>;  // address, taken, size
 

@@ -41,7 +41,7 @@ class Listener {
     self->Follow(event);
     const uint64_t on_device = self->analyzer_.allocated() - self->away_;
     const FreeMemory free = self->analyzer_.free_ranges();
-    // A second model, which is queried rarely, must give the same answer.
+    // A second analyzer is queried for its free ranges only rarely. It must give the same answer.
     self->seldom_asked_.Add(event);
     if (event.sequence % 61 == 0) {
       EXPECT_EQ(self->seldom_asked_.free_ranges(), free) << self->events_;
@@ -159,8 +159,8 @@ TEST_P(PoolTraceTest, ReservedAndFreeAreThePoolsAndTheDevices) {
   pool.Close(PoolEnd::kAlive);
 }
 
-// The table of holes and the report's memory map depend on this: each piece of memory lies at one
-// address only.
+// Each piece of memory lies at one address only. The report's memory map and its table of holes
+// depend on this.
 TEST_P(PoolTraceTest, WhatLiesWhereAtThePeakAddsUpToReservedAndFree) {
   FakeDevice device({.total_bytes = 256 * kMiB});
   const auto kept = std::make_unique<Pool>();

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kSpace = 600;
 
-// Does the same as RangeSet for single addresses. A range ends before an address that is in no
-// range, or in another one.
+// A simple form of RangeSet that has a flag for each address. A range ends before an address that
+// belongs to no range or to another range.
 class Naive {
  public:
   void Set(uint64_t from, uint64_t to, bool in) {
@@ -32,8 +32,8 @@ class Naive {
   std::vector<bool> in_ = std::vector<bool>(kSpace);
 };
 
-// Compares with addresses in steps of `step`: the set has a table for steps of 512, and none for
-// 48.
+// Compares the set with the naive one, whose addresses stand for multiples of `step`. RangeSet has
+// a table for steps of 512, and none for steps of 48.
 void CompareWithNaive(const RangeSet& set, const Naive& naive, uint64_t step, uint64_t unit) {
   uint64_t bytes = 0;
   uint64_t largest = 0;

@@ -55,9 +55,9 @@ TEST(Residency, SumsAreByReasonAndTheMostAtOnceIsKept) {
   residency.Add(Move(32 * kPage, 2, kDiscarded), 2, 2);
   residency.End(16 * kPage, 4 * kPage, 3, 3);
   residency.Add(Move(16 * kPage, 1), 4, 4);
-  // The page is evicted again without having been restored; it counts once.
+  // The same page is evicted again although it was not restored in between. It counts only once.
   residency.Add(Move(16 * kPage, 1), 5, 5);
-  // A later version may record a reason that this one does not know.
+  // A later version of vramstow may record a reason that this version does not know.
   residency.Add(Move(64 * kPage, 1, 77), 6, 6);
   EXPECT_EQ(residency.facts().most_bytes, 6 * kPage);
   EXPECT_EQ(residency.facts().by_reason[kPressure], 6 * kPage);

@@ -170,7 +170,7 @@ TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
   job.detail.frames = {"autocast_mode.py:44 decorate_autocast"};
   EXPECT_EQ(job.Find(AdviceId::kLowerPrecision), nullptr);
   job.detail.frames.clear();
-  // The same operator converts a model that is moved to the GPU.
+  // This operator also converts a model that is moved to the GPU.
   SiteDetail& site = job.detail.sites.emplace_back();
   site.operation = "aten::_to_copy";
   EXPECT_NE(job.Find(AdviceId::kLowerPrecision), nullptr);
@@ -278,7 +278,8 @@ TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   EXPECT_NE(job.Find(AdviceId::kCheckpointActivations), nullptr);
 }
 
-// At the peak little memory grows with the batch; later much does, and that moment decides.
+// At the allocated peak little memory grows with the batch. Later much memory grows with it, and
+// that moment decides which batch size fits.
 TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
   Job job;
   job.facts.iterations.list.front().begin_event = 10;
@@ -296,8 +297,8 @@ TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
 
 TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
   Job job;
-  // Each iteration has one such block, which is freed when the next iteration has allocated its
-  // own, after the peak.
+  // Each iteration allocates one such block. The block is freed only after the next iteration has
+  // allocated its own block, and after the peak.
   job.Lives(2, 64 * kMega, 60, 162);
   job.Lives(2, 64 * kMega, 160, kStillLive);
   const AdviceFacts* advice = job.Find(AdviceId::kDeleteReference);
@@ -305,7 +306,8 @@ TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
   EXPECT_EQ(advice->bytes, 64 * kMega);
   EXPECT_THAT(advice->evidence, HasSubstr("train.py:40 step"));
   EXPECT_THAT(advice->action, HasSubstr("before train.py:40 step"));
-  // A block that is freed before the peak, or in its own iteration, gives no gain.
+  // Nothing is gained by an earlier free of a block that is freed before the peak or in its own
+  // iteration.
   job.detail.lives[0].death = 140;
   EXPECT_EQ(job.Find(AdviceId::kDeleteReference), nullptr);
   job.detail.lives[0].death = 162;

@@ -25,8 +25,8 @@ TEST(CensusSummary, ReadsTypeAndShape) {
   EXPECT_FALSE(ParseTensor("float32 [2").has_value());
 }
 
-// There are two blocks of 1 MiB: a view of one keeps the whole block alive, autograd holds the
-// other.
+// There are two blocks of 1 MiB. A small view keeps the whole first block alive, and autograd holds
+// the second one.
 TEST(CensusSummary, TellsViewsGraphsAndWideNumbers) {
   Detail detail;
   CensusDetail census;

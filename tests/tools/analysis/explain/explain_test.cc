@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-// A list of events whose marks have the texts in `texts`, numbered by Event::object.
+// A list of events. The text of a mark is texts[n], where n is the mark's Event::object.
 class MarkedSource : public ListSource {
  public:
   using ListSource::ListSource;
@@ -80,7 +80,7 @@ TEST(Iterations, WhatPilesUpIsToldWithItsGrowth) {
 // A training whose trace names the call sites of allocations, but not of frees.
 class StepSource : public ListSource {
  public:
-  // `who` has the call site for the number of an event; numbers begin at 1.
+  // `who` maps the number of an event (the first one is 1) to its call site.
   StepSource(const std::vector<Event>& events, std::map<uint32_t, std::string> who)
       : ListSource(events), who_(std::move(who)) {}
   uint32_t Stack() const override { return ++given_; }
@@ -103,7 +103,8 @@ Facts FactsOf(const History& history, std::map<uint32_t, std::string> who) {
   return std::move(analysis.facts);
 }
 
-// Four layers of a model, which one source line of the program runs.
+// A list of events whose stacks name four layers of a model. One source line of the program runs
+// all four.
 class LayerSource : public ListSource {
  public:
   using ListSource::ListSource;
@@ -161,7 +162,8 @@ TEST(Categories, AreReadFromWhatWasDoneMeanwhileWhereFreesTellNothing) {
                                                                   {"temporaries", 16 * kMega}}));
 }
 
-// The training loop computes the loss itself, and prints it.
+// The call site of the activation is the training loop, which computes the loss itself and prints
+// it.
 TEST(Categories, WhatBridgesForwardAndBackwardIsAnActivationWhoeverAsked) {
   History history;
   history.Allocate(0x1000, 8 * kMega);   // 1, an activation
@@ -227,7 +229,8 @@ TEST(Iterations, ALeakIsFoundAlthoughTheEndFreesItAll) {
   EXPECT_GE(facts.lifetimes.growing.front().bytes, 27 * kMega);
 }
 
-// A pool makes many driver calls in the first iterations, and none when its cache is large enough.
+// A pool makes many driver calls in the first iterations. It makes none as soon as its cache is
+// large enough.
 TEST(Iterations, AreCountedInAllocationsWhateverElseIsRecorded) {
   const History training = Training(10, false);
   History history;
@@ -269,7 +272,7 @@ class Told {
     history_.Add({.object = texts_.size(), .kind = EventKind::kMark});
     texts_.push_back(text);
   }
-  // Allocates two tensors of a forward pass, one of which is freed at the end of the pass.
+  // Allocates two tensors, as a forward pass does, and frees both.
   void Forward(uint64_t size) {
     Tensor(EventKind::kAllocate, 0x1000, size);
     Tensor(EventKind::kAllocate, 0x2000, 2 * size);

@@ -76,7 +76,7 @@ TEST(Holders, EachFailureHasTheCensusOfItsThreadBehindIt) {
   EXPECT_EQ(holder(0), "first");
   EXPECT_EQ(holder(1), "second");
   EXPECT_EQ(holder(2), "last");
-  // A failure without a census of its own uses the census before it.
+  // A failure without a census of its own uses the last census (reference scan) before it.
   facts.out_of_memory.push_back(FailureAt(40, 3));
   EXPECT_EQ(holder(3), "last");
 }

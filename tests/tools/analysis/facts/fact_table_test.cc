@@ -1,5 +1,5 @@
-// Tests that the tables of facts list every member of every struct of facts once, and the output
-// that is made from them.
+// Tests the tables of facts: they list every member of every struct of facts exactly once. Tests
+// also the output that is made from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -58,7 +58,8 @@ TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
   EXPECT_EQ(set.total.facts.at("process.command"), "train");
 }
 
-// A launcher that became the script by exec has the script's process id and no events of its own.
+// A launcher that called exec to become the script has the same process id as the script, and no
+// events of its own.
 TEST(Merge, AProcessThatBecameAnotherProgramIsThereOnce) {
   const auto facts_of = [](const std::string& pid) -> std::map<std::string, std::string> {
     return {{"process.pid", pid}, {"process.host", "node"}, {"process.rank", "0"}};

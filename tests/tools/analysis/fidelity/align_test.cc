@@ -123,7 +123,8 @@ TEST(AlignTest, WhatIsAlignedGreedilyIsMostOfWhatIsAlike) {
 }
 
 TEST(NarrowWindowTest, SequencesThatDifferMuchCostLittle) {
-  // The sequence has layers of several steps; a third of the right one's items differ.
+  // Both sequences consist of layers of several steps. In the second sequence a third of the items
+  // are changed.
   std::mt19937_64 random(7);
   Sequence layer(200);
   for (uint64_t& value : layer) value = random() % 80;
@@ -164,8 +165,8 @@ TEST(FindWindowTest, APartIsFoundWhereItLies) {
 }
 
 TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
-  // A pass consists of 12 equal layers between a distinct beginning and a distinct end; on one side
-  // each layer has additional items.
+  // A forward or backward pass consists of 12 equal layers between a distinct beginning and a
+  // distinct end. In the simulated run each layer has additional items.
   std::mt19937_64 random(5);
   Sequence layer(100);
   for (uint64_t& value : layer) value = random() % 20;
@@ -194,8 +195,8 @@ TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
 }
 
 TEST(FindWindowTest, WhatStandsThereWholeIsFoundWhereItStandsLast) {
-  // The two passes are equal except for their beginnings, and the GPU's recording is of the second
-  // pass.
+  // The sequence contains the same pass twice, and the GPU's recording equals both. The last one
+  // must be found.
   std::vector<uint64_t> pass;
   for (uint64_t i = 0; i < 300; ++i) pass.push_back(i % 7);
   std::vector<uint64_t> all = {50, 51};

@@ -21,7 +21,8 @@ class Builder {
  public:
   Builder& Take(uint64_t bytes) { return Add(false, bytes); }
   Builder& Give(uint64_t bytes) { return Add(true, bytes); }
-  // Adds steps of a training; `inner` adds items to each of them.
+  // Adds `count` training steps. Each one allocates and frees 20 layers; `inner` adds more items
+  // between these.
   template <typename Inner>
   Builder& Steps(int count, Inner inner) {
     for (int i = 0; i < count; ++i) {
@@ -31,7 +32,7 @@ class Builder {
     }
     return *this;
   }
-  // Sets whether a reduction requests the items that follow.
+  // Sets whether the following items are requested by a reduction.
   Builder& By(Reduces reduces) {
     reduces_ = reduces;
     return *this;
@@ -41,7 +42,7 @@ class Builder {
         {.items_before = sequence_.items.size(), .is_free = is_free, .bytes = bytes});
     return *this;
   }
-  // Adds a source line of PyTorch from which the calls came.
+  // Adds a call stack that goes through this line of a file of PyTorch's.
   Builder& In(uint32_t line) {
     sequence_.torch_lines.Add({{"step", "train.py", 7},
                                {"Module._call_impl", kModules, line},
@@ -68,8 +69,8 @@ class Builder {
   Reduces reduces_ = Reduces::kNo;
 };
 
-// Compares a GPU and a simulated run whose allocations are equal except for blocks within each
-// step.
+// Compares a GPU's sequence with a simulated run's. The two are equal except for the blocks `card`
+// and `rehearsed` within each step.
 FidelityFacts Between(std::vector<uint64_t> card, std::vector<uint64_t> rehearsed,
                       uint64_t multiprocessors = 132) {
   const auto with = [](const std::vector<uint64_t>& sizes) {
@@ -120,11 +121,12 @@ TEST(FidelityTest, SizesThatFollowMultiprocessorsTellHowMany) {
   EXPECT_EQ("multiprocessors", cause.setting);
   EXPECT_THAT(cause.specs, ElementsAre("sms=144"));
   EXPECT_EQ(20u, cause.events);
-  // Without the number of the GPU's multiprocessors there is no conclusion.
+  // If the GPU's number of multiprocessors is unknown, no setting explains the difference.
   EXPECT_EQ("unknown", OnlyCause(Between({1728}, {1584}, 0)).setting);
 }
 
-// Makes steps with a block that a reduction requested, or without it if `staged` is 0.
+// Makes steps in which a reduction requests a staging block of `staged` bytes; no block if `staged`
+// is 0.
 Builder Reductions(uint64_t staged, Reduces who = Reduces::kKernel) {
   return Builder().Steps(5, [=](Builder& step) {
     if (staged != 0) step.By(who).Take(staged).Take(32).Give(32).Give(staged).By(Reduces::kNo);
@@ -138,12 +140,14 @@ TEST(FidelityTest, WhatAReductionAsksForFollowsMultiprocessorsWhateverItsSize) {
       CompareSequences(Reductions(48 * kMiB).Make(), Reductions(0).Make(), cards);
   EXPECT_EQ("multiprocessors", OnlyCause(staged).setting);
   EXPECT_THAT(OnlyCause(staged).specs, ElementsAre("sms=108", "sms=82"));
-  // Sizes of large staging blocks are rounded, so the settings that they suggest are tried last.
+  // Sizes of large staging blocks are rounded. So the settings that follow from such sizes are
+  // tried last.
   const FidelityFacts larger =
       CompareSequences(Reductions(48 * kMiB).Make(), Reductions(32 * kMiB).Make(), cards);
   EXPECT_EQ("multiprocessors", OnlyCause(larger).setting);
   EXPECT_EQ("sms=108", OnlyCause(larger).specs.front());
-  // If only the operator is known, a block that is freed soon is not the operator's result.
+  // Here only the operator that requested the block is known, not the kernel. A block that is freed
+  // soon is a staging block and not the operator's result.
   const FidelityFacts unnamed = CompareSequences(Reductions(48 * kMiB, Reduces::kOperator).Make(),
                                                  Reductions(0).Make(), cards);
   EXPECT_EQ("multiprocessors", OnlyCause(unnamed).setting);
@@ -186,8 +190,8 @@ TEST(FidelityTest, AnotherReleaseIsNamedBeforeAllElse) {
   EXPECT_THAT(other.causes[0].sentence, HasSubstr("line 1750 there and in line 1790"));
   EXPECT_EQ(other.LeftOver(), other.causes[0].events);
   EXPECT_EQ("multiprocessors", other.causes[1].setting);
-  // If the source lines are the same, the release is the same. Without a difference there is
-  // nothing to explain.
+  // If both runs came from the same source lines of PyTorch, they used the same release. If their
+  // sizes do not differ, there is nothing to explain.
   EXPECT_FALSE(CompareSequences(with(1728, 1750), with(1584, 1750), {132, {}}).other_release);
   EXPECT_THAT(CompareSequences(with(64, 1750), with(64, 1790), {132, {}}).causes, IsEmpty());
 }
