@@ -19,8 +19,8 @@ import commands
 
 SECTION = "## A cause of an out-of-memory error, or another advice"
 TABLE = "tools/analysis/facts/advice.def"
-# The files that must be compiled again after a row was added to the table, beside the new file: the
-# list of rules, their order, and the test.
+# The files that must be compiled again when a row is added to the table of causes. The new file of
+# the cause is compiled in addition.
 REBUILT = (
     "tools/analysis/advice/table.cc",
     "tools/analysis/advice/order.cc",
@@ -80,8 +80,8 @@ def link(objects: list[Path], program: Path) -> None:
     words = [word for word in shlex.split(line) if not word.endswith(".cc.o")]
     words[words.index("-o") + 1] = str(program)
     place = words.index("-o")
-    # The libraries contain the code of these files, too, compiled into one object with their
-    # neighbours. So the linker must accept two definitions.
+    # The libraries already contain the code of these files, compiled into one object together with
+    # other files. So the linker must accept two definitions of a function.
     ours = ["-Wl,--allow-multiple-definition", *map(str, objects)]
     subprocess.run([*words[:place], *ours, *words[place:]], cwd=BUILD, check=True)
 

@@ -279,7 +279,7 @@ class Runner {
     blocks_[name].is_tensor = true;
     source_.Add(Allocation(address, size, Layer::kFramework), stack);
   }
-  // Allocates a tensor in cached memory that another tensor left.
+  // Allocates the tensor `name` in the cached memory that the freed tensor `cached` left.
   void AllocateIn(const std::string& cached, const std::string& name, uint64_t size, uint32_t stack,
                   const std::string& line) {
     const auto left = cached_.find(cached);
@@ -362,7 +362,7 @@ class Runner {
     }
     return number * 1'000'000;
   }
-  // Marks blocks that modules hold, or that an optimizer holds.
+  // Adds a mark that lists the blocks of a model's weights or of an optimizer's state.
   void Weigh(const std::vector<std::string>& words, const std::string& line) {
     std::ostringstream text;
     text << "vramstow." << words[0] << std::hex;
@@ -491,7 +491,8 @@ class Runner {
     }
     Same(found, After(line, words[2] + " "), line);
   }
-  // Checks an expected line "step 12ms held 3ms read SIZE out SIZE in SIZE of N", or "step none".
+  // Checks an expected line about an iteration's modelled time, for example "step 12ms held 3ms
+  // read SIZE out SIZE in SIZE of N", or "step none".
   void CheckStep(const std::string& rest, const std::string& line) {
     const ModelClockFacts& clock = outcome_.facts.model_clock;
     if (!clock.known()) return Same("none", rest, line);
@@ -501,7 +502,8 @@ class Runner {
              " of " + std::to_string(clock.iterations),
          rest, line);
   }
-  // Checks an expected line "carried SIZE needed of SIZE, SIZE moved, mostly SITE", or "carried
+  // Checks an expected line about memory that was evicted to the host. It has the form "carried
+  // SIZE needed of SIZE, SIZE moved, mostly SITE"; if no memory had to be evicted, it is "carried
   // no".
   void CheckCarried(const std::string& rest, const std::string& line) {
     const OffloadFacts& offload = outcome_.facts.offload;
@@ -512,13 +514,14 @@ class Runner {
              (offload.sites.empty() ? "nobody's" : offload.sites.front().site),
          rest, line);
   }
-  // Checks an expected line "moves 6ms", or "moves none".
+  // Checks an expected line "moves 6ms" (the time that moves add to an iteration), or "moves none".
   void CheckMovesCost(const std::string& rest, const std::string& line) {
     const std::optional<double>& cost = outcome_.facts.offload.step_cost_seconds;
     Same(cost.has_value() ? InMilliseconds(*cost) : "none", rest, line);
   }
-  // Checks an expected line "change NAME N of LAYERS needs SIZE fits 3ms". "too much" may stand in
-  // place of "fits", and "none" in place of all that follows the name.
+  // Checks an expected line about a change that the user can make by hand. It has the form "change
+  // NAME N of LAYERS needs SIZE fits 3ms", or "too much" in place of "fits". "change NAME none"
+  // expects that the change is not offered.
   void CheckHandChange(const std::string& name, const std::string& rest, const std::string& line) {
     const std::vector<HandChange>& changes = outcome_.facts.offload.by_hand;
     const auto change = std::ranges::find(changes, name, &HandChange::change);
@@ -534,8 +537,8 @@ class Runner {
   static std::string InMilliseconds(double seconds) {
     return std::to_string(static_cast<int>(seconds * 1000 + 0.5)) + "ms";
   }
-  // Checks an expected line "growth SIZE" (or "growth none"), or a line "grows SIZE CATEGORY SITE"
-  // about the call site that grows most.
+  // Checks an expected line "growth SIZE" (bytes per hour) or "growth none". Checks also a line
+  // "grows SIZE CATEGORY SITE", which is about the call site that grows most.
   void CheckGrowth(const std::string& what, const std::string& rest, const std::string& line) {
     const HourFacts& growth = outcome_.facts.by_hour;
     const auto text = [](int64_t bytes) {

@@ -77,7 +77,7 @@ def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:
     assert "create the handle of this thread at the start" in ids["library_shortage"]["action"]
     assert "returns too little here" in ids["library_shortage"]["action"]
     assert ids["library_shortage"]["fits"] is None
-    # A census was taken although PyTorch did not report the out-of-memory error.
+    # A census (reference scan) exists although PyTorch did not report the out-of-memory error.
     assert any("work: kept[" in one["holder"] for one in facts["out_of_memory"][-1]["holders"])
     assert "the driver had too little" in " ".join(screen.split())
 
@@ -102,7 +102,8 @@ def test_the_handle_of_the_thread_of_autograd_is_another_one(tmp_path: Path) -> 
     assert "the driver had too little" in " ".join(screen.split())
 
 
-# A search library that calls cudaMalloc itself and is used together with PyTorch.
+# A library for similarity search. It calls cudaMalloc itself, and the program uses it together with
+# PyTorch.
 BESIDE = """
 #include <dlfcn.h>
 int build(unsigned long bytes, void** block) {

@@ -40,10 +40,12 @@ class Job:
     is_short: bool = False  # part of the default suite
     parameters: int = 0  # what is to blame is so many times as large as those
     pool: bool = True  # the pool serves the job, and not PyTorch's own allocator
-    # What the fixed program does without, by the sizes of its tensors; 0 if that is not known.
+    # Memory that the fixed program does not need, computed from the sizes of its tensors; 0 if it
+    # is unknown.
     saves_mib: float = 0
-    # If set, the fixed program never needs more memory than the job has at its failure, and has
-    # none of the memory to blame, so the difference is the memory that the fix saves.
+    # True if the memory saved by the fix equals the job's memory at its failure minus the peak of
+    # the fixed program. This holds if the fixed program has none of the memory to blame and never
+    # needs more than the job at its failure.
     shows_saving: bool = False
 
     @property
@@ -65,7 +67,7 @@ class Job:
 
 Native = functools.partial(Job, pool=False)
 
-# A program for each cause, and for each form of what holds the memory.
+# The jobs: one program for each cause, and for each kind of object that holds the memory.
 EVERY = (
     Native(
         "adapters_not_frozen",

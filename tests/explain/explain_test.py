@@ -19,7 +19,8 @@ LONG = [job for job in EVERY if not job.is_short]
 POOLED_JOBS = [job for job in EVERY if job.pool]
 
 
-# Jobs that the analysis cannot explain yet, with the reason; the test fails once it can.
+# Jobs that the analysis cannot explain yet, with the reason. The test of such a job fails as soon
+# as the analysis can explain it.
 NOT_YET: dict[str, str] = {
     "gradient_norm_graph": "nobody holds gradients that are being made: no holder",
     "tee_batches": "the line that reads, not the one that makes the batches; tee has no name",
@@ -84,7 +85,8 @@ def is_near(bytes_: int, others: float) -> bool:
     return abs(bytes_ - others) <= others / 10
 
 
-# Jobs whose memory was free but reserved for graphs, so that in a replay it serves the request.
+# Jobs in which free memory was reserved for CUDA graphs. In a replay this memory serves the failed
+# request.
 BOUND_TO_GRAPHS = {"graph_per_shape"}
 
 
@@ -104,7 +106,8 @@ def check_proof(job: Job, facts: dict[str, Any], allocator: str) -> None:
     assert changed["peak_allocated_bytes"] <= changed["peak_reserved_bytes"] <= demand["room_bytes"]
     assert demand["room_bytes"] + demand["outside_bytes"] <= demand["card_bytes"]
     assert story["advice_not_replayed"] == 0
-    # A job that ran out of memory gets no advice for a larger batch, and none that changes nothing.
+    # If a job ran out of memory, no advice recommends a larger batch, and no advice is given that
+    # would change nothing.
     told = {advice["id"] for advice in facts["advice"]}
     assert "larger_batch" not in told
     assert job.name in BOUND_TO_GRAPHS or not told & {"cache_larger_than_use", "cache_at_end"}
@@ -117,7 +120,7 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] | None = None) -> None:
     first = facts["advice"][0]
     assert first["id"] in job.causes(), f"{first['id']}: {first['evidence']}"
     told = (first["place"] or "").partition(" ")[0]
-    # The line that makes the memory, or the line that keeps it.
+    # The advice names the line that allocates the memory, or the line that keeps a reference to it.
     named = told in job.places() or (not job.pool and first["kept_at"] in job.places())
     assert named, f"{told}: {first['evidence']}"
     assert job.action in first["action"]
@@ -132,7 +135,8 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] | None = None) -> None:
     if job.lives:
         return
     assert f"[{first['id']}]" in " ".join(summary.split())
-    # The account of the failure says the same, with the live and the lacking bytes.
+    # The facts about the failure name the same cause as the summary, and the live and the lacking
+    # bytes.
     story = facts["out_of_memory"][-1]
     assert story["cause"] == first["id"]
     assert story["would_fit"][0]["cause"] == first["id"]

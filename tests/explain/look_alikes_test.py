@@ -123,7 +123,7 @@ def test_copies_of_autocast_are_told_where_memory_does_not_run_out(tmp_path: Pat
     status, _, facts, screen = run(HALF_EVALUATION, tmp_path)
     assert status == 0
     (copies,) = [advice for advice in facts["advice"] if advice["id"] == "autocast_copies"]
-    # The running operator always reads one of the 24 copies.
+    # Of the 24 copies, one is always read by the running operator, so only 23 count.
     assert copies["bytes"] == 23 * 8 * MIB
     assert copies["evidence"].startswith("192 MiB are copies of weights")
     assert "Could    autocast retains a" in screen

@@ -109,7 +109,8 @@ def test_it_ends_as_observed(ran: Run, run_of: Callable[[str], Run]) -> None:
 def test_peaks_are_what_the_job_says(ran: Run) -> None:
     found, told = highest_of_told(ran), ran.told["peak_allocated"]
     assert abs(found - told) <= NEAR_BYTES, f"peak allocated {found}, the job says {told}"
-    # The memory of other libraries is part of the peak, unless it was allocated at another time.
+    # The reserved peak may include memory of other libraries, which the job does not count. It does
+    # not if they allocated that memory at another time.
     reserved, least = ran.facts["peak"]["reserved_bytes"], ran.told["peak_reserved"]
     most = least + reserved_of_others(ran)
     assert least - NEAR_BYTES <= reserved <= most + NEAR_BYTES, (

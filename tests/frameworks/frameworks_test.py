@@ -51,7 +51,8 @@ def analysis_of(folder: Path) -> dict[str, Any]:
 
 def check_iterations(kind: Kind, facts: dict[str, Any], told: dict[str, int]) -> None:
     found = facts["iterations_found"]
-    # Calls of a model without gradients may belong to one evaluation.
+    # If a model is called without gradients, several calls may belong to one evaluation, so the
+    # number of iterations is not sure.
     assert found["is_sure"] is kind.trains, found
     assert found["by"] == (kind.by if kind.trains else "forward_passes"), found
     assert found["count"] == told["steps" if kind.trains else "forwards"], found
@@ -62,7 +63,7 @@ def check_categories(facts: dict[str, Any], told: dict[str, int]) -> None:
     for name in ("parameters", "optimizer_state", "caches"):
         if name in told:
             assert at_peak.get(name, 0) == pytest.approx(told[name], rel=TOLERANCE), name
-    # Some gradients may not exist yet at the peak.
+    # At the peak some gradients may not have been allocated yet.
     assert at_peak.get("gradients", 0) <= told.get("gradients", 0) * (1 + TOLERANCE)
     assert at_peak.get("unknown", 0) <= LEAST_KNOWN * sum(at_peak.values())
 

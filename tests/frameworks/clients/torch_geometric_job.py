@@ -40,8 +40,9 @@ model = Network().cuda()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 losses = train(model, optimizer)
 if "graphs" in sys.argv[1:]:
-    # Self-loops are found by a mask, whose size a capture cannot wait for, so only a later layer is
-    # captured.
+    # A CUDA graph cannot capture the whole model. GCNConv selects self-loops by a mask, and the
+    # result's size is known only after the GPU has finished, so a capture cannot wait for it. So
+    # only the linear layer is captured.
     wide = torch.rand(NODES, FEATURES, device="cuda")
     assert captured(lambda: model.first.lin(wide).relu()) == [NODES, 512]
 tell_client(

@@ -39,13 +39,14 @@ class Counting:
         self.steps += 1
 
 
-# torchtitan resets the peaks in each step, to show them. This job reports the peaks of all steps.
+# torchtitan resets the peak statistics in each step, because it prints them for each step. This job
+# reports the peaks of all steps, so the reset does nothing.
 torch.cuda.reset_peak_memory_stats = lambda *_: None
 os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29519", "RANK": "0"}
 os.environ |= {"WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 wanted = llama3_debugmodel()
-# The tests of its graph trainer do the same, because its own attention would be compiled for
-# minutes.
+# torchtitan's default attention would be compiled for minutes, so another one is used. The tests of
+# torchtitan's graph trainer replace it, too.
 for layer in wanted.model_spec.model.layers:
     layer.attention.inner_attention = ScaledDotProductAttention.Config()
 wanted.dump_folder = str(Path.cwd() / "dump")

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-# Otherwise it would download packages, weights and news.
+# Without these settings ultralytics would download packages, weights and news.
 os.environ |= {
     "YOLO_AUTOINSTALL": "false",
     "YOLO_OFFLINE": "true",
