@@ -53,7 +53,8 @@ class BoundsTest : public testing::Test {
     EXPECT_EQ(Allocate(size, &block, stream, pool), PoolError::kOk) << size << " bytes";
     return block.address;
   }
-  // Allocates a block of 4 MiB over two chunks that are not neighbours; these leave shadows.
+  // Allocates a block of 4 MiB from two free chunks that are not neighbours. The chunks move to the
+  // block, and their mappings at the old pages (shadows) remain.
   void Stitch() {
     uint64_t small[4];
     for (uint64_t& address : small) address = Take(kChunk);
@@ -67,7 +68,8 @@ class BoundsTest : public testing::Test {
   std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
 };
 
-// The block needs more chunks than a pool can have shadows.
+// The block needs more chunks than the pool may have shadows (mappings that moved chunks leave at
+// their old pages).
 TEST_F(BoundsTest, AfterAStitchABlockOf287GiBIsServedOnADeviceOf288) {
   Open(288 * kGiB);
   Stitch();
@@ -115,7 +117,8 @@ TEST_F(BoundsTest, ARequestWithoutASpanIsLeftToTheDriver) {
   Take(512);
 }
 
-// The pool releases cached memory so that the driver can serve the request.
+// If a request is left to the plain driver, the pool first releases its cached memory, so that the
+// driver has enough.
 TEST_F(BoundsTest, WhatIsLeftToTheDriverFindsTheMemoryThatThePoolHadCached) {
   Open(kGiB, {.spans = 8192});
   pool_->Free(Take(900 * kMiB));
@@ -162,7 +165,8 @@ TEST_F(BoundsTest, MoreThan32GiBOfSmallSegmentsAreServed) {
   for (uint64_t taken = 0; taken < 36 * kGiB; taken += kChunk) Take(128 * kKiB, 1 + taken / kGiB);
 }
 
-// If a use were not recorded, another stream could write to memory that is still being read.
+// The table of uses is full. If a use by another stream were ignored, the block's memory could be
+// reused while that stream still reads it.
 TEST_F(BoundsTest, AUseWithoutARecordCountsAsOneByEveryStream) {
   Open(kGiB, {.uses = 1024});
   pool_->NoteStream(1);
@@ -216,7 +220,7 @@ class FreeChunks {
   void Add(uint64_t address, uint64_t size, bool stays) {
     for (uint64_t page = address / kChunk; page <= (address + size - 1) / kChunk; ++page) {
       if (Users(&users_, page)++ == 0) ++used_;
-      // The cached pages of a private pool stay in use.
+      // A private pool retains its cached pages, so they count as used.
       if (stays && stays_.insert(page).second && Users(&users_, page)++ == 0) ++used_;
     }
   }

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// A name that can be a template argument.
+// A string literal in a type that can be a template argument.
 template <size_t kSize>
 struct Name {
   constexpr Name(const char (&literal)[kSize]) { std::copy_n(literal, kSize, text); }

@@ -39,7 +39,8 @@ class FakeDevice {
     bool guards_copies = false;    // unmapping memory of a running copy is a violation
     bool copies_at_start = false;  // copies happen at once, not only when waited for
     uint64_t odd_bytes = 0;        // how far from a multiple of the granularity `allocate` begins
-    // If set, naming a destroyed stream is a violation, because a real driver need not detect it.
+    // If set, it is a violation if a call has a destroyed stream as its argument, because a real
+    // driver need not detect this.
     bool names_end = false;
   };
 
@@ -47,8 +48,8 @@ class FakeDevice {
 
   const DriverTable* table() const { return &table_; }
 
-  // --- Faults: fail the Nth call (from 1) of this function, or of any function if the name is
-  // empty.
+  // --- Faults. FailNth makes the Nth call (from 1) of the function `call` fail, or the Nth call of
+  // any function if `call` is empty.
   void FailNth(const std::string& call, uint64_t nth, bool forever,
                DriverResult result = kDriverOutOfMemory);
   void FailNothing() { FailNth("", 0, false); }
@@ -94,7 +95,7 @@ class FakeDevice {
   bool Overlap(uint64_t address, uint64_t size, uint64_t other, uint64_t other_size) const;
   // Returns the handle that is mapped at the address, or 0.
   uint64_t HandleAt(uint64_t address) const;
-  // Returns how many handles larger than this were created so far.
+  // Returns how many handles were created so far whose size is more than `size` bytes.
   uint64_t MadeLarger(uint64_t size) const;
   // Returns the size of a handle, or 0 if it does not exist.
   uint64_t SizeOf(uint64_t handle) const;
@@ -140,7 +141,8 @@ class FakeDevice {
   DriverResult Record(uint64_t event, const uint64_t* stream);
   DriverResult Release(uint64_t handle);
   DriverResult Copy(const DriverCopy& copy);
-  // Starts copies that come after all submitted work: that work is finished when the copies are.
+  // Starts copies that are ordered after all work submitted so far. When the copies have finished,
+  // that work has finished, too.
   DriverResult StartOrdered(const DriverCopy* copies, uint32_t count, uint64_t* job);
   // Returns the handle (0 if there is none) and the offset of the bytes that a copy accesses at an
   // address.

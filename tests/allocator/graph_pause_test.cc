@@ -50,7 +50,7 @@ TEST_F(GraphPauseTest, MemoryOfGraphsStaysAndThatIsTheReason) {
   EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kOfGraph);
   EXPECT_EQ(bytes, 10 * kMiB);
   Resume();
-  // All memory that may move has moved.
+  // The result is kDone, because nothing is left to move except memory that must stay.
   EXPECT_EQ(offloader_.Offload(Offloader::kAnyTag, &bytes), OffloadResult::kDone);
   Resume();
   ExpectContents();
@@ -119,7 +119,7 @@ TEST_F(GraphPauseTest, WhereNoGraphIsLaunchedAllOfItGoesAndComesBackAtTheSamePla
     for (const uint64_t gone : {input, output, cached}) EXPECT_FALSE(device_->Accessible(gone, 1));
     EXPECT_TRUE(device_->Accessible(other, 10 * kMiB));
     EXPECT_STREQ(pool_->Check(), nullptr);
-    // The paused heap serves nothing meanwhile.
+    // While the private pool's heap is paused, it serves no request.
     const uint64_t meanwhile = TakePrivate(2 * kMiB, 7);
     EXPECT_TRUE(device_->Accessible(meanwhile, 2 * kMiB));
     EXPECT_EQ(Resume(7, 10 * kMiB), 10 * kMiB);
@@ -167,7 +167,8 @@ TEST_F(GraphPauseTest, WhatIsLetGoWhilePausedNeedNotComeBack) {
   EXPECT_STREQ(pool_->Check(), nullptr);
 }
 
-// A framework that restores a private pool to an earlier state asks for an address, not for a tag.
+// A framework that restores a private pool to an earlier state requests blocks by their addresses
+// and sets no tag.
 TEST_F(GraphPauseTest, ABlockAtItsAddressIsServedFromTheTagsHeapUnlessThatIsPaused) {
   Start(64 * kMiB);
   const uint64_t output = TakePrivate(10 * kMiB, 7);
@@ -185,7 +186,7 @@ TEST_F(GraphPauseTest, ABlockAtItsAddressIsServedFromTheTagsHeapUnlessThatIsPaus
   tags_[output] = 7;
 }
 
-// The device first lacks memory for all of it, and has enough later.
+// At the first Resume the device lacks memory for the paused block; later it has enough.
 TEST_F(GraphPauseTest, WhatComesBackWithoutRoomStaysRefused) {
   Start(32 * kMiB);
   TakePrivate(20 * kMiB, 7);

@@ -84,8 +84,8 @@ class Hits {
   Pool* pool() { return pool_.get(); }
 
  private:
-  // The sizes are above the one up to which blocks have chunks of their own, so that the reserve
-  // serves all of them.
+  // Returns a size that is larger than those of small blocks, which have separate chunks. So the
+  // free reserve can serve every request.
   uint64_t SomeSize() { return kMiB + 1 + random_() % (3 * kMiB); }
   uint64_t Take(uint64_t size) {
     Block block{};
@@ -193,8 +193,8 @@ TEST_F(ManyBlocks, NumbersAreExactWhateverIsParked) {
 
 TEST_F(ManyBlocks, ThePeakDoesNotCountWhatIsParked) {
   const uint64_t peak = pool_->Stats().peak_allocated_bytes;
-  // The frees are on the block's own stream, and on another one, whose heap does not hold the
-  // deferred frees.
+  // The blocks are allocated again on their own stream, and on another stream, whose heap does not
+  // contain the deferred frees.
   for (const uint64_t stream : {uint64_t{1}, uint64_t{2}}) {
     for (int i = 0; i < 7; ++i) {
       ASSERT_EQ(pool_->Free(live_[static_cast<size_t>(i)]), PoolError::kOk);

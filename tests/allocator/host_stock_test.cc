@@ -68,13 +68,15 @@ TEST_F(HostStockTest, WhatHeldOffloadedMemoryGoesBackInShortSteps) {
   ExpectContents();
 }
 
-// A block of locked memory is freed as a whole, so the other region's contents retain their block.
+// Page-locked memory is freed only as a whole block. So a block stays as long as one of its pieces
+// contains paused contents.
 TEST_F(HostStockTest, ABlockStaysAsLongAsAPieceOfItHoldsSomething) {
   Start(64 * kMiB);
   Take(10 * kMiB, 1, 7);
   ASSERT_EQ(Pause(7), 10 * kMiB);
   ASSERT_EQ(Resume(), 10 * kMiB);
-  // The contents go into the existing block and into a new one.
+  // These contents are copied into the existing block of page-locked memory. The next ones need a
+  // new block as well.
   Take(4 * kMiB, 1, 8);
   ASSERT_EQ(Pause(8), 4 * kMiB);
   ASSERT_EQ(Pause(7), 10 * kMiB);
@@ -150,7 +152,8 @@ TEST_F(HostStockTest, NothingGoesWhileAStreamIsCaptured) {
   EXPECT_EQ(offloader_.ReleaseHost(0), 10 * kMiB);
 }
 
-// Idle host memory of one kind must not prevent the allocation of the other kind.
+// Host memory for pauses and host memory for offload are of different kinds. Idle memory of one
+// kind must not prevent an allocation of the other kind.
 TEST_F(HostStockTest, EachKindMakesRoomForTheOther) {
   Start(64 * kMiB, /*host_bytes=*/12 * kMiB);
   Take(10 * kMiB, 1, 7);
@@ -198,7 +201,7 @@ TEST_F(HostStockTest, ThePoolServesWhileTheDriverFreesLockedMemory) {
   ExpectContents();
 }
 
-// Each driver call of a release fails at its Nth occurrence: no memory is lost or counted wrongly,
+// For every N, the Nth driver call of a release fails. No memory may be lost or counted wrongly,
 // and memory that was not released can be used and is released later.
 TEST_F(HostStockTest, EveryFailureOfGivingBackLeavesWhatCanBeUsedAndGivenBack) {
   for (const std::string call : {"host_free", "release"}) {

@@ -81,7 +81,8 @@ TEST_F(LargeChunkTest, WhereADriverMakesNoLargeHandleSmallerOnesServe) {
   ExpectHandles(block, 8 * kMiB, 4 * kMiB);
 }
 
-// The free rest beside a live block stays in the heap, and is used there.
+// A live block occupies a part of a large chunk. The free rest stays in the heap and serves
+// requests there.
 TEST_F(LargeChunkTest, OneOfWhichAPartIsInUseStaysAndItsRestServes) {
   StartLarge(96 * kMiB);
   Take(64 * kMiB);
@@ -89,7 +90,7 @@ TEST_F(LargeChunkTest, OneOfWhichAPartIsInUseStaysAndItsRestServes) {
   ExpectHandles(block, 24 * kMiB, 8 * kMiB);
   Give(block);
   const uint64_t part = Take(2 * kMiB);
-  // Another stream can use only whole chunks.
+  // Another stream cannot use the rest of this chunk, because only whole chunks change streams.
   const uint64_t other = Take(24 * kMiB, 2);
   ASSERT_NE(other, 0U);
   EXPECT_EQ(pool_->Stats().reserved_bytes, 96 * kMiB);
@@ -208,7 +209,7 @@ TEST_F(LargeChunkTest, PagesOfOneChunkLeaveTogetherOrNotAtAll) {
   ExpectContents();
 }
 
-// Free pages of an evicted chunk are not reused in host memory.
+// Free pages of an evicted large chunk serve no requests while the chunk is in host memory.
 TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
   StartLarge(kGiB);
   Take(64 * kMiB, 2);
@@ -232,8 +233,9 @@ TEST_F(LargeChunkTest, FreePagesThatWentAlongAreGivenUp) {
   }
 }
 
-// If single chunks cannot be mapped in its place, for instance because the process may have no more
-// mappings, a large chunk stays; this holds even if remapping it fails at the first try.
+// A large chunk stays if single chunks cannot be mapped in its place, for instance because the
+// process has too many mappings. This holds even if the first attempt to map the large chunk again
+// fails.
 TEST_F(LargeChunkTest, WhatCannotBeReplacedWholeStaysWhole) {
   static decltype(DriverTable::map) map;
   static uint64_t from;
@@ -271,8 +273,8 @@ TEST_F(LargeChunkTest, WhatCannotBeReplacedWholeStaysWhole) {
 
 // --- Failures ------------------------------------------------------------------------------------
 
-// Each driver call fails at its Nth occurrence, once and permanently, while blocks are allocated,
-// moved to another stream, made again of single chunks, and freed.
+// For every N, the Nth driver call fails, once or from then on. Meanwhile blocks are allocated,
+// moved to another stream, rebuilt from single chunks, and freed.
 TEST_F(LargeChunkTest, EveryFailureOfThePoolIsRolledBack) {
   for (const std::string call : {"create", "map", "set_access", "unmap", "release", ""}) {
     for (const bool forever : {false, true}) {

@@ -38,8 +38,8 @@ TEST(MeshBound, ABlockOverSeveralPagesUsesEachOfThem) {
   EXPECT_EQ(bound.Look().least, 2U);
 }
 
-// No two of these pages overlap, and all three would fit on one chunk; but pairs let only two
-// share, so one is left.
+// No two of these pages overlap, so all three would fit on one chunk. But only two pages may share
+// a chunk, so one page is left.
 TEST(MeshBound, APairIsTwoPages) {
   MeshBound bound(kPage);
   for (uint64_t page = 0; page < 3; ++page) bound.Add(page * kPage + page * 512, 512);

@@ -19,7 +19,8 @@ void OffloadTest::PauseSome(uint32_t tag) {
     Pause(tag);
     return;
   }
-  // Whether the discard succeeded or not, the contents need not be preserved any more.
+  // The pause with keep=false may discard the contents even if it fails, so the test does not
+  // expect them afterwards.
   for (const auto& [address, of_block] : tags_) {
     if (of_block == tag) ForgetContents(address);
   }

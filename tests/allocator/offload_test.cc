@@ -71,7 +71,8 @@ TEST_F(OffloadTest, WhatWasTouchedJustBeforeItLeftStaysAway) {
   Start(64 * kMiB);
   const uint64_t block = Take(14 * kMiB);
   offloader_.Mark(0);
-  // Sixteen submissions share a number of the clock; the last one of them is the move's.
+  // The offloader's clock advances once in sixteen submissions. The move itself is the last one of
+  // these sixteen.
   for (int k = 0; k < 15; ++k) {
     offloader_.Tick();
     offloader_.Touch(block);
@@ -175,8 +176,8 @@ TEST_F(OffloadTest, ASubmissionOnItsWayIsWaitedForAndThenHoldsNobodyUp) {
   ExpectContents();
 }
 
-// Each driver call of a move fails at its Nth occurrence, once and permanently: all data that could
-// be read before can be read after, and later moves work.
+// For every N, the Nth driver call of a move fails, once or from then on. All data that could be
+// read before can be read afterwards, and later moves work.
 TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
   const std::vector<std::string> calls = {"reserve",    "create_host", "map",   "set_access",
                                           "copy_start", "copy_finish", "unmap", "create"};
@@ -206,8 +207,9 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
   }
 }
 
-// Held memory is restored while each driver call fails at its Nth occurrence. Either all of it is
-// restored or the result says that it is not; nothing is lost, and after its release it may move.
+// Held memory (memory that must be on the GPU) is restored while the Nth driver call fails, for
+// every N. Either all of it is restored, or the result says that it is not. No data are lost, and
+// the memory may move after it is no longer held.
 TEST_F(OffloadTest, HeldMemoryComesBackOrIsSaidNotTo) {
   for (const std::string call :
        {"map", "set_access", "copy_start", "copy_finish", "unmap", "create"}) {
@@ -284,13 +286,14 @@ TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
   EXPECT_NE(device_->Read(block + kChunk), expected_.at(block + kChunk));
 }
 
-// The size of a slice follows from the time that the last slice took.
+// The offloader moves memory in slices and closes the gate (it stops submissions of work) during
+// each slice. The size of a slice follows from the time that the last slice took.
 TEST_F(OffloadTest, TheGateIsClosedForNoLongerThanASliceMayTake) {
   static uint64_t bytes_per_us;
   static decltype(DriverTable::copy_start) start;
   constexpr uint64_t kBytes = 768 * kMiB;
-  // Links as fast as PCIe 5 and slower ones. The first slice is a guess, which is too large for a
-  // slow link.
+  // The transfer rates are those of PCIe 5 and of slower connections. The first slice's size is a
+  // guess, which is too large for a slow one.
   for (const uint64_t gibibytes_per_s : {50, 24, 8}) {
     bytes_per_us = gibibytes_per_s * kGiB / 1'000'000;
     Start(kGiB, kGiB, [](DriverTable* table) {
@@ -306,8 +309,8 @@ TEST_F(OffloadTest, TheGateIsClosedForNoLongerThanASliceMayTake) {
     ASSERT_EQ(offloader_.MoveOut(kBytes, OffloadReason::kAsked), kBytes);
     const OffloadStats stats = offloader_.Stats();
     EXPECT_LE(stats.longest_gate_ns, 5'000'000U) << gibibytes_per_s;
-    // The gate is not closed for each page either: at most twice as often as the time requires, and
-    // a few times more until the right size is known.
+    // The gate is not closed for each page: it is closed at most twice as often as the time
+    // requires, and a few times more until the right size of a slice is found.
     EXPECT_LE(stats.gate_closed, 2 * stats.gate_ns / 5'000'000 + 6) << gibibytes_per_s;
     TearDown();
   }

@@ -48,7 +48,7 @@ TEST_F(OffloadTest, PausedMemoryIsGoneFromTheDeviceAndComesBackAsItWas) {
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
   ExpectContents();
   EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
-  // The page-locked memory is retained for the next pause.
+  // The page-locked memory is retained and used again by the next pause.
   EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
   EXPECT_EQ(Pause(7), 10 * kMiB);
   EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
@@ -161,7 +161,8 @@ TEST_F(OffloadTest, OfAllRegionsThoseComeBackForWhichThereIsRoom) {
   ExpectContents();
 }
 
-// Another process uses the device's memory meanwhile, or takes it while memory is being restored.
+// Another process uses the device's memory while a tag is paused. In the second part it allocates
+// the memory during the resume.
 TEST_F(OffloadTest, AResumeOnACardThatOthersFilledCanFinishLater) {
   Start(64 * kMiB);
   Take(40 * kMiB, 1, 7);
@@ -181,9 +182,8 @@ TEST_F(OffloadTest, AResumeOnACardThatOthersFilledCanFinishLater) {
   ExpectContents();
 }
 
-// Each driver call of a resume fails at its Nth occurrence, on a device that is full except for
-// cached memory: other live memory is unchanged, the pool serves requests, and a later resume
-// finishes.
+// For every N, the Nth driver call of a resume fails, on a device that is full except for cached
+// memory. Other live memory is unchanged, the pool serves requests, and a later resume finishes.
 TEST_F(OffloadTest, AResumeThatFailsAnywhereCanFinishLater) {
   const std::vector<std::string> calls = {
       "memory_info", "create",      "release",      "map",          "unmap",      "set_access",
@@ -266,7 +266,7 @@ TEST_F(OffloadTest, AFailureInAnySliceOfAResumeLosesNothing) {
       const uint64_t before = device_->Calls(call);
       const uint64_t first = Resume(7, ~uint64_t{0});
       const bool failed = device_->Calls(call) - before >= nth;
-      // If a chunk cannot be created, the pool asks for it once more.
+      // If a chunk cannot be created, the pool tries once more, so this failure is harmless.
       EXPECT_EQ(first == kBytes, !failed || call == "create");
       EXPECT_EQ(last_, first == kBytes ? OffloadResult::kDone : OffloadResult::kFailed);
       EXPECT_EQ(offloader_.Stats().paused_bytes, kBytes - first);
@@ -319,7 +319,7 @@ TEST_F(OffloadTest, APauseUnmapsRunsAndReleasesBesideItsCopies) {
   ExpectContents();
 }
 
-// The next Pause moves the rest.
+// If a driver call of a pause fails, the rest of the memory stays, and the next Pause moves it.
 TEST_F(OffloadTest, AFailureInAnySliceOfAPauseLosesNothing) {
   constexpr uint64_t kBytes = 600 * kMiB;
   for (const std::string call :
@@ -412,7 +412,7 @@ TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
   ExpectContents();
 }
 
-// Each driver call of pausing and resuming fails at its Nth occurrence.
+// For every N, the Nth driver call of a pause and a resume fails.
 TEST_F(OffloadTest, EveryFailureOfAPauseLeavesWhatCanBeResumed) {
   const std::vector<std::string> calls = {"host_allocate", "reserve",    "map",
                                           "set_access",    "copy_start", "copy_finish",

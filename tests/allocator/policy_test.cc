@@ -48,7 +48,7 @@ TEST(OffloadPolicy, AfterAGapComesWhatCameAfterOneLikeIt) {
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({10, 300, 10}))), 1300U);
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({300, 10, 300}))), 1010U);
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({200, 200}))), 1200U);
-  // The intervals of two iterations differ slightly.
+  // The intervals of two iterations differ slightly, but the pattern is found all the same.
   EXPECT_EQ(ExpectedTouch(Use(1000, 1001, Gaps({10, 290, 10, 300}))), 1010U);
 }
 
@@ -71,7 +71,8 @@ TEST(OffloadPolicy, ByNextUseTheLatestGoesFirst) {
 // Tests the effect of a policy on a real pool: a loop that uses more memory than the device has.
 class LoopTest : public OffloadTest {
  protected:
-  // Returns how often a block was on the host when it was used, after the loop has settled.
+  // Returns how often a used block was on the host. The first six of the twelve rounds do not
+  // count.
   int Misses(OffloadChoice choice) {
     config_.policy = MakeOffloadPolicy(choice);
     Start(26 * kMiB);

@@ -211,7 +211,8 @@ TEST_F(PoolTest, TheReportSaysWhatWasTriedAndWhoHoldsMost) {
   EXPECT_EQ(FormatReport(report, small.data(), small.size()), 19U);
 }
 
-// A block that only garbage holds, which a program's garbage collector would free.
+// Blocks of unreachable objects, which a garbage collector would free when the pool requests a
+// collection.
 struct Dead {
   Pool* pool = nullptr;
   std::vector<uint64_t> young;
@@ -256,7 +257,7 @@ TEST_F(PoolTest, GarbageIsCollectedLastTheYoungFirst) {
   EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOk);
   EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true));
   EXPECT_EQ(pool_->Stats().out_of_memory, 1U);
-  // All memory that can be collected does not suffice, so the request fails, once.
+  // A collection does not free enough memory, so the request fails, and the failure counts once.
   request.size = 60 * kMiB;
   EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOutOfMemory);
   EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true, false, true, true));
@@ -320,7 +321,8 @@ TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
     }
     EXPECT_EQ(pool_->Stats().reserved_bytes % (2 * kMiB), 0U);
   };
-  // The block's own stream stitches, another stream uses all available memory, and cached memory is
+  // The test makes everything happen that may move chunks: the block's stream stitches (it builds a
+  // block from scattered chunks), another stream uses all available memory, and cached memory is
   // released.
   const Block stitched = Take(24 * kMiB);
   expect_kept("after a stitch");

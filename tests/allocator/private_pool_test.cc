@@ -44,7 +44,7 @@ TEST_F(PrivatePoolTest, KeptMemoryStaysMappedUntilItIsLetGo) {
   ASSERT_EQ(pool_->Free(block.address), PoolError::kOk);
   pool_->Trim({});
   EXPECT_TRUE(device_->Accessible(block.address, block.size));
-  // Other requests run out of memory rather than use it.
+  // A request outside of the private pool fails rather than use the private pool's memory.
   Block other{};
   EXPECT_EQ(pool_->Allocate({40 * kMiB, 1, 0, Layer::kFramework}, &other), PoolError::kOutOfMemory);
   EXPECT_TRUE(device_->Accessible(block.address, block.size));
@@ -65,7 +65,7 @@ TEST_F(PrivatePoolTest, BlocksComeBackAtTheirAddresses) {
     ASSERT_EQ(pool_->AllocateAt(block.address, request, &again), PoolError::kOk);
     EXPECT_EQ(again.address, block.address);
     EXPECT_EQ(again.size, block.size);
-    // The address is in use now.
+    // A block at this address is live now, so the address cannot be allocated again.
     EXPECT_EQ(pool_->AllocateAt(block.address, request, &again), PoolError::kInvalid);
   }
   EXPECT_EQ(pool_->AllocateAt(1, {512, 1, 3}, blocks.data()), PoolError::kInvalid);

@@ -309,7 +309,8 @@ class Program {
     if (capturing_) return;
     uint64_t& name = names_[Below(names_.size())];
     for (const Held& held : live_) {
-      // If another stream has the same handle, the block's stream cannot be identified any more.
+      // The stream is not destroyed while it owns live blocks: after its handle is reused, the
+      // stream of such a block could not be identified.
       if (held.stream == name) return;
     }
     pool_->StreamDestroyed(name);
@@ -319,7 +320,7 @@ class Program {
     pool_->NoteStream(name);
   }
 
-  // Uses and destroys streams until all timelines are in use, before the program begins.
+  // Before the program begins, uses and destroys streams until all timelines are in use.
   void TakeAllTimelines() {
     for (uint64_t stream = kEarlier; stream < kEarlier + Fences::kMaxTimelines; ++stream) {
       Block block{};

@@ -1,7 +1,8 @@
-// Runs random programs with quiet memory on a fake device: blocks, quiet times, pauses, moves,
-// captures and failures, and writes that the offloader can observe or cannot. No byte may be wrong.
-//
-// VRAMSTOW_STEPS sets how many steps are made, VRAMSTOW_SEED the seed of the first program.
+// Runs random programs on a fake device that declare memory quiet (no work uses it until the quiet
+// time ends). The programs allocate blocks, begin and end quiet times, pause, move, capture, make
+// driver calls fail, and write with and without the offloader's knowledge. No byte may be wrong.
+// VRAMSTOW_STEPS sets how many steps are made, and VRAMSTOW_SEED sets the seed of the first
+// program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,8 +65,8 @@ class QuietRandomTest : public OffloadTest {
     offloader_.Expose(block);
     exposed_.insert(block);
   }
-  // Returns a tag that is not paused. Blocks that are allocated under a paused tag would not belong
-  // to the pause, so this program allocates none.
+  // Returns a tag that is not paused. A block that is allocated under a paused tag would not be a
+  // part of the pause, so this program allocates no such block.
   uint32_t TagThatIsThere() {
     const auto tag = static_cast<uint32_t>(random_() % 4);
     return paused_tags_.count(tag) == 0 ? tag : 0;
@@ -82,23 +83,24 @@ class QuietRandomTest : public OffloadTest {
     const uint64_t block = Take(kState, 1, kStateTag);
     if (block != 0) states_.push_back({block, kState});
   }
-  // Names an address as the hooks do before work is submitted. Returns false if the driver has
-  // failed, as the work would then fail, too.
+  // Reports an address to the offloader, as the hooks do before they submit work that has this
+  // argument. Returns false if the memory could not be restored because the driver has failed; the
+  // work would then fail, too.
   bool Name(uint64_t address) {
     offloader_.Touch(address);
     if (!offloader_.IsAway(address)) return true;
     offloader_.Need(address);
     return !offloader_.IsAway(address);
   }
-  // Writes to a block by work that names it.
+  // Writes to a block by work that has its address as an argument.
   void WriteSeen() {
     const uint64_t block = AnyBlock();
     if (block == 0 || !MayUse(block)) return;
     Submit(1);
     if (Name(block + random_() % live_.at(block))) Fill(block);
   }
-  // Writes to a block by work that reads its address from memory. The block is not quiet, because
-  // its owner has promised not to use quiet memory.
+  // Writes to a block by work that reads the block's address from memory, so that the hooks do not
+  // see it. A quiet block is left out, because its owner has promised not to use it.
   void WriteUnseen() {
     const uint64_t block = AnyBlock();
     if (block == 0 || !MayUse(block) || exposed_.count(block) == 0) return;
@@ -165,7 +167,8 @@ void QuietRandomTest::Begin(uint64_t seed) {
   });
 }
 
-// Expects the contents of all blocks but those with parked pages; these are read at the end.
+// Checks the contents of all blocks that are accessible. Blocks with parked (evicted) pages are
+// checked at the end of the program.
 void QuietRandomTest::ExpectContentsThere() {
   for (const auto& [address, word] : expected_) {
     const uint32_t tag = std::prev(tags_.upper_bound(address))->second;
@@ -220,8 +223,8 @@ uint64_t QuietRandomTest::RunProgram(uint64_t seed) {
   return static_cast<uint64_t>(step);
 }
 
-// A block is freed while it is copied, and the next block at its address becomes idle: in this
-// program the copy of the first block was once used for the second.
+// This program once failed. It frees a block while the block is copied, and the next block at the
+// same address becomes idle; the first block's copy was then used for the second block.
 TEST_F(QuietRandomTest, ACopyIsNotTakenForTheNextBlockAtItsAddress) { RunProgram(599); }
 
 TEST_F(QuietRandomTest, NoByteIsWrongAfterManySteps) {

@@ -15,8 +15,8 @@ constexpr uint64_t kState = 8 * kMiB;
 
 class QuietTest : public OffloadTest {
  protected:
-  // Starts a device of 64 MiB with four blocks that are quiet between steps, after an iteration in
-  // which 16 MiB were lacking.
+  // Starts a device of 64 MiB with four blocks (states) that are quiet between steps: no work uses
+  // them then. Runs two iterations, in which 16 MiB are lacking.
   void StartSteps() {
     StartOn({.total_bytes = 64 * kMiB});
     for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
@@ -24,14 +24,15 @@ class QuietTest : public OffloadTest {
     EXPECT_EQ(StatesAway(), 0U) << "all of it is back between two steps";
     stops_ = offloader_.Stats().gate_closed;
   }
-  // With `copies_at_start` a test detects the use of a copy that is out of date.
+  // If `copies_at_start` is set, the device copies when a copy starts. So a test notices if a copy
+  // is used that is older than the last write.
   void StartOn(FakeDevice::Options options, bool copies_at_start = true) {
     options.copies_at_start = copies_at_start;
     states_.clear();
     device_options_ = options;
     Start(options.total_bytes);
   }
-  // Allocates and frees memory as a program does between two steps, more than the device has.
+  // Allocates and frees more memory than the device has, as a program does between two steps.
   void Iterate() {
     Begin();
     RunForward();
@@ -54,14 +55,14 @@ class QuietTest : public OffloadTest {
       Submit(64);
     }
   }
-  // Submits work that touches nothing.
+  // Submits `count` pieces of work that use no memory.
   void Submit(int count) {
     for (int i = 0; i < count; ++i) {
       if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();
       offloader_.Tick();
     }
   }
-  // Returns how many bytes of the states are not accessible.
+  // Returns how many bytes of the blocks in states_ are not accessible.
   uint64_t StatesAway() const {
     uint64_t bytes = 0;
     for (const QuietRange& state : states_) {
@@ -71,12 +72,12 @@ class QuietTest : public OffloadTest {
     }
     return bytes;
   }
-  // Notes a touch as the hooks do for each address that work names.
+  // Reports the use of an address, as the hooks do for each address among the arguments of work.
   void Touch(uint64_t address) {
     offloader_.Touch(address);
     if (offloader_.IsAway(address)) offloader_.Need(address);
   }
-  // Touches all memory, as a program does that reads it.
+  // Touches all live blocks, as a program does when it reads them, and checks their contents.
   void ReadAll() {
     for (const auto& [address, size] : live_) Touch(address);
     ExpectContents();
@@ -120,7 +121,8 @@ TEST_F(QuietTest, ItComesBackAsMemoryBecomesFree) {
   ExpectContents();
 }
 
-// The device becomes full again while copies fill the pages that are being restored.
+// The device becomes full again while copies fill pages that are being restored. These pages still
+// count as not restored.
 TEST_F(QuietTest, WhatIsOnItsWayBackIsAwayAlsoWhereMoreIsParked) {
   StartOn({.total_bytes = 64 * kMiB}, /*copies_at_start=*/false);
   for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
@@ -147,7 +149,8 @@ TEST_F(QuietTest, WhatIsParkedIsBackBeforeWorkUsesIt) {
   Submit(640);
   RunForward();
   ASSERT_GE(StatesAway(), 16 * kMiB);
-  // Find a state whose middle page is parked while the device is full.
+  // The loop finds a block of states_ whose middle page is parked (evicted to the host because
+  // memory is lacking).
   uint64_t away = 0;
   for (const QuietRange& state : states_) {
     if (!device_->Accessible(state.address + 4 * kMiB, 8)) away = state.address;
@@ -165,8 +168,8 @@ TEST_F(QuietTest, WhatIsParkedIsBackBeforeWorkUsesIt) {
   ExpectContents();
 }
 
-// Two small blocks share a page. The live one is restored with its contents, and the memory of the
-// freed one is not reused before that.
+// Two small blocks share a page that is parked (evicted to the host). One is live, and its contents
+// are restored. The other was freed, and its memory is not reused before the page is restored.
 TEST_F(QuietTest, AFreedNeighbourOfAParkedBlockIsServedOnlyWhenThePageIsBack) {
   StartOn({.total_bytes = 64 * kMiB});
   for (int i = 0; i < 6; ++i) states_.push_back({Take(5 * kMiB), 5 * kMiB});
@@ -222,7 +225,7 @@ TEST_F(QuietTest, WhatIsWrittenMeanwhileKeepsWhatWasWritten) {
   StartSteps();
   Begin();
   Submit(640);
-  // Work that names the block writes to it after it was copied.
+  // Work that has the block as an argument writes to it after it was copied.
   for (const QuietRange& state : states_) {
     Touch(state.address + kState / 2);
     Fill(state.address);
@@ -298,8 +301,8 @@ TEST_F(QuietTest, ADriverThatMapsAHandleOnceServesAll) {
 
 // --- Idle blocks --------------------------------------------------------------------------------
 
-// One state of 6 MiB is too small to provide the missing memory, so blocks of the forward pass are
-// evicted, too.
+// One quiet block of 6 MiB is too small to provide the missing memory, so idle blocks of the
+// forward pass are evicted, too.
 class IdleTest : public QuietTest {
  protected:
   void StartSmall(bool copies_at_start = true) {
@@ -308,7 +311,7 @@ class IdleTest : public QuietTest {
     states_.push_back({Take(kState), kState});
     for (int i = 0; i < 2; ++i) Train();
   }
-  // Runs an iteration in which the backward pass names the blocks that it uses.
+  // Runs an iteration whose backward pass reports the addresses of the blocks that it uses.
   void Train() {
     Begin();
     Fill();
@@ -449,8 +452,9 @@ TEST_F(QuietTest, EveryFailureLeavesEveryByteReadable) {
   }
 }
 
-// Runs random programs: states are allocated and freed, are written after a notice or within steps,
-// and all other memory is allocated, written and freed at any time.
+// Runs random programs. They allocate and free quiet blocks, and write to them within a step or
+// after they have reported their addresses. They allocate, write and free all other memory at any
+// time.
 TEST_F(QuietTest, RandomProgramsKeepEveryByte) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);

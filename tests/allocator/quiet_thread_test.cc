@@ -1,9 +1,8 @@
-// Tests quiet memory with several threads: one allocates, frees, moves and pauses; others submit
-// work that uses random blocks, as the hooks do; one calls Maintain. No byte may be wrong, and TSan
-// shows accesses without a lock.
-//
-// VRAMSTOW_STEPS sets how many steps the first thread makes, VRAMSTOW_SEED the seed of the first
-// program.
+// Tests quiet memory (memory that no work uses for a while) with several threads: one allocates,
+// frees, moves and pauses; others submit work that uses random blocks, as the hooks do; one calls
+// Maintain. No byte may be wrong, and ThreadSanitizer reports accesses without a lock.
+// VRAMSTOW_STEPS sets how many steps the first thread makes, and VRAMSTOW_SEED sets the seed of the
+// first program.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -133,7 +132,8 @@ class QuietThreadTest : public OffloadTest {
     EXPECT_EQ(pool_->Free(states_.back().address), PoolError::kOk);
     states_.pop_back();
   }
-  // Declares the states quiet. No thread uses them during the quiet time; later work names them.
+  // Declares the blocks in states_ quiet while no thread uses them. Later work has their addresses
+  // as arguments.
   void BeginQuiet() {
     const std::lock_guard lock(states_mutex_);
     std::vector<QuietRange> ranges;
@@ -211,7 +211,8 @@ void QuietThreadTest::SubmitWork(uint32_t lane, uint64_t seed) {
   uint64_t seen = 0;
   while (!stop_ && !HasFailure()) {
     if (random() % 16 == 0) UseState(lane, random());
-    // All threads begin at once, after these blocks were left alone for a while.
+    // In each round all threads read the shared blocks at once, after no thread has used these for
+    // a while.
     if (const uint64_t round = round_; std::exchange(seen, round) != round) {
       for (uint64_t i = 0; i < kShared; ++i) ReadShared(lane, i);
     }

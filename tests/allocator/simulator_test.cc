@@ -307,8 +307,7 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
     table.event_query = [](void*, uint64_t) -> DriverResult { return kDriverSuccess; };
   }
   if (broken == Break::kStaleMappings) {
-    // Records each chunk at the page before the one where it is mapped, as if an unmap had been
-    // forgotten.
+    // Maps every page to the first chunk, as if an old mapping had not been removed.
     static DriverTable honest;
     honest = table;
     table.map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) -> DriverResult {
@@ -358,8 +357,8 @@ void* ResolveBefore125(void* library, const char* name) {
   return std::string_view(name) == "cuCtxRecordEvent" ? nullptr : dlsym(library, name);
 }
 
-// Tests that a fence of everything does not delay a blocking stream while a kernel runs on another
-// one.
+// Tests that a fence of all streams' work does not delay a blocking stream while a kernel runs on
+// another stream.
 int FenceBesideBlockingStreams() {
   Device device("h200,memory=2GiB", ResolveBefore125);
   auto pool = std::make_unique<Pool>();
@@ -380,7 +379,7 @@ int FenceBesideBlockingStreams() {
     if (pool->Free(block.address) != PoolError::kOk) Die("free");
     pool->Trim({});
   });
-  // The event was recorded already, so the fence completes with the kernel.
+  // The pool has recorded the fence's event before, so the fence completes when the kernel ends.
   const uint64_t before = pool->Stats().reserved_bytes;
   device.Synchronize();
   pool->Trim({});
@@ -388,7 +387,7 @@ int FenceBesideBlockingStreams() {
   return seconds < 0.001 ? 0 : 1;
 }
 
-// Tests that a fence of everything covers the work of the legacy stream.
+// Tests that a fence of all streams' work includes the work of the legacy stream.
 int FenceOfTheLegacyStream() {
   Device device("h200,memory=2GiB", ResolveBefore125);
   auto pool = std::make_unique<Pool>();

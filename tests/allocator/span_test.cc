@@ -41,7 +41,8 @@ TEST_F(Spans, AnAddressInsideABlockIsFoundInAFewSteps) {
   LookInto(kBlocks - 1);  // one walk over all of them
   const uint64_t before = table_.walked();
   for (uint32_t i = 0; i < kBlocks; ++i) LookInto(i);
-  // The walk visits some of the blocks in a page, and of pages that share a hint.
+  // Each look-up visits only some blocks: those in the same page before the address, and those of
+  // pages that share a hint (a start of the search).
   EXPECT_LT(table_.walked() - before, uint64_t{kBlocks} * 64);
 }
 

@@ -33,7 +33,8 @@ def calls_in_iterations(kind: str, level: str, folder: Path) -> list[int]:
     return [after - before for before, after in zip([0, *counts], counts, strict=False)]
 
 
-# A convolutional net has few and large blocks, so it takes longer until its chunks stay in place.
+# A convolutional net has few and large blocks, so the pool needs more iterations until it moves no
+# chunks any more.
 @pytest.mark.parametrize(
     ("kind", "level", "settles_in"),
     [

@@ -64,7 +64,8 @@ class PoolStreams : public testing::Test {
     Give(block);
     Destroy(stream);
   }
-  // True if the stream's own order protects its memory, which needs a timeline and a heap.
+  // True if the stream's order of work protects its memory, so that a freed block can be reused at
+  // once. The stream needs a timeline and a heap of its own for that.
   bool HasItsOwn(uint64_t stream) {
     const Block block = Take(stream);
     device_.Submit(stream, block.address, block.size);
@@ -95,7 +96,7 @@ TEST_F(PoolStreams, MemoryOfStreamsThatAreGoneIsUsedAgain) {
     device_.Finish(stream);
   }
   EXPECT_LE(pool_->Stats().peak_reserved_bytes, Fences::kMaxTimelines * kSize);
-  // One block of all the memory that the destroyed streams left.
+  // This block uses all the memory that the destroyed streams left.
   pool_->SetLimit(pool_->Stats().reserved_bytes);
   const Block all = Take(kFirst + kMany, 0, pool_->Stats().reserved_bytes);
   EXPECT_NE(all.address, 0U);
@@ -154,7 +155,8 @@ TEST_F(PoolStreams, WhatWorkStillTouchesIsNotTaken) {
   for (uint64_t stream = kFirst; stream < kFirst + Fences::kMaxTimelines; ++stream) {
     UseAndDestroy(stream);
   }
-  // No timeline is finished, so the next streams wait for all work, which is safe.
+  // All timelines still belong to unfinished work, so the next streams get none. Their memory waits
+  // for all work of the context, which is safe.
   EXPECT_FALSE(HasItsOwn(1));
   Destroy(1);
   device_.FinishAll();
@@ -295,9 +297,8 @@ INSTANTIATE_TEST_SUITE_P(, PoolStreamFaults,
                                   std::string(one.param.context_events ? "" : "_alone");
                          });
 
-// Free memory of the stream's own heap needs no wait, however often its chunks have moved before
-// earlier work has finished: a page that a chunk has left may wait for the chunk together with
-// another page.
+// Free memory in the stream's own heap is served without a wait, however often its chunks have
+// moved while earlier work is unfinished. After such moves two pages may wait for the same chunk.
 TEST(PoolOwnStream, FreeMemoryIsServedWhileNoWorkEnds) {
   constexpr uint64_t kTotal = 48 * kMiB;
   for (uint64_t seed = 0; seed < 40; ++seed) {

@@ -111,8 +111,8 @@ TEST_F(PoolThreads, OneStreamAndFreesFromOtherThreads) {
   for (const uint64_t address : shared) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
 }
 
-// There are more streams than timelines, each used by one thread; the other threads' streams use
-// its blocks, which are freed after their own stream was destroyed.
+// There are more streams than timelines, and each stream belongs to one thread. Streams of other
+// threads use its blocks, which are freed after the stream was destroyed.
 TEST_F(PoolThreads, StreamsComeAndGo) {
   std::mutex mutex;
   std::vector<uint64_t> shared;
