@@ -1,5 +1,6 @@
-// AllocationAttempt: the state of an allocation that cached memory could not serve, while it climbs
-// the pressure ladder.
+// AllocationAttempt: the state of an allocation that cached memory could not serve. The allocation
+// goes through the steps of the pressure ladder (PressureLadder), each of which tries to free
+// memory.
 //
 // Ownership: none. Threads: one; `heap` may be used under its lock. Errors: `result`. Units: bytes;
 // chunks; nanoseconds.
@@ -32,14 +33,15 @@ struct AllocationAttempt {
   DriverResult result = kDriverSuccess;
   RelaxedCapture* relaxed = nullptr;
 
-  // Records that a step was tried, and how many bytes it freed.
+  // Records that a step of the pressure ladder was tried, and how many bytes it freed.
   void Note(LadderStep step, uint64_t bytes, uint64_t duration_ns) {
     OutOfMemoryReport::Tried& entry = tried[static_cast<int>(step)];
     ++entry.times;
     entry.bytes += bytes;
     entry.duration_ns += duration_ns;
   }
-  // Tries to serve the request from free memory. Returns true if `index` is now the block.
+  // Tries to serve the request from the heap's cached memory. Returns true if it succeeds; `index`
+  // is then the number of the block.
   bool Take(Served how) VRAMSTOW_REQUIRES(heap->mutex) {
     index = heap->Take(size);
     served = how;

@@ -17,8 +17,9 @@ namespace vramstow {
 
 class Backing {
  public:
-  // Serves the request with memory that its heap has not cached (steps 2 to 4 of the ladder).
-  // Returns true if attempt->index is now the block.
+  // Serves the request with memory that its heap has not cached (steps 2 to 4 of the pressure
+  // ladder in docs/pool.md). Returns true if it succeeds; attempt->index is then the number of the
+  // block.
   virtual bool Serve(AllocationAttempt* attempt)
       VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex) = 0;
   // Moves up to `pages` free pages of a heap to the store, or releases them to the device. The

@@ -7,8 +7,9 @@
 
 namespace vramstow {
 
-// The sources of a plan's chunks, tried in this order until the plan has enough. Before that, idle
-// chunks and the chunks that were at the plan's pages before are used.
+// The functions that collect chunks for a plan, in the order in which they are tried until the plan
+// has enough chunks. Before them, the plan uses idle chunks and the chunks that its pages had
+// before.
 const ChunkBacking::Source ChunkBacking::kSources[] = {
     &ChunkBacking::GatherHarmless,     // step 2: chunks that the next iteration does not need
                                        // elsewhere
@@ -24,13 +25,14 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
   if (attempt->heap->repeating() && attempt->heap->RestoreMappings() &&
       attempt->Take(Served::kStitch))
     return true;
-  // The loop runs at most twice: if two pages need the same chunk, a second plan is made.
+  // The loop runs at most twice: if two pages of the first plan need the same chunk, a second plan
+  // is made.
   for (int round = 0; round < 2; ++round) {
     Plan plan;
     const bool recall = round == 0;
     attempt->result = attempt->heap->MakePlan(attempt->size, recall, &plan);
     attempt->no_records = attempt->result == kDriverOutOfMemory;
-    // An empty plan means that the block needs more chunks than any device has.
+    // An empty plan means that the block needs more chunks than the device can have.
     if (attempt->result == kDriverSuccess && plan.count == 0) attempt->result = kDriverOutOfMemory;
     if (attempt->result != kDriverSuccess) return false;
     const bool elsewhere = !plan.repeats || plan.cost != 0;
@@ -45,8 +47,8 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
     if (attempt->lacking != 0) return false;
     if (plan.cost != 0 && attempt->heap->repeating()) attempt->heap->NeededDriver();
     attempt->result = attempt->heap->Execute(plan);
-    // Two pages of the plan wait for the same chunk, and only one can have it. The next plan uses
-    // no page that waits for a chunk.
+    // Two pages of the plan wait for the same chunk, and only one can have it. So a second plan is
+    // made, which uses no page that waits for a chunk.
     if (attempt->result == kDriverNotReady && round == 0) continue;
     if (attempt->result != kDriverSuccess) return false;
     const uint64_t made = counters.grown.load(std::memory_order_relaxed) - grown;
@@ -95,8 +97,8 @@ void ChunkBacking::Gather(AllocationAttempt* attempt, const Plan& plan) {
 
 // --- The sources ---------------------------------------------------------------------------------
 
-// Takes chunks that the next iteration does not need elsewhere at the same time; using them costs
-// no later driver call.
+// Takes cached chunks that the next iteration does not need elsewhere at the same time. Using such
+// chunks causes no driver call later.
 void ChunkBacking::GatherHarmless(Gathering* gathering) {
   Bump(&parts_->counters.moved,
        gathering->attempt->heap->StripByInterference(Lacking(*gathering), gathering->plan, true));
@@ -116,7 +118,7 @@ bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks
 void ChunkBacking::GrowWithinSlack(Gathering* gathering) {
   const PoolConfig& config = parts_->config;
   // If a repeating iteration lacks chunks at an address where it had them before, it would have to
-  // move chunks in every iteration. So the pool may grow more for it.
+  // move chunks in every iteration. To avoid that, a larger growth of the pool is allowed for it.
   uint64_t permille = config.slack_permille;
   if (gathering->plan.repeats && permille != 0) permille = config.repeat_slack_permille;
   if (!gathering->attempt->heap->repeating() && permille > config.restless_slack_permille) {
@@ -158,7 +160,8 @@ void ChunkBacking::GatherOldOfOthers(Gathering* gathering) {
   gathering->stitch_ns += parts_->Now() - since;
 }
 
-// Makes chunks for the rest of the plan if the limit allows all of them; otherwise makes none.
+// Creates the chunks that the plan still lacks if the limit allows all of them; otherwise creates
+// none.
 void ChunkBacking::Grow(Gathering* gathering) {
   AllocationAttempt* attempt = gathering->attempt;
   const uint64_t chunks = Lacking(*gathering);
@@ -181,8 +184,8 @@ void ChunkBacking::Grow(Gathering* gathering) {
   attempt->Note(LadderStep::kGrow, bytes, parts_->Now() - since);
 }
 
-// Returns the longest run of the plan's pages that have neither a chunk nor a mapping: large chunks
-// may back these.
+// Returns the length of the longest run of the plan's pages that have neither a chunk nor a
+// mapping. Large chunks may back such a run.
 uint64_t ChunkBacking::NeighboursIn(const Plan& plan) {
   if (!parts_->chunks.makes_large()) return 0;
   uint64_t most = 0;
@@ -205,9 +208,9 @@ void ChunkBacking::GatherAllOfOthers(Gathering* gathering) {
   if (stripped != 0) Grow(gathering);
 }
 
-// Waits a moment for memory of this stream that was freed, if only work that is about to finish
-// still uses it. So the pool need not grow for good. Other threads can allocate cached memory
-// meanwhile.
+// Waits a moment for work that is about to finish, if only such work still uses freed memory of
+// this stream. A short wait avoids that the pool grows for good. Other threads can allocate cached
+// memory meanwhile.
 bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();
   if (!MayWait(*parts_, since)) return false;

@@ -29,7 +29,7 @@ class ChunkBacking final : public Backing {
   void DropAll(StreamHeap* heap, PoolEnd end) override VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // The progress of gathering chunks for a plan.
+  // The state of gathering chunks for a plan.
   struct Gathering {
     AllocationAttempt* attempt;
     const Plan& plan;
@@ -50,8 +50,8 @@ class ChunkBacking final : public Backing {
   uint64_t NeighboursIn(const Plan& plan) VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForOwnStream(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The sources, called by Gather with both locks held. The lock analysis is off because it does
-  // not follow pointers to members.
+  // The functions of kSources, called by Gather with both locks held. The lock analysis is off
+  // because it does not follow pointers to members.
   void GatherHarmless(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
   void GrowWithinSlack(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
   void GatherOwn(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;

@@ -7,12 +7,12 @@
 namespace vramstow {
 namespace {
 
-// A block's id consists of this mark, which ids of the driver never have, 11 bits for the pool, 10
-// bits for the heap, and a counter that lasts for years.
+// A block's id consists of the bit kIdMark, 11 bits for the pool, 10 bits for the heap, and a
+// counter that lasts for years. Ids of the driver never have the bit kIdMark.
 constexpr uint64_t kIdMark = uint64_t{1} << 63;
 
-// The last heap is reserved for callers without a stream. It waits for all work before it reuses
-// memory, so it can also serve a stream for which no heap is left.
+// The key of the common heap, which serves callers without a stream. The common heap waits for all
+// submitted work before it reuses memory. So it can also serve a stream for which no heap is left.
 constexpr HeapKey kCommon{kUnknownStream, 0};
 
 }  // namespace
@@ -89,15 +89,15 @@ StreamHeap* HeapTable::Get(const HeapKey& key) {
   heap = ReuseVacant(key, timeline);
   if (heap == nullptr) {
     const bool full = key != kCommon && count() + 1 >= kMaxHeaps;
-    // Another pool must not use memory that a captured graph writes to, so the common heap cannot
-    // serve a private pool.
+    // A captured graph may write to memory of a private pool, and no other pool may use that
+    // memory. So the common heap, which all pools share, cannot serve a private pool.
     if (full) return key.pool == 0 ? Get(kCommon) : nullptr;
     heap = Add(key, timeline);
     if (heap == nullptr) return nullptr;
   }
   const uint32_t end_tick = with_.fences->EndTick(timeline);
   if (!with_.fences->Completed(timeline, end_tick)) {
-    // A stream of the same handle was destroyed a moment ago, and its work has not finished.
+    // A stream with the same handle was destroyed before, and its work has not finished.
     HeapLock lock(heap);
     heap->CloseGate(end_tick);
   }
@@ -152,11 +152,11 @@ void HeapTable::Detach(StreamHeap* heap) {
   ++detached_;
 }
 
-// True if the heap may get this key once it is empty.
+// True if the heap may be given this key once it is empty.
 bool HeapTable::MayRename(const StreamHeap& heap, const HeapKey& key) const {
   const HeapKey now = heap.key.Get();
-  // A thread that has just found the heap notices a change of the key by the stream (Serves). It
-  // could not notice a change of the tag alone, so the stream must differ.
+  // Another thread may have found the heap under its old key. That thread checks only the stream of
+  // the key (Serves) and would not notice that only the tag changed. So the stream must differ.
   if (now.stream == key.stream && now.tag != key.tag) return false;
   if (heap.detached()) return true;
   if (count() + 1 < kMaxHeaps) return false;
@@ -166,8 +166,8 @@ bool HeapTable::MayRename(const StreamHeap& heap, const HeapKey& key) const {
   return finished || now.pool != 0 || now.tag != 0;
 }
 
-// Returns a vacant heap that now has this key, but is not in the table's slots yet; returns null if
-// there is none.
+// Finds a vacant heap and gives it this key, but does not link it into the table yet. Returns null
+// if no heap is vacant.
 StreamHeap* HeapTable::ReuseVacant(const HeapKey& key, uint32_t timeline) {
   if (detached_ == 0 && count() + 1 < kMaxHeaps) return nullptr;
   bool ensured = false;
@@ -179,8 +179,9 @@ StreamHeap* HeapTable::ReuseVacant(const HeapKey& key, uint32_t timeline) {
   return nullptr;
 }
 
-// Gives the heap this key if it is vacant. *ensured becomes true once an event was recorded to
-// learn which work has finished; one event is enough for all heaps.
+// Gives the heap this key if the heap is vacant; returns false if it is not. A heap may seem to be
+// in use only because the pool does not know yet that work has finished. So an event is recorded,
+// at most once for all heaps that are tried: *ensured is true after that.
 bool HeapTable::TryRename(StreamHeap* heap, const HeapKey& key, uint32_t timeline, bool* ensured) {
   if (heap->stats.live_blocks.load(std::memory_order_relaxed) != 0 && !heap->has_deferred()) {
     return false;
@@ -219,8 +220,9 @@ StreamHeap* HeapTable::Add(const HeapKey& key, uint32_t timeline) {
   }
   heaps_[number] = heap;
   count_.store(number, std::memory_order_release);
-  // Once this lock was taken, the first heap sees that it is not the only one. A block that the
-  // heap was serving at that moment has been counted as for an only heap (PeakTracker::NoteServed).
+  // The only heap of a pool updates the peak without the lock of the credits
+  // (PeakTracker::NoteServed). When the first heap's lock has been taken here, a block that it was
+  // serving has been counted in that way, and its next block sees two heaps.
   if (number == 2) {
     heaps_[1]->mutex.Lock();
     heaps_[1]->mutex.Unlock();

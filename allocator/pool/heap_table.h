@@ -1,16 +1,18 @@
 // HeapTable: the heaps of a pool, found by their number and by their key.
 //
-// Idea: a heap is created when its stream is first seen, and found again without a lock. A heap
-// stays at its address while the pool lives, so a pointer to one is always valid. But it may get
+// Idea: a heap is created when its stream is first seen, and is found later without a lock. A heap
+// keeps its address while the pool lives, so a pointer to one is always valid. But a heap may get
 // another key, so code that found it without the device's lock must call StreamHeap::Serves.
 //
-// The number of timelines and heaps is limited. If all timelines are in use, the timeline of an
-// ended stream is given to the new stream, and its heaps are detached. An empty detached heap is
-// reused before a new one is made. If all heaps are in use, the table reuses an empty heap of one
-// of three kinds: its stream has ended, it belonged to a released private pool, or it has a tag.
+// The number of timelines (records of a stream's events) and of heaps is limited. If all timelines
+// are in use, the timeline of an ended stream is given to the new stream, and the heaps of the
+// ended stream are detached. An empty detached heap is reused before a new heap is made. If all
+// heaps are in use, the table reuses an empty heap of one of three kinds: its stream has ended, it
+// belonged to a private pool, or it has a tag.
 //
 // Ownership: the heaps, until Close. Threads: Find, at and count may be called from any thread, all
-// else under the device's lock. Errors: returns null if there is no memory. Units: bytes.
+// other functions under the device's lock. Errors: returns null if there is no memory. Units:
+// bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_HEAP_TABLE_H_
 #define VRAMSTOW_ALLOCATOR_POOL_HEAP_TABLE_H_
 
@@ -26,8 +28,8 @@ class HeapTable {
  public:
   static constexpr uint32_t kMaxHeaps = 1024;
 
-  // Opens the table. Blocks of tables with different values of `id_space`, which is below 2048,
-  // never have the same id.
+  // Opens the table. `id_space` is below 2048. Blocks of two tables never have the same id if the
+  // tables have different values of `id_space`.
   void Open(const HeapDependencies& with, uint32_t id_space);
   // Removes all heaps after calling drop(heap) for each.
   template <typename Drop>
@@ -40,12 +42,13 @@ class HeapTable {
   }
 
   StreamHeap* Find(const HeapKey& key) const;
-  // Like Find, but creates the heap if needed. If that heap is paused, or if there are too many
-  // heaps, returns another one that can serve the stream. The stream is not destroyed, and the
-  // caller holds no heap's lock.
+  // Returns the heap of this key and creates it if it does not exist. If that heap is paused, or if
+  // there are too many heaps, returns another heap that can serve the stream. The stream must not
+  // be destroyed yet, and the caller holds no heap's lock.
   StreamHeap* Get(const HeapKey& key) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Returns the timeline of a stream that is not destroyed, or kEverything if the stream is unknown
-  // or no timeline is left. The caller holds no heap's lock.
+  // Returns the timeline (the record of the events) of a stream. Returns kEverything if the stream
+  // is unknown or no timeline is left. The stream must not be destroyed yet, and the caller holds
+  // no heap's lock.
   uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
   // Notes that the stream is about to be destroyed. The caller holds no heap's lock.
   void StreamEnds(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -53,7 +56,8 @@ class HeapTable {
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
   // Returns the heap of this number; numbers begin at 1.
   StreamHeap* at(uint32_t number) const { return heaps_[number]; }
-  // Calls visit(heap) for each heap, with that heap's lock held and its deferred frees carried out.
+  // Calls visit(heap) for each heap. During the call that heap's lock is held, and its deferred
+  // frees have been carried out.
   template <typename Visit>
   void VisitLocked(Visit visit) {
     const uint32_t heaps = count();
@@ -63,8 +67,8 @@ class HeapTable {
     }
   }
 
-  // The sum over all heaps, read without a lock. Each heap's number is exact except for deferred
-  // frees.
+  // Returns the sum of the allocated bytes of all heaps, read without a lock. Each heap's number
+  // also includes blocks whose free is deferred.
   uint64_t AllocatedBytes() const;
   // Bytes that are mapped for callers without a stream.
   uint64_t MappedWithoutStream() const;

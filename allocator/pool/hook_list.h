@@ -17,8 +17,9 @@
 
 namespace vramstow {
 
-// With HookKind::kPressure an allocation cannot be served because `bytes` are lacking, and the hook
-// should drop the application's caches. With kTrimmed, `bytes` were released to the device.
+// A hook of the application. HookKind::kPressure means that an allocation cannot be served because
+// `bytes` are lacking; the hook should drop the application's caches. HookKind::kTrimmed means that
+// `bytes` were released to the device.
 using PressureHook = void (*)(void* context, HookKind kind, uint64_t bytes);
 
 class HookList {
@@ -38,8 +39,8 @@ class HookList {
     void* context;
   };
 
-  // Registers this thread as running hooks and copies the list. Returns the number of hooks, or 0
-  // if the thread must not run any now.
+  // Marks this thread as running hooks and copies the list of hooks. Returns the number of hooks,
+  // or 0 if the thread must not run any now.
   int Begin(Entry* hooks);
   void End();
 

@@ -1,9 +1,9 @@
 // PoolParts: the parts of a pool, passed as one argument to the classes that do its slow work
 // (PressureLadder, Trimmer, the backings).
 //
-// Ownership: the pool owns the parts. Threads: each part says so itself; the numbers may be read
-// from any thread and are written under the device's lock. Errors: none. Units: bytes; chunks;
-// nanoseconds.
+// Ownership: the pool owns the parts. Threads: the header of each part states its rule; the numbers
+// may be read from any thread and are written under the device's lock. Errors: none. Units: bytes;
+// chunks; nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_PARTS_H_
 #define VRAMSTOW_ALLOCATOR_POOL_PARTS_H_
 
@@ -60,19 +60,20 @@ struct PoolParts {
   uint64_t opened_ns = 0;
   std::atomic<uint64_t> limit_bytes{0};                       // the user's limit
   uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's share
-  // The time that is recorded as the touch of a new block; 0 while touches are not recorded
-  // (allocator/offload).
+  // The time that is recorded as the last use (touch) of a new block; 0 while such times are not
+  // recorded (allocator/offload).
   std::atomic<uint32_t> touch_clock{0};
   std::atomic<bool> serves_framework{false};
 
   uint64_t Now() const { return driver->now(driver->self); }
-  // The clock by which deadlines are measured.
+  // Returns the time of the clock by which deadlines are measured.
   uint64_t WaitClock() const { return vramstow::WaitClock(driver); }
   bool segments() const { return chunks.segments(); }
-  // Applies the user's limit and the framework's share. The share does not limit memory of callers
-  // without a stream, only memory that the framework holds.
+  // Applies the user's limit and the framework's share. The share limits only the memory that the
+  // framework holds, not the memory of callers without a stream.
   void ApplyLimits(bool for_framework) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Makes sure that events cover everything freed so far.
+  // Makes sure that events cover all memory freed so far, so that the pool can find out when its
+  // work has finished.
   void EnsureAllFences() VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns null if all invariants hold, else a sentence that states the violation.
   const char* Check() VRAMSTOW_REQUIRES(kDeviceLock);

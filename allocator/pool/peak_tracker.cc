@@ -7,8 +7,8 @@ void PeakTracker::NoteSum(StreamHeap* heap, uint64_t sum) {
   RenewCredit(heap);
 }
 
-// Raises the peak to the current sum. The thread whose block makes the sum largest sees its own
-// block in the sum.
+// Raises the peak to the allocated bytes of all heaps if these are more. The thread whose block
+// causes a new peak sees its own block in that sum.
 void PeakTracker::Update() {
   FlushAllDeferred();
   const uint64_t sum = heaps_->AllocatedBytes();
@@ -27,8 +27,8 @@ void PeakTracker::FlushAllDeferred() {
   }
 }
 
-// Takes away the credit that the heaps other than `except` do not use, and returns the sum of their
-// remaining credit. A heap gets credit without this lock only while it is the only heap
+// Reduces the credit of all heaps other than `except` to what they use, and returns the sum of
+// their remaining credit. A heap gets credit without this lock only while it is the only heap
 // (NoteServed).
 uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
   const uint32_t count = heaps_->count();
@@ -50,7 +50,7 @@ uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
 }
 
 // Gives the heap credit for its allocated bytes, and for half of the bytes that all heaps together
-// leave below the peak. The other half remains for the next heap that asks.
+// leave below the peak. The other half remains for the next heap that needs credit.
 void PeakTracker::RenewCredit(StreamHeap* heap) {
   MutexLock credit_lock(&mutex_);
   const uint64_t others = CollectCredit(heap);
@@ -64,8 +64,8 @@ void PeakTracker::RenewCredit(StreamHeap* heap) {
 
 void PeakTracker::Reset() {
   MutexLock lock(&mutex_);
-  // Without credit every heap must add up all heaps again. The second call takes away the credit
-  // that a heap got between the two calls.
+  // A heap without credit must add up all heaps at its next allocation and so sees the new peak.
+  // The second call of CollectCredit removes credit that a heap got after the first call.
   CollectCredit(nullptr);
   FlushAllDeferred();
   peak_.store(heaps_->AllocatedBytes(), std::memory_order_relaxed);

@@ -1,12 +1,13 @@
-// PeakTracker: the peak of the allocated bytes. It is exact over all heaps, although an allocation
-// from cached memory reads only the counter of its own heap.
+// PeakTracker: the peak of the allocated bytes of a pool. The peak is exact over all heaps,
+// although an allocation from cached memory reads only the counter of its own heap.
 //
-// Idea: every heap has a credit; the credits add up to at most the peak. A heap whose allocated
-// bytes stay below its credit cannot raise the peak. Only a heap that exceeds its credit adds up
-// all heaps; it then gets a new credit from the bytes that the others leave below the peak.
+// Idea: every heap has a credit, a number of bytes that it may allocate without looking at other
+// heaps; the credits add up to at most the peak. A heap whose allocated bytes stay below its credit
+// cannot raise the peak. Only a heap that exceeds its credit adds up all heaps. It then gets a new
+// credit from the bytes that the other heaps leave below the peak.
 //
 // Ownership: none. Threads: NoteServed under the heap's lock, NoteSum without any heap's lock; the
-// rest from any thread unless it says otherwise. Errors: none. Units: bytes.
+// other functions from any thread unless they say otherwise. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_PEAK_TRACKER_H_
 #define VRAMSTOW_ALLOCATOR_POOL_PEAK_TRACKER_H_
 
@@ -22,9 +23,9 @@ class PeakTracker {
  public:
   void Open(const HeapTable* heaps) { heaps_ = heaps; }
 
-  // Notes that the heap now has `allocated` bytes. Returns 0 if these are within the heap's credit.
-  // Otherwise it returns the allocated bytes of all heaps, and NoteSum must be called with that
-  // sum.
+  // Records that the heap now has `allocated` bytes. Returns 0 if they are within the heap's
+  // credit. Otherwise it returns the allocated bytes of all heaps, and NoteSum must be called with
+  // that sum.
   uint64_t NoteServed(StreamHeap* heap, uint64_t allocated) VRAMSTOW_REQUIRES(heap->mutex) {
     if (allocated <= heap->stats.credit.load(std::memory_order_relaxed)) return 0;
     if (heaps_->count() == 1 && !heap->has_deferred()) {
@@ -43,8 +44,8 @@ class PeakTracker {
   uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   // Restarts the peak from the current allocated bytes.
   void Reset() VRAMSTOW_EXCLUDES(mutex_);
-  // NoteTrim restarts since_trim(), the peak since memory was last released on request. An earlier
-  // peak is no reason to hold memory after that.
+  // Restarts since_trim(), the peak since memory was last released on request. A peak from before
+  // that release is no reason to hold memory after it.
   void NoteTrim() VRAMSTOW_REQUIRES(kDeviceLock) {
     trimmed_ = true;
     since_trim_ = heaps_->AllocatedBytes();

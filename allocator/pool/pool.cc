@@ -9,11 +9,11 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
-// Arenas are this many times the device's memory, so that each heap can have a region as large as
-// it.
+// An arena is this many times as large as the device's memory, so that each heap can have a region
+// as large as the device's memory.
 constexpr uint64_t kArenaFactor = 16;
 constexpr uint64_t kLeastArena = uint64_t{1} << 40;
-// An allocation of at least this size is aligned to this size by the plain driver.
+// The plain driver aligns an allocation to this size if the allocation is at least this large.
 constexpr uint64_t kSegmentPage = 2 * kMiB;
 
 uint64_t BlockSize(uint64_t requested) { return RoundUp(requested, kBlockBytes); }
@@ -58,7 +58,7 @@ PoolError Pool::OpenParts(const DriverTable* driver, const PoolConfig& config) {
   const bool segments = config.backing == PoolBacking::kSegments ||
                         (config.backing == PoolBacking::kAny && !device.virtual_memory);
   if (segments ? !device.plain : !device.virtual_memory) return PoolError::kUnavailable;
-  // The chunk size is a power of two, so that pages are found by bit masks.
+  // The chunk size is a power of two, so that the page of an address is found by a bit mask.
   uint64_t chunk = segments ? kSegmentPage : device.granularity_bytes;
   while (chunk < config.chunk_bytes) chunk *= 2;
   parts.config.chunk_bytes = chunk;
@@ -151,7 +151,8 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
   if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
   StreamHeap* heap = parts_.heaps.at(number);
   MutexLock lock(&heap->mutex);
-  // A free is deferred only if neither the caller nor the event sink needs the block's record now.
+  // A free is deferred only if neither the caller nor the event sink needs a description of the
+  // block now.
   if (!parts_.events.on() && freed == nullptr && heap->DeferFree(address)) {
     Bump(&heap->stats.frees, 1);
     return PoolError::kOk;
@@ -218,8 +219,8 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   uint32_t count = 0;
   for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
        at += chunk) {
-    // The process that shares the chunk would not notice if the page got another chunk, so the
-    // chunk must stay there.
+    // Another process shares the chunk and would not notice if the page got another chunk. So the
+    // chunk must stay at this page.
     parts_.space.Renew(at, AddressSpace::kHeld);
     if (parts_.chunks.OnHost(at)) return 0;
     handles[count++] = parts_.chunks.HandleAt(at);
@@ -253,7 +254,7 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   if (request.size == 0 || address % kBlockBytes != 0) return PoolError::kInvalid;
   const uint64_t size = BlockSize(request.size);
   DeviceLock device_lock(&parts_.mutex);
-  // The heap is found by the address, whatever tag it has.
+  // The heap is found by the address, so the tag of the heap does not matter.
   const uint16_t number = parts_.space.HeapOf(address);
   if (number == AddressSpace::kNoHeap) return PoolError::kInvalid;
   StreamHeap* heap = parts_.heaps.at(number);

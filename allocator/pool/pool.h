@@ -49,8 +49,8 @@ class Pool {
   void Close(PoolEnd end);
 
   PoolError Allocate(const BlockRequest& request, Block* block);
-  // Frees a block and, if `freed` is not null, describes it there. If `framework_only` is true, a
-  // block of another layer is not freed, and the result is kNotOurs.
+  // Frees a block and, if `freed` is not null, describes it there. If `framework_only` is true,
+  // only blocks that a framework allocated are freed; for other blocks the result is kNotOurs.
   PoolError Free(uint64_t address, BlockInfo* freed = nullptr, bool framework_only = false);
   // Notes that work of `stream` touches the block, so that Free also waits for that work.
   PoolError RecordUse(uint64_t address, uint64_t stream);
@@ -59,29 +59,31 @@ class Pool {
   bool Owns(uint64_t address) const { return parts_.space.Owns(address); }
   // Finds the live block that contains the address.
   PoolError Find(uint64_t address, BlockInfo* info);
-  // Finds the framework's memory that contains the address, also memory that it has freed and may
-  // get again: a run of cached memory, or a block of the framework with the bytes that rounding
-  // added. Returns kInvalid if nothing is mapped there or it is not the framework's.
+  // Finds memory of the framework that contains the address: a live block with the bytes that
+  // rounding added, or a run of cached memory that the framework has freed and may get again.
+  // Returns kInvalid if nothing is mapped there or if it is not the framework's.
   PoolError FindOfFramework(uint64_t address, BlockInfo* info);
 
-  // Stores the handles of the chunks under the live block with this address and id, for sharing
-  // between processes: at most `most`, from chunk number `first` on. The chunks stay at their pages
-  // while the block lives. Returns how many there are; 0 if there is no such block.
+  // Writes the handles of the chunks under the live block with this address and id to `handles`,
+  // for sharing between processes. It writes at most `most` handles, from chunk number `first` on.
+  // The chunks stay at their pages while the block lives. Returns the number of handles; 0 if there
+  // is no such block.
   uint32_t ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
                     uint32_t most);
 
   // Notes that the physical memory of live blocks was registered with a user that retains it, for
-  // instance a network card. Its chunks stay at these addresses until the pool is closed, even
-  // after the blocks are freed.
+  // instance a network card. The chunks of these blocks stay at their addresses until the pool is
+  // closed, even after the blocks are freed.
   void RegisterChunks(uint64_t address, uint64_t size);
-  // Like RegisterChunks, until ReleaseChunks of the same range. Ranges may overlap and are counted.
-  // Returns how many bytes from the address on are held, up to the first page without memory; the
-  // caller must release that many. If the memory is on the host, it is held there
-  // (Offloader::ReturnHeld restores it).
+  // Holds the chunks of the range at their addresses until ReleaseChunks is called for the same
+  // range. Ranges may overlap and are counted. Returns how many bytes from the address on are held,
+  // up to the first page without memory; the caller must release that many. If the memory is on the
+  // host, it is held there (Offloader::ReturnHeld restores it).
   uint64_t HoldChunks(uint64_t address, uint64_t size);
   void ReleaseChunks(uint64_t address, uint64_t size);
 
-  // Notes that a framework allocates here and assumes that it caches the memory that it frees.
+  // Notes that a framework allocates from this pool. A framework assumes that its allocator caches
+  // the memory that it frees.
   void ServeFramework() { parts_.serves_framework.store(true, std::memory_order_relaxed); }
 
   // --- Private pools (BlockRequest::pool) -------------------------------------------------------
@@ -95,7 +97,7 @@ class Pool {
   // Returns the mapped bytes of a private pool, or for pool 0 those of all heaps that have a
   // stream.
   MappedBytes Mapped(uint64_t pool) const;
-  // Returns the mapped bytes of callers without a stream.
+  // Returns the bytes that are mapped for callers without a stream.
   uint64_t MappedWithoutStream() const;
   // Calls the visitor for every mapped span, in order of address within each heap. The visitor runs
   // under locks of the pool and must not call it.
@@ -103,8 +105,8 @@ class Pool {
 
   // Releases cached memory to the device, then runs the hooks with kind kTrimmed.
   TrimResult Trim(const TrimRequest& request);
-  // Releases what decay and watermark demand; call it regularly. Returns how many bytes were
-  // released.
+  // Releases cached memory that was not used for the time of --decay, and more while the device has
+  // less free memory than --keep-free; call it regularly. Returns how many bytes were released.
   uint64_t Maintain();
   // Sets the most bytes that the pool may hold; 0 removes the limit. Memory above a new limit stays
   // until it is trimmed.
@@ -112,7 +114,7 @@ class Pool {
   uint64_t chunk_bytes() const { return parts_.config.chunk_bytes; }
   uint64_t limit() const { return parts_.limit_bytes; }
   // Sets a smaller limit, which a framework has chosen, for blocks that have a stream; 0 removes
-  // it. MemoryInfo does not take it into account.
+  // it. MemoryInfo ignores this limit.
   void SetShare(uint64_t bytes);
   uint64_t device_bytes() const { return parts_.device.total_bytes; }
   // True if the pool consists of the plain driver's memory because virtual memory is not available.
@@ -122,7 +124,8 @@ class Pool {
   // Like MemoryInfo, but adjusts values that the driver has returned already.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
 
-  // Waits for all work of the context; all memory freed before can be reused after that.
+  // Waits for all work of the context. Afterwards all memory that was freed before this call can be
+  // reused.
   DriverResult Synchronize() { return parts_.fences.Synchronize(); }
   // Sets the access rights of all mapped memory again, after one more device was added to the
   // driver table.
@@ -138,14 +141,14 @@ class Pool {
   // Notes that the process uses this stream. Frees without a stream then wait for it, too, if the
   // driver has no event for the whole context.
   void NoteStream(uint64_t stream);
-  // Notes that a stream of this handle exists, perhaps with the handle of a destroyed one. Call it
-  // after a stream was created, and after the destruction of a stream failed.
+  // Notes that a stream with this handle exists; an earlier, destroyed stream may have had the same
+  // handle. Call it after a stream was created, and after the destruction of a stream failed.
   void StreamCreated(uint64_t stream);
-  // Call this before the stream is destroyed.
+  // Notes that the stream is about to be destroyed; call it before the destruction.
   void StreamDestroyed(uint64_t stream);
-  // While any capture is in progress the pool records no event and waits for none. Call
-  // CaptureBegins before the capture begins; it waits until an event that is just being recorded is
-  // finished.
+  // Begins or ends a capture. While any capture is in progress the pool records no event and waits
+  // for none. Call CaptureBegins before the capture begins; it waits until an event that another
+  // thread is recording is complete.
   void CaptureBegins() {
     DeviceLock device_lock(&parts_.mutex);
     parts_.fences.CaptureBegins();

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// True if like(address) is true for one of the span's pages.
+// True if like(address) is true for at least one of the span's pages.
 template <typename Like>
 bool HasPage(const Span& span, uint64_t page, Like like) {
   const uint64_t end = span.address + span.size;
@@ -20,7 +20,8 @@ bool HasPage(const Span& span, uint64_t page, Like like) {
 }  // namespace
 
 void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
-  // Pages are restored one by one, which needs single chunks.
+  // Large chunks are dissolved, because pages are restored one by one and each needs a chunk of its
+  // own.
   parts_->chunks.DissolveLarge(count);
   if (idle >= count) return;
   uint64_t made = 0;

@@ -3,7 +3,8 @@
 //
 // Idea: the code that moves memory holds the device's lock, examines the blocks heap by heap,
 // exchanges the chunks under their pages, and then marks the blocks that are not on the device. It
-// does not see how blocks are allocated. Touches are recorded from any thread, without a lock.
+// does not see how blocks are allocated. Touches (the times at which work last used a page) are
+// recorded from any thread, without a lock.
 //
 // Ownership: none; the pool outlives the object. Threads: under the device's lock, except for
 // touches, constants and functions that say otherwise. Errors: as ChunkStore. Units: bytes;
@@ -34,7 +35,7 @@ class PoolPages {
   const PoolEvents& events() const { return parts_->events; }
   uint64_t page_bytes() const { return parts_->config.chunk_bytes; }
   uint64_t Now() const { return parts_->Now(); }
-  // The clock by which deadlines are measured.
+  // Returns the time of the clock by which deadlines are measured.
   uint64_t WaitClock() const { return parts_->WaitClock(); }
   // True if memory is evicted to the host when a request lacks memory.
   bool has_relief() const { return parts_->config.relief.relieve != nullptr; }
@@ -42,8 +43,8 @@ class PoolPages {
   // --- Touches, from any thread ------------------------------------------------------------------
   // Sets the time that is recorded as the touch of a new block; 0 stops the recording.
   void SetClock(uint32_t clock) { parts_->touch_clock.store(clock, std::memory_order_relaxed); }
-  // Records a touch. Returns true if it changed the record: the page is the pool's, is not pinned,
-  // and was not touched at this time already.
+  // Records that work used the address at the time `when`. Returns true if this changed the record.
+  // It changes nothing if the page is not the pool's, is pinned, or already has this time.
   bool Touch(uint64_t address, uint32_t when) { return parts_->space.Touch(address, when); }
   void Expose(uint64_t address, uint32_t when) { parts_->space.Expose(address, when); }
   AddressSpace::Touches TouchesAt(uint64_t address) const {
@@ -66,7 +67,8 @@ class PoolPages {
   // are cached. Submitted work may still use these chunks, so their next use must be ordered after
   // that work.
   void ReclaimFreed(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like Pool::HoldChunks and Pool::ReleaseChunks.
+  // Holds chunks at their addresses, and releases them, as Pool::HoldChunks and Pool::ReleaseChunks
+  // do. The caller holds the device's lock already.
   uint64_t Hold(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   void Release(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   // Releases up to `count` idle chunks. Returns the number.
@@ -82,8 +84,8 @@ class PoolPages {
 
   // --- Blocks ------------------------------------------------------------------------------------
   // Calls visit(span, of_graph) for the spans of heaps with this tag, in order of address within
-  // each heap. `of_graph` is true in heaps whose pages captured graphs write to; these heaps are
-  // left out unless `graphs` is set.
+  // each heap. `of_graph` is true if captured graphs write to the pages of the heap. Such heaps are
+  // left out unless `graphs` is true.
   template <typename Visit>
   void VisitSpans(uint32_t tag, bool graphs, Visit visit) VRAMSTOW_REQUIRES(kDeviceLock) {
     VisitHeaps(tag, graphs, [&](StreamHeap* heap) {
@@ -93,18 +95,19 @@ class PoolPages {
           [&](const Span& span) { visit(span, of_graph); });
     });
   }
-  // Marks the blocks that have a page which is not on the device. When they are freed their pages
-  // are dropped, not reused. Blocks of graphs are not marked, because their pages are always
-  // restored.
+  // Marks the blocks that have a page which is not on the device. When such a block is freed, its
+  // pages are dropped, not reused. Blocks to which captured graphs write are not marked, because
+  // their pages are always restored.
   void MarkOffloaded() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like MarkOffloaded, and also drops free paused pages. Called after captured graphs have
-  // released a heap.
+  // Marks blocks as MarkOffloaded does, and also drops free pages that are paused (that is, evicted
+  // on request of the program). Called after captured graphs have released a heap.
   void DropPaused() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Stops heaps with this tag from serving requests; with `graphs`, also heaps of graphs.
+  // Stops heaps with this tag from serving requests. If `graphs` is true, this includes heaps to
+  // whose pages captured graphs write.
   void Pause(uint32_t tag, bool graphs) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns the smallest tag, not below `least`, of a paused heap; kAnyTag if there is none.
   uint32_t PausedTagFrom(uint32_t least) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Lets paused heaps with this tag serve again if they have no paused page.
+  // Lets paused heaps with this tag serve requests again if none of their pages is paused.
   void EndPause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:

@@ -34,7 +34,7 @@ DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
 void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   DeviceLock device_lock(&parts_.mutex);
   const PoolStats stats = Stats();
-  // Memory that is not on the device uses no device memory.
+  // Memory that was evicted to the host or discarded uses no device memory.
   const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
   const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
   if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
@@ -77,8 +77,9 @@ bool Pool::HasLargeChunk(uint64_t address, uint64_t size) {
   return false;
 }
 
-// Callers without a stream use heaps of their own, so free memory of a stream's heap is the
-// framework's cache. Memory that cuMemFreeAsync freed there cannot be distinguished from it.
+// Callers without a stream use heaps of their own. So free memory of a stream's heap counts as the
+// framework's cache. This includes memory that cuMemFreeAsync freed there, because it cannot be
+// distinguished.
 PoolError Pool::FindOfFramework(uint64_t address, BlockInfo* info) {
   const uint16_t number = parts_.space.HeapOf(address);
   if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);

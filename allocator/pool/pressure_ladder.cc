@@ -15,8 +15,8 @@ constexpr uint64_t kLongestPauseNs = 1'000'000;
 
 }  // namespace
 
-// The steps between two attempts. An attempt itself consists of steps 1 (fences) to 4 (other
-// streams).
+// The steps that reclaim memory between two attempts, in their order. Each attempt itself performs
+// steps 1 (fences) to 4 (other streams).
 const PressureLadder::Step PressureLadder::kReliefs[] = {
     &PressureLadder::RunHooks,           // step 5: the application drops its caches
     &PressureLadder::Offload,            // step 6: live memory is evicted to the host
@@ -50,8 +50,8 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
 }
 
-// Leaves a request for which the pool has no records to the plain driver, if the limit allows it.
-// The pool first releases cached memory to make room for the request.
+// Handles a request for which the pool has no records left. If the limit allows the request, the
+// plain driver should serve it, and the pool first releases cached memory to make room.
 PoolError PressureLadder::LeaveToDriver(const AllocationAttempt& attempt) {
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t chunks = DivideUp(attempt.size, chunk);
@@ -111,7 +111,8 @@ bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   parts_->epochs.Advance(parts_->Now());
   parts_->ApplyLimits(attempt->request.stream != kUnknownStream);
   if (!attempt->heap->Prepare()) {
-    // Blocks that become free now and join their neighbours make their records available.
+    // Settle frees blocks whose work has finished and joins them with their neighbours. So records
+    // of blocks become available.
     attempt->heap->Settle();
     attempt->no_records = !attempt->heap->Prepare();
     if (attempt->no_records) return false;
@@ -182,8 +183,8 @@ bool PressureLadder::Offload(AllocationAttempt* attempt) {
   return true;
 }
 
-// Waits for all work that uses memory freed so far. Returns false if it has not finished by the
-// deadline.
+// Waits for all work that uses memory freed so far. Returns false if that work has not finished by
+// the deadline.
 bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
   Fences& fences = parts_->fences;
   uint32_t ticks[Fences::kMaxTimelines];
@@ -213,7 +214,7 @@ bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
   return all;
 }
 
-// Waits for everything that was freed, on any stream.
+// Waits for all work, on any stream, that uses freed memory.
 bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
@@ -226,9 +227,10 @@ bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   return true;
 }
 
-// Collects garbage only for a framework's request, because the framework then holds no lock that a
-// tensor's destructor takes. A request larger than the device is not worth a collection. There is
-// none during a capture, because finalizers may break it.
+// True if a garbage collection is allowed for this request. It is allowed only for a framework's
+// request, because the framework then holds no lock that a tensor's destructor takes. It is useless
+// for a request larger than the device. During a capture it is forbidden, because finalizers may
+// break the capture.
 bool PressureLadder::MayCollect(const AllocationAttempt& attempt) const {
   const Collection& collection = parts_->config.collection;
   return collection.is_possible != nullptr && attempt.request.layer == Layer::kFramework &&

@@ -1,10 +1,12 @@
 // PressureLadder: serves allocations that cached memory could not serve.
 //
 // Idea: an attempt is made under the pool's locks (steps 1 to 4 of docs/pool.md). If it fails, the
-// pool reclaims memory without any lock, step by step down the table kReliefs, and tries again
-// after each step. Each step is bounded, and the out-of-memory report lists what each step freed.
+// pool reclaims memory without any lock, step by step in the order of the table kReliefs, and tries
+// again after each step. Each step is bounded, and the out-of-memory report lists what each step
+// freed.
 //
-// Ownership: none. Threads: any. Errors: PoolError; the report says more. Units: bytes.
+// Ownership: none. Threads: any. Errors: PoolError; details are in the out-of-memory report. Units:
+// bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_PRESSURE_LADDER_H_
 #define VRAMSTOW_ALLOCATOR_POOL_PRESSURE_LADDER_H_
 

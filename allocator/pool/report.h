@@ -1,4 +1,4 @@
-// OutOfMemoryReport: what the pool knows when it has to refuse a request.
+// OutOfMemoryReport: the state of the pool when it refuses a request because memory is lacking.
 //
 // Ownership: a value without pointers. Threads: a plain value. Errors: none. Units: bytes,
 // nanoseconds.

@@ -96,7 +96,7 @@ bool SegmentBacking::Serve(AllocationAttempt* attempt) {
 bool SegmentBacking::MakeRoom(AllocationAttempt* attempt, uint64_t pages) {
   const uint64_t since = parts_->Now();
   const uint64_t limit = parts_->chunks.ChunksUnderLimit();
-  // If the limit allows a part of the pages, only the rest must be freed.
+  // The pool may still grow by `limit` pages, so only the other pages must be freed.
   if (limit < pages) pages -= limit;
   Fences& fences = parts_->fences;
   fences.Ensure(attempt->heap->timeline, fences.OpenTick(attempt->heap->timeline));

@@ -1,7 +1,8 @@
 // SegmentBacking: serves blocks from memory of the plain driver if there is no virtual memory.
 //
-// Idea: physical memory cannot move here, so nothing is stitched. A new segment is allocated. If
-// there is no memory for it, old segments that are entirely free are released first. A segment is a
+// Idea: physical memory cannot be moved here, so a block cannot be assembled from chunks of
+// different places. A request that no cached memory serves gets a new segment. If there is no
+// memory for a new segment, old segments that are entirely free are released first. A segment is a
 // region of one heap.
 //
 // Ownership: none. Threads: as Backing. Errors: as Backing. Units: as Backing.
@@ -25,7 +26,8 @@ class SegmentBacking final : public Backing {
   }
 
   // Switches the pool to segments if the driver has refused virtual memory, with this result,
-  // before any was used. Returns true if it did; the pool's chunks are not used after that.
+  // before the pool used any. Returns true if it has switched; the pool's chunks are not used after
+  // that.
   bool SwitchToSegments(DriverResult result) VRAMSTOW_REQUIRES(kDeviceLock);
 
   bool Serve(AllocationAttempt* attempt) override

@@ -1,5 +1,5 @@
-// The last step of every allocation, from cached memory or not: the block is counted, touched and
-// recorded.
+// The functions of this file complete an allocation: they count the new block, record its first use
+// (a touch), and record the event. Every allocation ends here, also one that cached memory served.
 //
 // Ownership: none. Threads: the heap's lock. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_SERVE_H_
@@ -14,9 +14,9 @@
 
 namespace vramstow {
 
-// Records a touch for the new block. A page that lies wholly in the block may have been pinned for
-// an earlier block and is unpinned. A page that the block shares stays pinned, because the pin may
-// belong to a neighbour.
+// Records the time `clock` as the last use (the touch) of the new block. A page may have been
+// pinned for an earlier block. Pages that lie wholly in the new block are unpinned. A page that the
+// new block shares stays pinned, because it may have been pinned for a neighbour.
 inline void TouchNewBlock(AddressSpace* space, const Span& span, uint32_t clock) {
   space->Touch(span.address, clock);
   const uint64_t page = space->page_bytes();
@@ -26,8 +26,9 @@ inline void TouchNewBlock(AddressSpace* space, const Span& span, uint32_t clock)
   }
 }
 
-// Completes the allocation; the event is recorded before another thread can see the block. If the
-// result is not 0, PeakTracker::NoteSum must be called with it after the heap's lock is released.
+// Completes the allocation of the block with number `index`. The event is recorded under the heap's
+// lock, before another thread can see the block. If the result is not 0, the caller must pass it to
+// PeakTracker::NoteSum after the heap's lock is released.
 inline uint64_t FinishAllocation(PoolParts* parts, StreamHeap* heap, uint32_t index,
                                  const BlockRequest& request, Served served, Block* block)
     VRAMSTOW_REQUIRES(heap->mutex) {

@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-// interpose/core/pools/statistics.def lists the fields that callers of the C API see.
+// Callers of the C API see only the fields that interpose/core/pools/statistics.def lists.
 struct PoolStats {
   uint64_t allocated_bytes;
   uint64_t requested_bytes;

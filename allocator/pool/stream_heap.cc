@@ -35,7 +35,7 @@ void StreamHeap::Close() {
 void StreamHeap::SetKey(const HeapKey& new_key, uint32_t new_timeline) {
   key.Set(new_key);
   timeline = new_timeline;
-  // A stream without a timeline of its own is treated as unknown, which is safe but slower.
+  // A stream without a timeline is treated like an unknown stream, which is safe but slower.
   on_stream = new_key.stream != kUnknownStream && new_timeline != Fences::kEverything;
   graph_pinned_ = new_key.pool != 0;
   SetServed();
@@ -76,7 +76,7 @@ uint32_t StreamHeap::RemoveFromIndex(uint64_t size) {
   if (gated_) return 0;
   EmptyBins(~Bins::kTiny);
   if (bins_.bytes() > MostTinyBytes()) EmptyBins(Bins::kTiny);
-  // If there is no room for the records of a cut, the slow path makes room.
+  // If there is no room for the records of a cut, 0 is returned, and the slow path makes room.
   if (!spans_.CanCut() || !map_.HasRoom(1)) return 0;
   for (;;) {
     uint32_t index = 0;
@@ -145,7 +145,7 @@ void StreamHeap::Give(uint32_t index, uint32_t epoch) {
   if (span.zone == SpanTable::kLargeZone) placement_.predictor().OnFreed(span.epoch);
   span.epoch = epoch;
   span.tick = with_.fences->OpenTick(timeline);
-  // A block in host memory is slow, so it is not reused; it waits until its pages can be dropped.
+  // Host memory is slow, so the block is not reused; it waits until its pages can be dropped.
   if (pending_.MustWait(span)) {
     pending_.Add(&spans_, index);
     Bump(&stats.pending_bytes, span.size);
@@ -183,7 +183,7 @@ uint32_t StreamHeap::Retire(uint32_t index) {
   return spans_.JoinFree(index);
 }
 
-// Like Settle, but without the device's lock; blocks in host memory stay pending.
+// Frees pending blocks as Settle does, but without the device's lock and not in host memory.
 bool StreamHeap::SettleUnmoved() {
   bool any = !bins_.empty();
   EmptyBins();
@@ -224,8 +224,8 @@ bool StreamHeap::Prepare() {
   stats.host_bytes.store(
       spans_.committed_bytes() + pending_.committed_bytes() + map_.bytes() + bits,
       std::memory_order_relaxed);
-  // Bits track only regions that the heap retains. A segment can be released and then reused by
-  // another heap.
+  // Deferred frees are tracked by bits only in regions that the heap retains. A segment does not
+  // qualify, because it can be released and then reused by another heap.
   const bool stays = !with_.chunks->segments();
   const uint64_t live = stats.live_blocks.load(std::memory_order_relaxed);
   if (!deferred_.tracks() && stays && live >= DeferredFrees::kTracksFrom) deferred_.Track(spans_);
@@ -251,7 +251,7 @@ DriverResult StreamHeap::AddRegion(uint8_t zone, uint64_t size) {
 }
 
 bool StreamHeap::WaitForFrees(uint64_t deadline_ns) {
-  // No pending block or free span has a later tick than the open one.
+  // No pending block or free span has a later tick than the one that is open now.
   const bool own = with_.fences->WaitFor(timeline, with_.fences->OpenTick(timeline), deadline_ns);
   return pending_.WaitForUses(spans_, deadline_ns) && own;
 }
@@ -260,7 +260,7 @@ void StreamHeap::CloseGate(uint32_t end_tick) {
   EmptyBins();
   gated_ = true;
   gate_tick_ = end_tick;
-  // Blocks that are freed before the gate opens must wait as well.
+  // Blocks that are freed before the work of the destroyed stream has finished must wait as well.
   pending_.SetOrder(timeline, false);
 }
 
@@ -281,8 +281,7 @@ bool StreamHeap::WaitForGate(uint64_t deadline_ns) {
 
 void StreamHeap::Detach() {
   EmptyBins();
-  // The stream has no unfinished work, so the spans get tick 0, which is complete on every
-  // timeline.
+  // All work of the stream has finished, so the spans get tick 0, which counts as complete.
   if (on_stream) spans_.VisitMutable([](Span* span) { span->tick = 0; });
   timeline = Fences::kEverything;
   on_stream = false;

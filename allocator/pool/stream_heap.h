@@ -53,8 +53,8 @@ struct HeapKey {
 };
 
 // A heap's key, which HeapTable compares without the heap's lock while another thread may change
-// it. The stream is written last and read first, so a half-changed key has the old stream, and
-// StreamHeap::Serves rejects it.
+// it. The stream is written last and read first. So a reader that sees a half-changed key has read
+// the old stream, and StreamHeap::Serves rejects the heap.
 class SharedHeapKey {
  public:
   HeapKey Get() const {
@@ -78,7 +78,7 @@ class SharedHeapKey {
   std::atomic<uint32_t> tag_{0};
 };
 
-// The counters of a heap. They are written under its lock; any thread may read each one.
+// The counters of a heap. They are written under its lock; any thread may read each counter.
 struct HeapStats {
   std::atomic<uint64_t> allocated_bytes{0};  // live blocks, rounded
   std::atomic<uint64_t> requested_bytes{0};
@@ -134,7 +134,7 @@ class StreamHeap {
     const uint32_t index = map_.Find(address, spans_.slab());
     return index != 0 && spans_[index].state == SpanState::kLive ? index : 0;
   }
-  // Returns the live block that contains the address, or 0; walks the zone's spans.
+  // Returns the live block that contains the address, or 0; it walks the spans of one zone.
   uint32_t FindAround(uint64_t address) const VRAMSTOW_REQUIRES(mutex);
   // Frees a live block and updates the counters.
   void FreeLive(uint32_t index) VRAMSTOW_REQUIRES(mutex) {
@@ -144,25 +144,25 @@ class StreamHeap {
     Subtract(&stats.live_blocks, 1);
     Give(index, with_.epochs->now());
   }
-  // Defers the free of the block at this address (DeferredFrees). If it returns false nothing was
-  // done, and the caller uses FlushDeferred and FindLive.
+  // Defers the free of the block at this address (DeferredFrees). If it returns false, nothing has
+  // changed; the caller then calls FlushDeferred and FindLive, and frees the block at once.
   bool DeferFree(uint64_t address) VRAMSTOW_REQUIRES(mutex) {
     return deferred_.Defer(address, map_, &spans_, [this](uint32_t index) {
       mutex.AssertHeld();
       FreeLive(index);
     });
   }
-  // Every operation, except Take and a free, calls this first.
+  // Carries out the deferred frees. Every operation, except Take and a free, calls this first.
   void FlushDeferred() VRAMSTOW_REQUIRES(mutex) {
     if (deferred_.any()) FlushAllDeferred();
   }
-  // True if frees are deferred, so that the counters include blocks that are freed already. May be
+  // True if frees are deferred. The counters then include blocks that are freed already. May be
   // called from any thread.
   bool has_deferred() const VRAMSTOW_NO_LOCK_ANALYSIS { return deferred_.any(); }
-  // Note that a block was freed without DeferFree, or that it is live from now on.
+  // Records that a block was freed without DeferFree, or that it is live from now on.
   void NoteFreed(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteFreed(address); }
   void NoteLive(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteLive(address); }
-  // Records that work of another stream uses the live block.
+  // Records that work of the stream `used_by` uses the live block.
   void RecordUse(uint32_t index, uint32_t used_by) VRAMSTOW_REQUIRES(mutex) {
     pending_.RecordUse(&spans_, index, used_by);
   }
@@ -170,10 +170,10 @@ class StreamHeap {
   Span& span(uint32_t index) VRAMSTOW_REQUIRES(mutex) { return spans_[index]; }
 
   // --- Slow steps --------------------------------------------------------------------------------
-  // Makes room for the records of the next Take. Returns false if the system has no memory.
+  // Reserves the records that the next Take needs. Returns false if the system has no memory.
   bool Prepare() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Frees pending blocks whose fences have completed, joins the blocks of the bins, and drops whole
-  // free pages in host memory. Returns true if memory became free.
+  // Frees pending blocks whose fences have completed, joins the blocks of the bins with their
+  // neighbours, and drops whole free pages in host memory. Returns true if memory became free.
   bool Settle() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Makes sure that events cover all pending blocks and free spans.
   void EnsureFences() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { pending_.EnsureFences(spans_); }
@@ -186,10 +186,10 @@ class StreamHeap {
   // True if the recent requests repeat earlier ones.
   bool repeating() const VRAMSTOW_REQUIRES(mutex) { return placement_.predictor().Repeating(); }
   void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
-  // Lets the next Take serve the request at any address. Returns true if that was not so before.
+  // Lets the next Take use any address. Returns true if its addresses were restricted before.
   bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
-  // Plans pages for a block. With `recall`, chunks may return to pages where they were before.
-  // Returns an error if the heap's regions have no room and no region can be added.
+  // Plans pages for a block. If `recall` is true, chunks may return to pages where they were
+  // before. Returns an error if the heap's regions have no room and no region can be added.
   DriverResult MakePlan(uint64_t size, bool recall, Plan* plan)
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   DriverResult Execute(const Plan& plan) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
@@ -205,38 +205,38 @@ class StreamHeap {
   const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
 
   // --- The gate ----------------------------------------------------------------------------------
-  // Notes that the stream is about to be destroyed and its handle may be reused. The heap serves
-  // nothing until `end_tick` completes: all work submitted so far has finished then.
+  // Notes that the stream is about to be destroyed and its handle may be reused. Until all work so
+  // far has finished (`end_tick`), the gate is closed: the heap serves nothing.
   void CloseGate(uint32_t end_tick) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // True if the gate has opened; poll the fences before.
+  // True if all work of the destroyed stream has finished. Poll the fences before.
   bool IsGateOpen() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   bool WaitForGate(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
 
   // --- Change of the key -------------------------------------------------------------------------
   // Detaches the heap. Its stream has no unfinished work, and its timeline is given to another
-  // stream. From then on the heap waits for all work, and serves only requests that had found it
-  // already.
+  // stream. From then on the heap waits for all submitted work before it reuses memory. It serves
+  // only requests that had found the heap before.
   void Detach() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // True if the heap may get another key: it has no live or pending block, no work touches its free
+  // True if the heap may get another key: it has no live or pending block, no work uses its free
   // memory, and nothing pins this memory to its addresses. Call Settle before.
   bool IsVacant() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Gives a vacant heap this key.
   void Rename(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // True if Take may serve a request of this stream. A heap that was found without a lock may have
-  // got another key meanwhile, or be paused.
+  // True if Take may serve a request of this stream. Code that found the heap without a lock must
+  // check this, because the heap may have got another key or been paused meanwhile.
   bool Serves(uint64_t stream) const VRAMSTOW_REQUIRES(mutex) { return serves_ == stream; }
 
-  // Returns the block [address, address + size) if it is all cached, else 0. Call Prepare before.
+  // Returns the block [address, address + size), or 0 if it is not all cached. Call Prepare before.
   uint32_t RemoveAt(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Serves from the other zone as a last resort; returns 0 if that fails, too.
+  // Serves the request from either zone, as a last resort. Returns 0 if that fails, too.
   uint32_t RemoveFromAnyBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
   // Sets the access rights of every mapped page.
   DriverResult RenewAccess() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Unmaps every chunk of the heap's regions, also under live blocks, when the pool closes.
   void UnmapAll() VRAMSTOW_REQUIRES(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS;
 
-  // Marks the live and pending blocks for which lies_there(span) is true. When they are freed,
-  // their pages are dropped, not reused.
+  // Marks the live and pending blocks for which lies_there(span) is true, that is, those that have
+  // memory on the host. When they are freed, their pages are dropped, not reused.
   template <typename Says>
   void MarkOffloaded(Says lies_there) VRAMSTOW_REQUIRES(mutex) {
     spans_.VisitMutable([&](Span* span) {
@@ -246,22 +246,22 @@ class StreamHeap {
   }
   // Drops free pages in host memory that no work may touch.
   void DropHostPages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // Bytes of the pages of the heap's regions that a chunk backs.
+  // Returns the bytes of the heap's pages that a chunk backs.
   uint64_t BackedBytes() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Returns null if all invariants hold, else a sentence that states the violation.
   const char* Check() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
-  // The mapped bytes of one zone. May be called from any thread.
+  // Returns the mapped bytes of one zone. May be called from any thread.
   uint64_t mapped_bytes(uint8_t zone) const VRAMSTOW_NO_LOCK_ANALYSIS {
     return spans_.mapped_bytes(zone);
   }
 
   // True if cached pages must stay mapped because a captured graph may write to them. Written under
-  // both locks, so read under either, a rule that the lock analysis does not know.
+  // both locks, so either is enough to read it, which the lock analysis does not know.
   bool graph_pinned() const VRAMSTOW_NO_LOCK_ANALYSIS { return graph_pinned_; }
   void set_graph_pinned(bool pinned) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
     graph_pinned_ = pinned;
   }
-  // True if some pages are paused, so that the heap serves nothing.
+  // True if some pages are paused (evicted on request). The heap then serves nothing.
   bool paused() const VRAMSTOW_NO_LOCK_ANALYSIS { return paused_; }
   void set_paused(bool paused) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
     paused_ = paused;
@@ -281,7 +281,8 @@ class StreamHeap {
   HeapStats stats;
 
  private:
-  // Tiny blocks stay unjoined in bins up to this many bytes or 1/kTinyShare of all, the larger one.
+  // Tiny blocks stay in bins, without being joined to their neighbours, up to kMaxTinyBytes or
+  // 1/kTinyShare of all bytes, whichever is larger.
   static constexpr uint64_t kMaxTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
 

@@ -4,7 +4,7 @@
 namespace vramstow {
 namespace {
 
-// Sums over the spans of a heap.
+// Totals over the spans of a heap.
 struct SpanSums {
   uint64_t allocated = 0;
   uint64_t live = 0;
@@ -16,7 +16,8 @@ struct SpanSums {
   uint32_t records = 0;
 };
 
-// Checks a span by itself and against the state of the span before it. Returns null or an error.
+// Checks a span by itself and against the state of the span before it. Returns null if it is
+// consistent, else a sentence that states the violation.
 const char* CheckSpan(const Span& span, SpanState before, uint64_t page, SpanSums* sums) {
   switch (span.state) {
     case SpanState::kLive:

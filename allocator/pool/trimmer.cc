@@ -15,7 +15,7 @@ uint64_t Trimmer::ReleaseIdle(uint64_t chunks) {
   return released;
 }
 
-// Releases idle chunks and free pages of all heaps.
+// Releases idle chunks and free pages of all heaps, up to `chunks` chunks.
 uint64_t Trimmer::GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bool* waits) {
   uint64_t given = ReleaseIdle(chunks);
   if (given >= chunks) return given;
@@ -74,7 +74,8 @@ uint64_t Trimmer::TrimOnce(uint64_t chunks, bool* waits) {
   const bool relaxed = driver->relax_capture(driver->self, &previous) == kDriverSuccess;
   parts_->EnsureAllFences();
   const uint64_t released = GiveBack(chunks, ~uint32_t{0}, true, waits);
-  // Chunks may still be idle because work may touch their shadows, so a wait can free more.
+  // Chunks may still be idle because unfinished work may use the addresses where they were mapped
+  // before. So a wait can free more.
   *waits |= parts_->chunks.idle_chunks() != 0;
   if (relaxed) driver->restore_capture(driver->self, previous);
   parts_->peak.NoteTrim();

@@ -1,7 +1,8 @@
-// Trimmer: moves cached memory of heaps to the store, and releases it to the device.
+// Trimmer: moves cached memory of heaps to the pool's store of idle chunks, and releases it to the
+// device.
 //
 // Ownership: none. Threads: as each function says. Errors: none; memory that the driver does not
-// release stays. Units: bytes; chunks.
+// release remains in the pool. Units: bytes; chunks.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_TRIMMER_H_
 #define VRAMSTOW_ALLOCATOR_POOL_TRIMMER_H_
 
@@ -16,22 +17,24 @@ class Trimmer {
  public:
   void Open(PoolParts* parts) { parts_ = parts; }
 
-  // Releases up to `chunks` idle chunks to the device. Returns how many.
+  // Releases up to `chunks` idle chunks to the device. Returns the number of released chunks.
   uint64_t ReleaseIdle(uint64_t chunks) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Moves up to `chunks` free pages of all heaps, freed in the epoch `before_epoch` or earlier, to
-  // the store. Free segments are released to the device; if `no_more` is true, only segments that
-  // are not larger than the rest of `chunks`. If `waits` is not null, *waits becomes true if some
-  // memory could be freed once unfinished work is done.
+  // Moves free pages of all heaps to the store of idle chunks, at most `chunks` of them, and only
+  // pages that were freed in the epoch `before_epoch` or earlier. Free segments are released to the
+  // device. If `no_more` is true, only segments that are not larger than the rest of `chunks` are
+  // released. If `waits` is not null, *waits becomes true if some memory could be freed once
+  // unfinished work is done.
   uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr,
                     bool no_more = false) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Like StripAll, for all heaps but the attempt's own.
+  // Does what StripAll does, for all heaps except the one of the attempt.
   uint64_t StripOthers(const AllocationAttempt* attempt, uint64_t count, uint32_t before_epoch)
       VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // Releases up to request.bytes, of which `released` chunks have been released already
-  // (ReleaseIdle). It is called without the device's lock and runs no hooks.
+  // Releases up to request.bytes to the device. `released` chunks of them have been released
+  // already (ReleaseIdle). It is called without the device's lock and runs no hooks.
   TrimResult Trim(const TrimRequest& request, uint64_t released = 0);
-  // Releases what decay and watermark demand. Returns how many bytes.
+  // Releases cached memory that was not used for the time of --decay, and more while the device has
+  // less free memory than --keep-free. Returns how many bytes were released.
   uint64_t Maintain();
 
  private:

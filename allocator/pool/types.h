@@ -46,7 +46,7 @@ struct BlockInfo {
   bool pending = false;  // when freed, it waits for work of other streams
 };
 
-// A run of addresses of one heap, as VisitSpans reports it.
+// A run of addresses in one heap that have the same state, as VisitSpans passes it to its visitor.
 struct PoolSpan {
   uint64_t address;
   uint64_t size;

@@ -1,7 +1,9 @@
-// Functions that limit how long allocations may wait for work so that the pool need not grow.
+// Functions that limit how long allocations may wait for work in order to avoid that the pool
+// grows.
 //
-// Idea: such waits may use a fixed part of the pool's lifetime, and an allowance at its start. So
-// even a job in which no allocation finds cached memory is not slowed down by more than that.
+// Idea: the sum of all such waits is limited to a fixed part of the pool's lifetime plus an
+// allowance at its start. So the waits slow a job down by no more than that, even if no allocation
+// of the job finds cached memory.
 //
 // Ownership: none. Threads: the device's lock. Errors: none. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_WAIT_BUDGET_H_
@@ -23,8 +25,8 @@ inline bool MayWait(const PoolParts& parts, uint64_t now_ns) {
          kStartNs + (now_ns - parts.opened_ns) / kShare;
 }
 
-// Records that an allocation has waited since `since_ns`; `passed` is true if the work finished in
-// time.
+// Records that an allocation has waited since `since_ns`. `passed` is true if the awaited work
+// finished in time.
 inline void NoteWait(PoolParts* parts, const AllocationAttempt& attempt, uint64_t since_ns,
                      bool passed) {
   const uint64_t duration = parts->Now() - since_ns;
