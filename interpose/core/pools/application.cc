@@ -31,8 +31,8 @@ struct BlockList {
   int device;
 };
 
-// Writes a block into the caller's array. It does nothing else, because it is called under locks of
-// the pool.
+// Writes a block into the caller's array. It is called under locks of the pool, so it does nothing
+// else.
 void ListBlock(void* context, const PoolSpan& span) {
   if (span.state != SpanState::kLive) return;
   auto* list = static_cast<BlockList*>(context);
@@ -50,8 +50,8 @@ struct Pieces {
   uint64_t bytes;
 };
 
-// Adds the size of a free span that contains no whole chunk. Spans of whole chunks are not counted,
-// because their chunks can be moved together.
+// Adds the size of a free span that contains no whole chunk to the caller's sum. Spans of whole
+// chunks are not counted, because their chunks can be moved together.
 void AddPiece(void* context, const PoolSpan& span) {
   if (span.state != SpanState::kFree) return;
   auto* const pieces = static_cast<Pieces*>(context);
@@ -73,7 +73,7 @@ struct StatisticsInOrder {
 #undef STATISTIC
 static_assert(sizeof(vramstow_stats) == sizeof(StatisticsInOrder));
 
-// Adds a figure; the sum is unknown if the figure of any device is unknown.
+// Adds a number to a sum. The sum becomes unknown (VRAMSTOW_NOT_KNOWN) if the number is unknown.
 void Add(uint64_t value, uint64_t* sum) {
   const bool is_known = value != VRAMSTOW_NOT_KNOWN && *sum != VRAMSTOW_NOT_KNOWN;
   *sum = is_known ? *sum + value : VRAMSTOW_NOT_KNOWN;
@@ -97,8 +97,8 @@ void AddTo(vramstow_stats* sum, const Pools::Use& use) {
 
 }  // namespace
 
-// Calls visit(use of the pool, its device) for every open pool of the device. Returns the number of
-// pools.
+// Calls visit(pool, device) for every open pool of the device, where `pool` is a Pools::Use.
+// Returns the number of pools.
 template <typename Visit>
 int Application::VisitPools(int device, Visit visit) const {
   KeepErrno keep_errno;

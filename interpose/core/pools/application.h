@@ -26,7 +26,7 @@ struct vramstow_stats;
 
 namespace vramstow {
 
-// Figures of a device that metrics report besides its statistics.
+// Amounts of memory of a device that metrics report in addition to its statistics.
 struct DeviceMemory {
   uint64_t device_bytes = 0;    // the device's total memory; 0 if unknown
   bool has_pool = false;        // if false, the other fields are unknown
@@ -34,7 +34,7 @@ struct DeviceMemory {
   uint64_t unusable_bytes = 0;  // free in the pool, in pieces smaller than a chunk
 };
 
-// The amount of memory that a release of cached memory returned.
+// The result of a release of cached memory.
 struct GivenBack {
   uint64_t device_bytes = 0;
   uint64_t host_bytes = 0;  // released host memory
@@ -49,7 +49,8 @@ class Application {
   Application& operator=(const Application&) = delete;
 
   int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const;
-  // Like EmptyCache, and also reports the host memory that was released.
+  // Releases the cached memory of a device, as EmptyCache does. *given also contains the number of
+  // bytes of host memory that were released.
   int GiveBack(int device, GivenBack* given) const;
   int SetLimit(int device, uint64_t bytes) const;
   int GetStats(int device, vramstow_stats* stats, size_t size) const;
@@ -57,7 +58,8 @@ class Application {
   const char* WhyNoStats() const;
   // True if the statistics are those of a pool; otherwise they come from the observed allocator.
   bool HasPool(int device) const;
-  // Visits all blocks of the pools, which delays allocations of other threads, and asks the driver.
+  // Fills in the amounts of memory of a device. It visits all blocks of the pools, which delays
+  // allocations of other threads, and asks the driver.
   int GetMemory(int device, DeviceMemory* memory) const;
   int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const;
   int ResetPeaks(int device) const;

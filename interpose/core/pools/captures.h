@@ -1,8 +1,9 @@
-// Captures records which streams are being captured, as far as the program's calls show it.
+// Captures records which streams are being captured into CUDA graphs, as far as the program's calls
+// show it.
 //
-// Idea: a pool makes no fence while anything is captured, because a fence would end the capture. So
-// a capture is recorded before the driver begins it. It is removed when the capture has ended, by a
-// call, with its stream, or with its context.
+// Idea: a pool makes no fence while any stream is captured, because a fence would end the capture.
+// So a capture is recorded before the driver begins it. It is removed when the program ends the
+// capture, or when its stream or its context is destroyed.
 //
 // Ownership: static storage. Threads: any. Errors: if more streams are captured than fit into the
 // list, the count does not reach 0 before all captures have ended. Pools make no fences meanwhile,
@@ -34,7 +35,7 @@ class Captures {
   int EndAll(const void* context);
   int count() const { return count_.load(std::memory_order_relaxed); }
 
-  // Called in a forked child.
+  // Removes all captures; called in a forked child.
   void Clear();
 
  private:

@@ -66,7 +66,8 @@ CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const 
   BlockInfo block;
   if (!use || use->Find(address, &block) != PoolError::kOk) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t secret = Secret();
-  // The plain driver can export a whole segment only, and that contains other blocks, too.
+  // With --backing=malloc the driver can export only a whole segment, which contains other blocks,
+  // too. A large chunk also contains other blocks.
   if (!reachable() || secret == 0 || use->segments() ||
       use->HasLargeChunk(block.address, block.requested)) {
     return CUDA_ERROR_NOT_SUPPORTED;

@@ -1,4 +1,4 @@
-// Exports serves the owner's side of cuIpc for memory of a pool (see ipc.h).
+// Exports serves cuIpc for memory of a pool in the process that owns the memory (see ipc.h).
 //
 // Ownership: static storage; the exported memory belongs to the pool. Threads: any. Errors: the
 // driver's numbers. Units: bytes.
@@ -24,7 +24,7 @@ class Exports {
   bool reachable() const { return reachable_.load(std::memory_order_relaxed); }
   void set_reachable(bool reachable) { reachable_.store(reachable, std::memory_order_relaxed); }
 
-  // Makes a handle for the block that contains this address of the pool.
+  // Makes a handle for the pool's block that contains this address.
   CUresult MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const;
 
   // Answers the request "ipc ADDRESS ID PROOF FIRST" (hexadecimal numbers) with descriptors of the

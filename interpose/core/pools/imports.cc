@@ -94,7 +94,7 @@ int Imports::FetchDescriptors(const IpcHandle& handle, uint64_t first, int* desc
   return count;
 }
 
-// Emits the event in layer kPool, because the memory itself belongs to the other process.
+// Emits an event in layer kPool, because the memory itself belongs to the other process.
 void Imports::Emit(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
                    uint64_t object) const {
   Event event;

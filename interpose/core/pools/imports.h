@@ -1,10 +1,10 @@
-// Imports maps blocks of other processes' pools that were opened here by cuIpc (see ipc.h).
+// Imports maps blocks of other processes' pools that this process opened by cuIpc (see ipc.h).
 //
 // Ownership: it owns its mappings. Threads: any; the lock is held while a block is opened or
 // closed, so that the same handle is mapped once. Errors: the driver's numbers. Units: bytes.
 //
-// Lock: mutex_. Under it the driver is called, and the thread waits for the other process, for
-// seconds at most; nothing else is taken.
+// Lock: mutex_. While it is held, the driver is called, and the thread waits for the other process,
+// for seconds at most; no other lock is taken.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
 
@@ -25,12 +25,15 @@ class Imports {
   Imports(const Imports&) = delete;
   Imports& operator=(const Imports&) = delete;
 
-  // Maps the block in the current context's device and stores the block's size in *size.
+  // Maps the block of the handle in the current context's device and stores the block's size in
+  // *size.
   CUresult Open(const CUipcMemHandle& handle, CUdeviceptr* address, uint64_t* size);
-  // Returns false if the address was not opened here.
+  // Unmaps the block that was opened at this address and stores the result in *result. Returns
+  // false if no block was opened there.
   bool Close(CUdeviceptr address, CUresult* result);
 
-  // Called by the only thread of a forked child; async-signal-safe.
+  // Removes all records of open blocks. Called by the only thread of a forked child;
+  // async-signal-safe.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

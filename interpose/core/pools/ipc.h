@@ -1,11 +1,11 @@
-// Shares memory of the pool with other processes by cuIpc, because the driver's own cuIpc does not
-// accept such memory.
+// Shares memory of the pool with other processes by cuIpc. The driver's own cuIpc does not accept
+// memory of the pool.
 //
-// Idea: a handle of cuIpcGetMemHandle has 64 bytes. They name the owner of the memory, and prove
-// that the owner made the handle. The process that opens the handle asks the owner at its control
-// socket, gets a file descriptor for each chunk under the block, and maps the chunks side by side.
-// Both processes have to be preloaded and use the same folder of sockets. exports.h is the owner's
-// side, imports.h the other.
+// Idea: a handle of cuIpcGetMemHandle has 64 bytes. They name the process that owns the memory, and
+// prove that this process made the handle. Another process that opens the handle asks the owner at
+// the owner's control socket, gets a file descriptor for each chunk under the block, and maps the
+// chunks side by side. vramstow must be preloaded in both processes, and both must use the same
+// folder of sockets. exports.h serves the owner, imports.h the process that opens the handle.
 //
 // Ownership, threads: values. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_IPC_H_
@@ -31,7 +31,7 @@ struct IpcHandle {
 };
 static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
 
-// True if a pool made this handle.
+// True if vramstow's pool, not the driver, made this handle.
 bool IsPoolHandle(const CUipcMemHandle& handle);
 
 inline constexpr int kMaxIpcDescriptors = 64;

@@ -22,7 +22,7 @@ void Pools::NotePrimary(CUcontext context, int device) {
   primaries_[device].store(context, std::memory_order_release);
 }
 
-// Releases the pool's memory, which outlives the context. No work can use it any more.
+// Closes a pool and releases its memory, which outlives the context and which no work can use now.
 void Pools::Close(Slot* slot) {
   KeepErrno keep_errno;
   if (slot->state.load() == State::kPlain) {
@@ -38,8 +38,8 @@ void Pools::Close(Slot* slot) {
   }
   slot->context.store(nullptr, std::memory_order_release);
   if (slot->users.load(std::memory_order_seq_cst) != 0) {
-    // A thread is still in the pool, perhaps for ever. So the pool's memory is not released until
-    // the process ends.
+    // Another thread still uses the pool, perhaps for ever. So the pool's memory is not released
+    // until the process ends.
     slot->state.store(State::kLost, std::memory_order_release);
     Log("a context was destroyed while another thread was allocating in it; its memory stays "
         "reserved until the process ends.");
@@ -68,7 +68,7 @@ void Pools::CloseEnded() {
     if (!HasEnded(slots_[i])) continue;
     links_.on_unseen_end();
     MutexLock lock(&mutex_);
-    // Checks again, because another thread may have closed that pool and opened another one here.
+    // Another thread may have closed that pool and opened another one here, so check again.
     if (HasEnded(slots_[i])) End(slots_[i].context.load(std::memory_order_relaxed));
   }
 }
@@ -109,8 +109,8 @@ void Pools::PeerEnabled(CUcontext peer, int by_device) {
   GiveAccess(owner, by_device);
 }
 
-// The driver copies memory of cuMemAlloc between any devices, but mapped memory only if both may
-// access it. So all devices that can access the pool's memory get access.
+// The driver can copy memory of cuMemAlloc between any two devices, but mapped memory (as the
+// pool's) only if both may access it. So all devices that can access the pool's memory get access.
 void Pools::IntroducePeers(int device) {
   auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   if (can_access == nullptr) return;
@@ -128,8 +128,8 @@ void Pools::IntroducePeers(int device) {
   }
 }
 
-// Finds the GPUs that cannot reach this one. It runs before the pool serves its first block,
-// because only then can the program copy memory of the pool.
+// Finds the GPUs that cannot access the memory of this GPU. It runs before the pool serves its
+// first block, so before the program can copy memory of the pool.
 void Pools::LookForApart(int device) {
   auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   auto* count_devices = links_.driver.cuDeviceGetCount();
@@ -205,7 +205,7 @@ void Pools::AnnounceStream(CUstream stream) {
 void Pools::StreamDestroyed(CUstream stream) {
   CaptureEnded(stream);
   KeepErrno keep_errno;
-  // The pools record the stream's last event while live_streams still counts it as alive.
+  // The pools record the stream's last event while live_streams still counts the stream as alive.
   {
     MutexLock lock(&mutex_);
     for (int i = 0; i < stream_count_; ++i) {
@@ -221,7 +221,7 @@ void Pools::StreamDestroyed(CUstream stream) {
 
 void Pools::CaptureBegins(CUstream stream) {
   KeepErrno keep_errno;
-  // The analysis uses this fact to decide whether memory may belong to captured graphs.
+  // The analysis decides by this fact whether memory may belong to captured graphs.
   if (!has_captured_.exchange(true, std::memory_order_relaxed)) {
     links_.trace.Describe("capture.streams", "1");
   }
@@ -246,7 +246,7 @@ void Pools::CaptureEnded(CUstream stream) {
 
 // --- Forks --------------------------------------------------------------------------------------
 
-// This is async-signal-safe. It neither uses nor releases the records and addresses of the parent.
+// Async-signal-safe. Forgets the pools, and neither uses nor releases what belongs to the parent.
 void Pools::AbandonAfterFork() {
   mutex_.Reset();
   for (Slot& slot : slots_) {

@@ -2,7 +2,7 @@
 
 namespace vramstow {
 
-// Handles are addresses, so their low bits hardly differ.
+// Handles are addresses of similar objects, so their low bits hardly differ. So the bits are mixed.
 uint32_t LiveStreams::PlaceOf(uint64_t stream, uint32_t step) {
   const uint64_t mixed = stream * 0x9e3779b97f4a7c15U;
   return (static_cast<uint32_t>(mixed >> 40) + step) % kRoom;
@@ -29,7 +29,7 @@ void LiveStreams::Made(uint64_t stream, const void* context) {
 }
 
 // If the stream is ending already, the program destroys it twice, which is an error of the program.
-// The stream then counts as ended.
+// The stream is then recorded as ended.
 void LiveStreams::Ends(uint64_t stream) {
   MutexLock lock(&mutex_);
   Entry* const entry = Look(stream);

@@ -1,9 +1,9 @@
 // LiveStreams records which streams exist in the program, and the context of each.
 //
-// Idea: asking the driver about a destroyed stream is undefined, and a pool may still use a
+// Idea: asking the driver about a destroyed stream is undefined behaviour. A pool may still use a
 // stream's handle after the stream's end, in a free or at a fence. So this table stores what hooked
-// calls show, and the driver is asked about a stream only while it surely exists: directly after it
-// was made.
+// calls show. The driver is asked about a stream only while the stream surely exists, that is,
+// directly after it was made.
 //
 // Ownership: static storage. Threads: any. Errors: a stream is unknown if no hooked call made it,
 // or if the table was full; streams that have ended are removed first. Units: none.
@@ -26,18 +26,18 @@ class LiveStreams {
   LiveStreams(const LiveStreams&) = delete;
   LiveStreams& operator=(const LiveStreams&) = delete;
 
-  // Called when the driver has made the stream. `context` is null if it is unknown.
+  // Records a stream that the driver has made. `context` is null if it is unknown.
   void Made(uint64_t stream, const void* context);
-  // Called before the stream is destroyed. From now on it counts as ended.
+  // Records that the stream is about to be destroyed. From now on it counts as ended.
   void Ends(uint64_t stream);
   // Called after Ends if the driver did not destroy the stream. The stream counts as alive again,
-  // unless it had ended before that call of Ends.
+  // unless it had already ended before Ends was called.
   void Stays(uint64_t stream);
-  // Called when a context has ended, and its streams with it.
+  // Records that a context has ended, and with it all of its streams.
   void ContextGone(const void* context);
   StreamFate Find(uint64_t stream, const void** context) const;
 
-  // Called in a forked child.
+  // Removes all streams; called in a forked child.
   void Clear() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

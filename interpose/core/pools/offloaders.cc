@@ -17,8 +17,8 @@
 namespace vramstow {
 namespace {
 
-// Returns the number of mappings that the system allows a process, or Linux's default if it cannot
-// be read.
+// Returns the number of mappings that the system allows a process to have. If that number cannot be
+// read, returns Linux's default.
 uint64_t MostMappings() {
   constexpr uint64_t kUsual = 65530;
   const int file = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.policy = MakeOffloadPolicy(setting.policy);
   config.tells_touches = setting.touches;
   config.tries_host = true;
-  // Half of the mappings are reserved for the program's own.
+  // Half of the allowed mappings are reserved for the program itself.
   config.host_mappings = MostMappings() / 2;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool->pages(), &gate_, config)) return;

@@ -1,11 +1,11 @@
-// Offloaders makes the offloader of each pool, which moves live memory to the host (--offload), and
-// owns the SubmissionGate, by which offloaders stop submissions while memory moves.
+// Offloaders makes the offloader of each pool, which moves live memory to the host (--offload). It
+// also owns the SubmissionGate, by which offloaders stop calls that submit work while memory moves.
 //
-// Idea: every call that submits work passes one gate for the whole process; each pool has its own
-// offloader.
+// Idea: there is one gate for the whole process, and every call that submits work passes it. Each
+// pool has its own offloader.
 //
-// Ownership: static storage; each offloader lies in separate pages, which are retained like the
-// pools'. Threads: any. Errors: the reason why nothing can move is logged once. Units: bytes.
+// Ownership: static storage; each offloader lies in separate pages, which are retained like those
+// of the pools. Threads: any. Errors: the reason why nothing can move is logged once. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
 
@@ -29,37 +29,41 @@ class Offloaders {
   Offloaders(const Offloaders&) = delete;
   Offloaders& operator=(const Offloaders&) = delete;
 
-  // True if the user asked for offloading, in a process that has read its settings.
+  // True if the user asked for offloading and this process has read its settings.
   bool wanted();
   // True if wanted() has returned true before. May be called before the settings are read.
   bool is_known_wanted() const { return wanted_.is_known_yes(); }
-  // True if memory moves without a request when the device is full. Called only if offloading is
+  // True if memory is moved without a request when the device is full. Called only if offloading is
   // wanted.
   bool automatic() const;
 
   // Makes an offloader in separate pages, without opening it. Returns null if offloading is not
-  // wanted or there is no memory. Called under the pools' lock, once for each slot of a pool.
+  // wanted or there is no memory. Called under the pools' lock, once for each slot that holds a
+  // pool.
   Offloader* Make();
-  // Opens the offloader for a pool whose reclaim callback it is.
+  // Opens the offloader for a pool. The pool was configured to call this offloader when memory is
+  // lacking.
   void Open(Offloader* offloader, Pool* pool);
 
   // Called when the process ends. Nothing is restored from now on, and threads that wait for a
   // restore soon stop waiting.
   void StopBringingBack();
 
-  // True if memory that a captured graph may use is paused. The caller holds a GateTicket.
+  // True if a captured graph may use memory that is paused (evicted on request of the program), so
+  // that no graph may be launched. The caller holds a GateTicket.
   bool RefuseGraphs() const;
 
-  // Counts a submission at each offloader that observes touches. Returns true if there is such an
-  // offloader.
+  // Counts a submission at each offloader that observes touches (which memory submitted work uses).
+  // Returns true if there is such an offloader.
   bool CountSubmission();
   // True if an offloader wants to begin to copy quiet memory: memory that the program has promised
   // not to use for a while (vramstow_quiet).
   bool AnyWantsToAdvance() const;
-  // True if an offloader observes touches.
+  // True if an offloader observes touches (which memory submitted work uses).
   bool AnyTracksTouches() const;
 
-  // While a GateTicket exists, its thread is inside the gate and may submit work.
+  // While a GateTicket exists, its thread has passed the gate (SubmissionGate, which stops
+  // submissions while memory moves) and may submit work.
   class GateTicket {
    public:
     explicit GateTicket(Offloaders* offloaders);
@@ -74,8 +78,9 @@ class Offloaders {
     uint32_t lane_ = 0;
   };
 
-  // While a Wait exists, its thread, which may be inside the gate, waits for a lock that the thread
-  // closing the gate may hold.
+  // Marks a wait of a thread that may hold a GateTicket. The thread waits for a lock, which may be
+  // held by the thread that is closing the gate. That thread does not wait for this one: while a
+  // Wait exists, it gives up closing the gate.
   class Wait {
    public:
     explicit Wait(Offloaders* offloaders) : gate_(offloaders->gate_) { gate_.BeginWait(); }
@@ -87,7 +92,7 @@ class Offloaders {
     SubmissionGate& gate_;
   };
 
-  // Called in a forked child, async-signal-safe.
+  // Resets the gate and the offloaders. Called in a forked child; async-signal-safe.
   void AbandonAfterFork();
 
  private:

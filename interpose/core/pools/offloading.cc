@@ -13,11 +13,12 @@
 namespace vramstow {
 namespace {
 
-// The most bytes that one call restores, so that the service thread can answer in between.
+// The most bytes that one call restores, so that the service thread can answer requests between two
+// calls.
 constexpr uint64_t kMaxBack = 256 * kMiB;
 
-// Reads the word at this address. Returns 1 if it looks like a device address, which is neither a
-// small number nor a negative one; else 0.
+// Stores the word at `place` in *address. Returns 1 if the word looks like a device address, which
+// is neither a small number nor a negative one; else 0.
 int PutIfAddress(const void* place, uint64_t* address) {
   constexpr uint64_t kLeast = uint64_t{1} << 24;
   constexpr uint64_t kMax = uint64_t{1} << 57;
@@ -27,8 +28,8 @@ int PutIfAddress(const void* place, uint64_t* address) {
 
 }  // namespace
 
-// Every submission calls this function, and mostly no pool observes touches. So it does not visit
-// the pools.
+// Every submission calls this function, and mostly no pool observes touches (which memory submitted
+// work uses). To be fast, it does not visit the pools.
 bool Offloading::Watch() {
   if (!offloaders_.wanted()) return false;
   const bool capturing = pools_.AnyCapture();
@@ -37,7 +38,7 @@ bool Offloading::Watch() {
 
 bool Offloading::Watches() const { return offloaders_.AnyTracksTouches() || pools_.AnyCapture(); }
 
-// Calls `bring`, in a thread that may hold a GateTicket.
+// Calls `bring`, which restores memory, in a thread that may hold a GateTicket.
 template <typename Bring>
 void Offloading::BringBack(Bring bring) {
   const KeepErrno keep_errno;
@@ -46,8 +47,8 @@ void Offloading::BringBack(Bring bring) {
   bring();
 }
 
-// Opens each pool once for all addresses, not once for each address. An address outside the pools
-// has no effect.
+// Each pool is opened once for all addresses, not once for each address. An address outside the
+// pools has no effect.
 void Offloading::TouchAll(const uint64_t* addresses, int count, UsedBy by) {
   const bool stays = by == UsedBy::kGraph || pools_.AnyCapture();
   for (int i = 0; i < pools_.count(); ++i) {
@@ -97,7 +98,8 @@ void Offloading::ExposeWords(const void* memory, uint64_t size) {
   NoteWords(memory, size, UsedBy::kLaterWork);
 }
 
-// Touches the arguments of a kernel that has no entry in KernelArguments.
+// Reports the arguments of a kernel for which KernelArguments has no entry. The driver is asked for
+// their sizes.
 void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy by) {
   ArgumentSizes sizes = kernel_arguments_.Ask(function);
   // A kernel with unknown arguments may use any memory.
@@ -111,8 +113,9 @@ void Offloading::WatchUses() {
   if (offloaders_.wanted()) driver_.WatchUses(OnUses, this);
 }
 
-// Touches the address in the middle of each range. A range belongs to one block. Its middle lies on
-// a page that the block does not share with other blocks, if the block has such a page.
+// Reports that work uses the ranges, by the address in the middle of each. A range belongs to one
+// block. Its middle lies on a page that the block does not share with other blocks, if the block
+// has such a page.
 void Offloading::OnUses(const Driver::UsedRange* ranges, size_t count, void* self) {
   auto* const offloading = static_cast<Offloading*>(self);
   if (!offloading->Watches()) return;

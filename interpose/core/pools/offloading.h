@@ -35,50 +35,55 @@ class Offloading {
   void WatchUses();
 
   // Moves quiet memory (memory that the program promised not to use for a while) to the host.
-  // Called before a GateTicket is made, by a thread that holds no lock.
+  // Called by a thread that holds no lock and no GateTicket yet.
   void PrepareSubmission() {
     if (offloaders_.is_known_wanted() && offloaders_.AnyWantsToAdvance()) AdvanceQuiet();
   }
 
-  // Restores parked memory before a capture begins, because a graph may use it from now on.
+  // Restores parked memory (memory that was evicted to the host) before a capture begins, because
+  // the graph may use it from then on.
   void PrepareCapture();
 
-  // --- Touches: called while the thread holds an Offloaders::GateTicket, before the work is
-  // submitted; they restore parked memory
-  // Counts a submission. Returns true if the memory that it touches has to be reported.
+  // --- Touches: the following functions report which memory work uses. They are called while the
+  // thread holds an Offloaders::GateTicket, before the work is submitted, and restore that memory
+  // if it was evicted to the host.
+  // Counts a submission. Returns true if the memory that it uses has to be reported.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1, UsedBy::kWork); }
-  // Reports that later work may use this address without naming it.
+  // Reports that later work may use this address although no call names it.
   void Expose(uint64_t address) { TouchAll(&address, 1, UsedBy::kLaterWork); }
   void TouchWords(const void* memory, uint64_t size) { NoteWords(memory, size, UsedBy::kWork); }
-  // Reports the addresses in host memory that is copied to the device, where kernels may read them.
-  // Large memory is assumed to contain data only.
+  // Reports the device addresses that host memory contains, before that memory is copied to the
+  // device, where kernels may read the addresses. Large memory is assumed to contain data only.
   void ExposeWords(const void* memory, uint64_t size);
-  // Touches the arguments of a kernel, as given to cuLaunchKernel. `arguments` or `extra` may be
-  // null.
+  // Reports the memory that the arguments of a kernel name. The arguments are those of
+  // cuLaunchKernel; `arguments` or `extra` may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
-  // --- Nodes of graphs: called while the thread holds an Offloaders::GateTicket, before the driver
-  // is called; memory that a node names is not moved from now on
+  // --- Nodes of graphs: the following functions are called while the thread holds an
+  // Offloaders::GateTicket, before the driver adds the node. Memory that a node names is not moved
+  // from then on.
   bool MayMove() { return offloaders_.wanted(); }
   void Pin(uint64_t address) { TouchAll(&address, 1, UsedBy::kGraph); }
   void PinArguments(CUfunction function, void** arguments, void** extra) {
     NoteArguments(function, arguments, extra, UsedBy::kGraph);
   }
 
-  // True if a graph must not be launched now. The first such attempt is logged.
+  // True if a graph must not be launched now, because memory that it may use is paused. The first
+  // refused launch is logged.
   bool RefusesGraph();
 
-  // Restores touched memory if there is room. The service thread calls this from time to time.
-  // Returns true if an offloader observes touches, so that the next call should come soon.
+  // Restores recently used memory if there is room. The service thread calls this from time to
+  // time. Returns true if an offloader observes which memory work uses, so that the next call
+  // should come soon.
   bool Maintain();
   // Called when the process ends; Maintain then stops waiting.
   void Stop() { offloaders_.StopBringingBack(); }
 
  private:
-  // The user of a range. kWork: the submitted work. kGraph: a graph or captured work, which may use
-  // the memory at any time from now on. kLaterWork: later work, which may use memory that is given
-  // to it now, or to a kernel whose arguments are unknown.
+  // The user of a range. kWork is the submitted work. kGraph is a graph or captured work, which may
+  // use the memory at any time from now on. kLaterWork is later work: it may use memory whose
+  // address is now stored on the device, or given to a kernel whose arguments are unknown.
   enum class UsedBy : uint8_t { kWork, kGraph, kLaterWork };
 
   void TouchAll(const uint64_t* addresses, int count, UsedBy by);

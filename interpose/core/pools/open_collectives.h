@@ -29,26 +29,27 @@ class OpenCollectives {
   OpenCollectives(const OpenCollectives&) = delete;
   OpenCollectives& operator=(const OpenCollectives&) = delete;
 
-  // This thread is about to call a collective, or has begun a group. Groups may be nested.
+  // Notes that this thread is about to call a collective, or has begun a group. Groups may be
+  // nested.
   static void Open();
-  // Stores the buffers of a collective, before they count as touched.
+  // Stores the buffers of a collective. Called before these buffers are reported as used.
   void Note(const uint64_t* addresses, int count);
-  // The call or the group has ended. `submitted` is false if the library does the work later; then
-  // the buffers are retained until this thread's next call or group ends.
+  // Notes that the call or the group has ended. If `submitted` is false, the library does the work
+  // later. The buffers are then retained until this thread's next call or group ends.
   void Close(bool submitted);
 
-  // Calls begin() while no buffer can be added.
+  // Calls begin(). While it runs, no other thread can add a buffer.
   template <typename Begin>
   auto WhileNoneOpens(Begin begin) {
     const MutexLock lock(&mutex_);
     return begin();
   }
-  // Called inside begin(). any() returns true if there is any buffer; Uses() returns true if this
-  // range contains one.
+  // These functions are called inside begin(). any() returns true if there is any buffer. Uses()
+  // returns true if this range contains a buffer.
   bool any() const;
   bool Uses(uint64_t address, uint64_t bytes) const;
 
-  // Called by the only thread of a forked child.
+  // Removes all buffers; called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

@@ -40,8 +40,8 @@ void Report(Trace& trace, Pool* pool, bool on_stderr) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, length);
 }
 
-// Records the pool's limit as the fact `device.N.allowed_bytes`. After a failure of PyTorch's own
-// allocator the same fact contains that allocator's limit. A later failure overwrites it.
+// Records the pool's limit as the fact `device.N.allowed_bytes`. When PyTorch's own allocator
+// fails, the same fact is set to that allocator's limit. A later failure overwrites the fact.
 void DescribeLimit(Trace& trace, Pool* pool, int device) {
   KeepErrno keep_errno;
   const uint64_t limit = pool->LastReport().limit_bytes;

@@ -9,13 +9,14 @@
 
 namespace vramstow {
 
-// Writes the last report of a device's pool to stderr and to the trace, the first three times in a
-// process. Records the limit of the pool as a fact of the device.
+// Writes the last out-of-memory report of a pool to stderr and to the trace, for the first three
+// failures in a process. Records the limit of the pool as a fact of the device.
 void LogOutOfMemory(Trace& trace, Pool* pool, int device);
-// Writes the report to the trace only, because the user sees the framework's own error.
+// Writes the last out-of-memory report of a pool to the trace only, because the user sees the
+// framework's own error. Records the limit of the pool as a fact of the device.
 void DescribeOutOfMemory(Trace& trace, Pool* pool, int device);
 
-// Logs the findings of VRAMSTOW_CHECK, once.
+// Logs, once, the first violation that the checks of VRAMSTOW_CHECK found.
 void LogFailedCheck(Pool* pool);
 
 }  // namespace vramstow

@@ -1,8 +1,9 @@
-// Makes the driver that a pool calls: one CudaDriver, past every hook.
+// Makes the driver that a pool calls: a CudaDriver, which calls the driver's real functions and no
+// hook.
 //
 // Idea: cuda.h can be included in two forms: the current ABI under plain names, or every ABI under
 // its own name (cuda_abi.h). The wrappers need the second form, CudaDriver uses the first. This
-// header uses neither.
+// header uses neither form, so files of both kinds can include it.
 //
 // Ownership: separate memory, which is never released, because a slow thread may still read it.
 // Threads: as CudaDriver. Errors: false if there is no memory or the driver lacks a function;
@@ -18,32 +19,33 @@ namespace vramstow {
 class CudaDriver;
 class LiveStreams;
 
-// A driver and its table; `driver` is the `self` of the table's functions.
+// A driver and its table of functions. `driver` is the `self` argument of these functions.
 struct PoolDriver {
   CudaDriver* driver = nullptr;
   const DriverTable* table = nullptr;
 };
 
-// Makes a driver for one context of one device, over the functions of `real`. `context` is a
-// CUcontext. Returns false without memory or if a function is missing.
+// Makes a driver for one context of one device, which calls the functions of `real`. `context` is a
+// CUcontext. Returns false if there is no memory or if a function is missing.
 bool MakePoolDriver(const Driver& real, int device, void* context, PoolDriver* made,
                     const char** missing);
 
-// `contexts` are all contexts of the process, because work of another context may use the pool's
-// memory.
+// Gives the driver all contexts of the process. They matter because work of another context may use
+// the pool's memory.
 void SetOtherContexts(const PoolDriver& driver, const Contexts* contexts);
 
-// `streams` answers questions about streams without the driver.
+// Gives the driver the record of live streams, which answers questions about streams without a
+// driver call.
 void SetStreamRecord(const PoolDriver& driver, const LiveStreams* streams);
 
-// Prepares the same object for another context, after the first one has ended.
+// Prepares the same object for another context after its first context has ended.
 bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, void* context,
                      const char** missing);
 
-// Called when the context has ended; from now on calls do not make it current.
+// Notes that the context has ended. From now on the driver does not make that context current.
 void ForgetContext(const PoolDriver& driver);
 
-// From the next set_access on, the device `peer` may access the memory, too.
+// Lets the device `peer` access the memory, too, from the next call of set_access on.
 void AddPeer(const PoolDriver& driver, int peer);
 
 }  // namespace vramstow

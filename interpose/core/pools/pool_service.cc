@@ -23,8 +23,9 @@
 namespace vramstow {
 namespace {
 
-// Rows begin at multiples of the block granule, which equals the pitch alignment of GPUs. Larger
-// requests go to the driver, which reports the error.
+// Largest sizes of a two-dimensional allocation that the pool serves. Rows begin at multiples of
+// the block granule, which equals the pitch alignment of GPUs. Larger requests go to the driver,
+// which reports the error.
 constexpr uint64_t kMaxPitch = (uint64_t{1} << 31) - kBlockBytes;
 constexpr uint64_t kMaxRows = uint64_t{1} << 31;
 
@@ -110,7 +111,8 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
   if (error != PoolError::kOutOfMemory) return PoolAnswer::kAskDriver;
   LogOutOfMemory(links_.trace, use.get(), use.device());
   if (use->limit() != 0) {
-    // The plain driver might have memory, but it must not be asked, because the pool has a limit.
+    // The driver might have memory, but it must not serve the request, because the request exceeds
+    // the pool's limit.
     RecordOverLimit(site, request, use.device());
     return PoolAnswer::kOutOfMemory;
   }
@@ -167,8 +169,8 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   const bool can_share = links_.exports.reachable() && !use->segments();
   const uint64_t chunk = use->segments() ? 0 : use->chunk_bytes();
   *block = {info.address, info.requested, info.id, use.context(), use.device(), can_share, chunk};
-  // The address lies after the requested bytes, in bytes that only rounding added. The driver would
-  // not know such an address either.
+  // The address lies behind the bytes that the program requested, in bytes that only rounding
+  // added. With cuMemAlloc the driver would not know such an address either.
   if (address - info.address >= info.requested) *block = PooledBlock();
   return true;
 }
@@ -191,9 +193,9 @@ bool PoolService::CanShare(const PooledBlock& block) const {
   return use && !use->HasLargeChunk(block.address, block.size);
 }
 
-// Answers as for memory of cuMemAlloc, wherever the bytes are. For a block that lies on the host
-// the driver might say that it is host memory, and the caller would then read it there or refuse
-// it.
+// Answers as the driver does for memory of cuMemAlloc, wherever the bytes are. The driver itself
+// might report a block on the host as host memory. The caller might then read the block on the host
+// or refuse it.
 bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
                             CUpointer_attribute attribute, void* data) const {
   switch (attribute) {
@@ -228,7 +230,7 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
       Put<size_t>(data, block.size);
       return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      // No handle types are allowed, as for memory of cuMemAlloc: a handle of a chunk would also
+      // No handle types are allowed, as for memory of cuMemAlloc. A handle of a chunk would also
       // expose other blocks.
       Put<unsigned long long>(data, 0);
       return true;
@@ -240,8 +242,8 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
   }
 }
 
-// Finds the context and device of one end of a copy. Returns false if the address is not in device
-// memory.
+// Finds the context and the device of the source or the destination of a copy. Returns false if the
+// address is not in device memory.
 bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
   if (address == 0) {
     *end = {links_.driver.CurrentContext(), links_.driver.CurrentDevice(), false};

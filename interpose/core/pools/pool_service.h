@@ -21,7 +21,8 @@
 
 namespace vramstow {
 
-// The pool does not serve the forms of CUDA 2, because their addresses have 32 bits only.
+// False for the functions of CUDA 2, because their addresses have only 32 bits. The pool does not
+// serve them.
 template <typename Pointer>
 constexpr bool kPoolable = std::is_same_v<Pointer, CUdeviceptr>;
 
@@ -59,7 +60,7 @@ struct PooledBlock {
   uint64_t chunk_bytes = 0;
 };
 
-// The contexts of the two ends of a copy.
+// The contexts of the source and the destination of a copy.
 struct CopyEnds {
   CUcontext to = nullptr;
   CUcontext from = nullptr;
@@ -92,43 +93,44 @@ class PoolService {
   PoolAnswer AllocatePitched(const CallSite& site, CUdeviceptr* address, size_t* pitch,
                              const PitchedRequest& request) const;
 
-  // Return true if the address is the pool's; then *result is the answer, and the events are
-  // recorded. Free waits for submitted work if the program could notice that it does not wait;
-  // FreeAsync never waits.
+  // These functions return true if the address is the pool's; *result is then the result of the
+  // call, and the events are recorded. Free waits for submitted work if the program could notice
+  // that it does not wait. FreeAsync never waits.
   bool Free(const CallSite& site, CUdeviceptr address, CUresult* result) const;
   bool FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
   // --- Questions
   // True if an address belongs to a pool, inside a block or not.
   bool Owns(CUdeviceptr address) const;
-  // Finds the block of an address. Returns true if the address belongs to a pool.
+  // Finds the block of an address. Returns true if the address belongs to a pool; the block's size
+  // is 0 if no live block contains the address.
   bool Find(CUdeviceptr address, PooledBlock* block) const;
-  // Like Find, but also finds memory that is in no live block but that a framework still has
-  // mapped. Programs make tensors in memory of freed tensors, for example for captured graphs. With
-  // the framework's own allocator the driver knows this memory, because that allocator caches whole
-  // segments of the driver.
+  // Finds the block of an address. If no live block contains it, finds the memory that a framework
+  // has freed but still has mapped. Programs make tensors in memory of freed tensors, for example
+  // for captured graphs. With the framework's own allocator the driver knows this memory, because
+  // that allocator caches whole segments of the driver.
   bool FindMapped(CUdeviceptr address, PooledBlock* block) const;
   // Answers cuPointerGetAttribute about `address` in the block, if the pool's answer differs from
   // the driver's. Returns false if the driver's answer is right.
   bool Attribute(const PooledBlock& block, CUdeviceptr address, CUpointer_attribute attribute,
                  void* data) const;
-  // Changes the driver's figures to the memory that is free for the process.
+  // Changes the driver's numbers of free and total bytes to those that this process can use.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
 
   // True if at least two GPUs cannot reach each other's memory.
   bool SomeCardsApart() const;
-  // True if memory of a pool is copied between two GPUs that cannot reach one another: then the
-  // driver needs both contexts. An address of 0 is memory of the current context that has no
-  // address, for example an array.
+  // True if memory of a pool is copied between two GPUs that cannot access each other's memory. The
+  // driver then needs the contexts of both. An address of 0 is memory of the current context that
+  // has no address, for example an array.
   bool CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const;
 
   // Called before a network adapter or a multicast object gets the physical memory behind
-  // addresses. From now on that memory is not moved. Returns false if part of it is on the host,
-  // where the adapter must not find it. Returns true also for memory outside the pools.
+  // addresses. From now on that memory is not moved. Returns false if a part of it is on the host,
+  // because the adapter must not use it there. Returns true for memory outside the pools.
   bool HoldInPlace(CUdeviceptr address, uint64_t size) const;
-  // Called afterwards, when the driver has revealed the physical memory: the chunks remain at these
-  // addresses as long as the context exists, even if the block is freed. So no free has to be
-  // reported.
+  // Called when the driver has given the physical memory of the range to an adapter or a multicast
+  // object. From then on the chunks remain at these addresses as long as the context exists, even
+  // if the block is freed. So a later free need not be reported to the adapter.
   void KeepChunks(CUdeviceptr address, uint64_t size) const;
 
   // --- cuIpc for memory of pools: exports a block of this process, and opens and closes one of
@@ -142,33 +144,36 @@ class PoolService {
   // Closes the pools of contexts that ended without a hooked call.
   void CloseEnded() const;
   void PrimaryRetained(CUcontext context, int device) const;
-  // Called after the driver has destroyed the context, or the device's primary one.
+  // Called after the driver has destroyed the context (first function), or the device's primary
+  // context (second function).
   void ContextGone(CUcontext context) const;
   void PrimaryContextGone(int device) const;
-  // The current context's device may access memory of the context `peer`.
+  // Notes that the current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device) const;
   void StreamCreated(CUstream stream) const;
-  // Called before the driver destroys the stream; StreamDestroyFailed is called if it did not.
+  // StreamDestroyed is called before the driver destroys the stream. If the driver fails to destroy
+  // it, StreamDestroyFailed is called afterwards.
   void StreamDestroyed(CUstream stream) const;
   void StreamDestroyFailed(CUstream stream) const;
-  // Called before the driver begins the capture; CaptureEnded is called if it did not begin.
+  // CaptureBegins is called before the driver begins the capture. CaptureEnded is called when the
+  // capture has ended, or if the driver failed to begin it.
   void CaptureBegins(CUstream stream) const;
   void CaptureEnded(CUstream stream) const;
-  // The process has memory that both the host and a device can access.
+  // Notes that the process has memory that both the host and a device can access.
   void SharedMemoryMade() const;
   // Called before a module or a context ends, because the handles of its functions may be reused.
   void FunctionsGone() const;
 
   // --- Submitting work
-  // While a Submission exists, its thread may submit work. Before it does, it reports the memory
-  // that the work names.
+  // While a Submission exists, its thread may submit work. Before the thread submits the work, it
+  // reports the memory that the work names.
   class Submission {
    public:
     explicit Submission(const PoolService& service)
         : pass_(Prepared(service)),
           offloading_(service.links_.offloading),
           watched_(offloading_.Watch()) {}
-    // True if the memory that the work touches has to be reported.
+    // True if the memory that the work uses has to be reported.
     bool watched() const { return watched_; }
     Offloading& offloading() const { return offloading_; }
 

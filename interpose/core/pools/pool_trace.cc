@@ -88,8 +88,8 @@ uint64_t PoolTrace::Take(void* self, Event* event) {
   return sequence;
 }
 
-// Changes the event in place and does not copy it: it was written field by field a moment ago, and
-// a copy would have to wait for these stores.
+// Changes the event in place and does not copy it. It was written field by field a moment ago, and
+// a copy would have to wait until the processor has completed these stores.
 uint64_t PoolTrace::Record(Event* event) {
   if (trace_.is_off()) return 0;
   const auto* call = static_cast<const ScopedCallContext*>(ThisThread()->pool_call);

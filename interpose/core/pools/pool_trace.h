@@ -24,19 +24,20 @@
 
 namespace vramstow {
 
-// The call for which pools work in this thread while the object exists.
+// While an object of this class exists, its thread is in a call of the program. Events that the
+// pools emit in this thread belong to that call.
 class ScopedCallContext {
  public:
-  // For calls that allocate. `memory` is the kind of the allocated blocks. `requested` is the
+  // Begins a call that allocates. `memory` is the kind of the allocated blocks. `requested` is the
   // number of bytes that the caller asked for, or 0 if it equals the pool's request.
   ScopedCallContext(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested);
-  // For calls that do not allocate.
+  // Begins a call that does not allocate.
   ScopedCallContext(Trace& trace, const CallSite& site);
-  // For a framework's adapter, which calls no function of the driver; `names` are the framework's
-  // names of the running operations.
+  // Begins a request of a framework's adapter, which calls no function of the driver. `names` are
+  // the framework's names of the running operations.
   ScopedCallContext(Trace& trace, uint16_t library, EventKind kind, const StackName* names,
                     size_t count);
-  // For work that vramstow does without being called by the program.
+  // Begins work that vramstow does without a call of the program.
   ScopedCallContext();
   ~ScopedCallContext() { thread_->pool_call = before_; }
   ScopedCallContext(const ScopedCallContext&) = delete;
@@ -67,7 +68,7 @@ class PoolTrace {
 
   // Returns the sink for a pool's events.
   EventSink Sink(const Options& options);
-  // Completes an event with the call that this thread is in, and records it. Returns its sequence
+  // Adds to the event the call that this thread is in, and records the event. Returns its sequence
   // number.
   uint64_t Record(Event* event);
   // From now on `observer` receives every event of the pools, under their locks.

@@ -32,8 +32,8 @@ bool ReachesHost(const Driver& driver, int device) {
 
 // --- Finding a pool -----------------------------------------------------------------------------
 
-// The order matters: Enter counts the user before it reads the state, and Close changes the state
-// before it reads the number of users.
+// The order of the two steps matters: Enter increments the number of users before it reads the
+// state, and Close changes the state before it reads the number of users.
 bool Pools::Enter(Slot* slot) {
   slot->users.fetch_add(1, std::memory_order_seq_cst);
   if (slot->state.load(std::memory_order_seq_cst) == State::kOpen) return true;
@@ -113,13 +113,13 @@ void Pools::LogOnce(const char* why) {
   Log("cuMemAlloc is served by the driver, not by the pool: %s.", why);
 }
 
-// Also finds the device of a context that no hooked call made, if it is the device's primary one.
+// Returns a context's device, also if no hooked call made the context but it is a primary one.
 int Pools::DeviceOf(CUcontext context) {
   const int known = links_.contexts.DeviceOf(context);
   if (known != kNoDevice) return known;
   const int device = links_.unseen_contexts.Recognise(context);
   if (device < 0 || device >= kMaxDevices) return kNoDevice;
-  // A device has only one primary context, so the earlier one has ended without a hooked call.
+  // A device has only one primary context, so an earlier one has ended without a hooked call.
   const CUcontext before = primaries_[device].exchange(context, std::memory_order_acq_rel);
   if (before != nullptr && before != context) {
     links_.on_unseen_end();
@@ -153,7 +153,7 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   *opened = state == State::kOpen;
   if (*opened) served_.store(true, std::memory_order_relaxed);
   if (*opened) LookForApart(device);
-  // On such a device any work may write to host memory, which the program may read after a free.
+  // Work on such a device may write to any host memory, which the program may read after a free.
   if (ReachesHost(links_.driver, device)) NoteSharedMemory();
   slot.context_number.store(links_.unseen_contexts.NumberOf(context), std::memory_order_relaxed);
   slot.context.store(context, std::memory_order_release);
@@ -171,10 +171,10 @@ void Pools::LogSegmentsOnce(bool asked_for) {
       asked_for ? "--backing=malloc was given" : "the device has no virtual memory management");
 }
 
-// True if memory may move without a request of the program. Two conditions apply. The driver must
-// not be newer than the table of hooks, because a function that submits work and is missing in the
-// table would not wait while memory moves. And the driver must describe kernel arguments (since
-// CUDA 12.4), because otherwise it is unknown which memory kernels touch.
+// True if memory may be moved without a request of the program. It is false if the driver is newer
+// than the table of hooks: a function that submits work and is missing in the table would not wait
+// while memory moves. A driver before CUDA 12.4 does not describe kernel arguments, so it is
+// unknown which memory kernels use. In that case the result is true, and a warning is logged once.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
   constexpr int kTellsArguments = 12040;
@@ -197,7 +197,7 @@ bool Pools::MovesByItself() {
   return !newer;
 }
 
-// Called while a pool's lock is held.
+// Logs once that the driver refused virtual memory. Called while a pool's lock is held.
 void Pools::OnRefusal(void* self, int32_t result) {
   if (static_cast<Pools*>(self)->logged_.exchange(true, std::memory_order_relaxed)) return;
   Log("the pool uses memory of cuMemAlloc, which cannot be stitched: virtual memory management is "
@@ -205,8 +205,7 @@ void Pools::OnRefusal(void* self, int32_t result) {
       result);
 }
 
-// Prepares the parts of a slot that later pools in the slot use again: the driver's table and the
-// pool's memory.
+// Prepares the driver's table and the pool's memory, which all pools of the slot use in turn.
 bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   const char* missing = nullptr;
   const bool complete =
@@ -230,7 +229,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   return slot->pool != nullptr;
 }
 
-// Passes on to a new pool what happened before it was opened: the hook, captures and streams.
+// Gives a new pool the state from before it was opened: the application's hook, captures, streams.
 void Pools::BringUpToDate(Slot* slot, CUcontext context) {
   slot->pool->AddHook(ApplicationHooks::Call, &links_.hooks);
   for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();

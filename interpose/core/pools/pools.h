@@ -1,7 +1,7 @@
 // Pools owns the pools of this process, one for each context in which the program allocates.
 //
 // Idea: a pool is opened at the first allocation in its context, and closed when the context has
-// ended. A Use keeps a pool open while a caller works with it; closing waits for all Uses to end.
+// ended. A Use keeps a pool open while a caller works with it; closing waits until no Use exists.
 // The pool of an address is found by a search through the pools, of which there are as many as
 // contexts.
 //
@@ -10,8 +10,8 @@
 // is never held while a pool waits for work. Errors: an empty Use, after which the plain driver
 // serves the call. The reason why a pool could not be opened is logged once. Units: bytes.
 //
-// Lock: mutex_. Taken to open, to close, and to notify all pools. Under it a pool's own locks are
-// taken and the driver is called.
+// Lock: mutex_. It is held to open a pool, to close one, and to notify all pools. While it is held,
+// a pool's own locks are taken and the driver is called.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
 
@@ -57,7 +57,7 @@ class Pools {
   Pools(const Pools&) = delete;
   Pools& operator=(const Pools&) = delete;
 
-  // Keeps a pool open while it exists.
+  // Keeps a pool open while the object exists.
   class Use {
    public:
     Use() = default;
@@ -74,11 +74,11 @@ class Pools {
     Pool* get() const { return slot_->pool; }
     // Returns the pool's offloader; null if there is none, or if the pool's memory cannot move.
     Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
-    // Releases host memory of paused or offloaded memory. Returns the number of released bytes.
+    // Returns idle memory of the offloader to the host. The result is the number of these bytes.
     uint64_t ReleaseHost() const {
       return offloader() == nullptr ? 0 : offloader()->ReleaseHost(0);
     }
-    // Like ReleaseHost, but releases only host memory that was unused for the time of --decay.
+    // Returns memory of the offloader that was idle for the time of --decay to the host.
     void DecayHost() const {
       if (offloader() != nullptr) offloader()->DecayHost();
     }
@@ -94,8 +94,8 @@ class Pools {
 
   // Returns the pool of the thread's current context, and opens it first if needed.
   Use ForCurrentContext();
-  // Returns the pool that an address belongs to, inside a block or not. An address of the driver's
-  // own memory costs a few comparisons.
+  // Returns the pool that an address belongs to, whether the address is in a block or not. For an
+  // address of the driver's own memory this costs a few comparisons, and the result is empty.
   Use Owning(uint64_t address);
   // Returns the pool with this number (0 ≤ number < count()), for callers that visit all pools.
   Use At(int number);
@@ -104,39 +104,39 @@ class Pools {
 
   // --- Notifications -----------------------------------------------------------------------------
   void NotePrimary(CUcontext context, int device);
-  // The driver has destroyed the context, or the device's primary one.
+  // Called after the driver has destroyed the context, or the device's primary context.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
-  // Closes the pools of contexts that ended without a hooked call. Costs one load, and one question
-  // to the driver for each pool if the program has contexts that no hooked call made.
+  // Closes the pools of contexts that ended without a hooked call. This costs one load. If the
+  // program has contexts that no hooked call made, it also costs a driver call for each pool.
   void CloseEnded();
-  // The current context's device may access memory of the context `peer`.
+  // Notes that the current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
 
-  // The first is true if any GPU of the machine cannot reach the memory of some pool. The second is
-  // true if these two GPUs cannot reach each other's memory.
+  // has_unreachable_peers() is true if some GPU cannot access the memory of some pool.
+  // CannotReach() is true if these two GPUs cannot access each other's memory.
   bool has_unreachable_peers() const {
     return has_unreachable_peers_.load(std::memory_order_relaxed);
   }
   bool CannotReach(int device, int other) const;
 
   void StreamCreated(CUstream stream);
-  // Called before the driver destroys the stream; StreamDestroyFailed is called if it did not.
+  // Called before the driver destroys the stream. StreamDestroyFailed is called if it fails.
   void StreamDestroyed(CUstream stream);
   void StreamDestroyFailed(CUstream stream);
-  // Called before the driver begins a capture; if it does not begin, CaptureEnded follows.
+  // Called before the driver begins a capture. CaptureEnded is called if it fails, or at the end.
   void CaptureBegins(CUstream stream);
   void CaptureEnded(CUstream stream);
   bool AnyCapture() const { return captures_.count() != 0; }
 
-  // The process has, or had, memory that both the host and a device can access.
+  // Notes that the process has, or had, memory that both the host and a device can access.
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
   // Returns why no pool was ever opened, as the end of a sentence; null if one was opened.
   const char* WhyNothingWasServed() const;
-  // True if a free has to wait for submitted work, as the driver's does.
+  // True if a free has to wait for submitted work, as cuMemFree of the driver does.
   bool FreesWait() const;
 
-  // Called by the only thread of a forked child: pools, addresses and captures are the parent's.
+  // Forgets what belongs to the parent. Called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
@@ -180,7 +180,7 @@ class Pools {
   FastMutex mutex_;
   Captures captures_;
   std::atomic<bool> has_captured_{false};  // true after the first capture; recorded as a fact
-  // The streams that exist, for drivers that cannot record an event of a whole context.
+  // The streams that exist; used if the driver cannot record one event for a whole context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {
     CUstream stream;
@@ -192,7 +192,7 @@ class Pools {
   std::atomic<CUcontext> primaries_[kMaxDevices] = {};
   uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
       mutex_) = {};  // of each device's memory: one bit for each device
-  // For each device, one bit for each other device that it cannot reach.
+  // A set of bits for each device: the other devices that cannot access its memory.
   std::atomic<uint64_t> apart_[kMaxDevices] = {};
   std::atomic<bool> has_unreachable_peers_{false};
   std::atomic<bool> shared_memory_{false};

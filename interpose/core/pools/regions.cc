@@ -9,7 +9,7 @@
 
 namespace vramstow {
 
-// Tag 0 means no region, so tags begin at 1.
+// Tag 0 means that a block belongs to no region, so tags of regions begin at 1.
 uint32_t Regions::Find(const char* name) const {
   for (uint32_t i = 0; i < count_; ++i) {
     if (std::strcmp(names_[i], name) == 0) return i + 1;

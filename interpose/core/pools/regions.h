@@ -1,11 +1,11 @@
-// Regions names parts of a program whose allocations belong together.
+// Regions stores the names of regions: parts of a program whose allocations belong together.
 //
 // Idea: while a thread is in a region, its allocations get the region's tag (BlockRequest::tag).
-// The tag is a number, assigned to a name when it is first used, and the same in every pool.
-// Regions can be nested; the innermost one counts.
+// The tag is a number that is assigned to a name when the name is first used; it is the same in
+// every pool. Regions can be nested; allocations get the tag of the innermost region.
 //
-// Ownership: copies of the names, for ever. Threads: any; each has its own regions. Errors: the
-// codes of include/vramstow/vramstow.h. Units: none.
+// Ownership: copies of the names, for ever. Threads: any; each thread has its own stack of regions.
+// Errors: the codes of include/vramstow/vramstow.h. Units: none.
 //
 // Lock: mutex_ guards the list of names; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_REGIONS_H_
@@ -25,7 +25,7 @@ class Regions {
   Regions(const Regions&) = delete;
   Regions& operator=(const Regions&) = delete;
 
-  // `active` is true if this process has pools at all.
+  // Enters a region, and Pop leaves it. `active` is true if this process has pools at all.
   int Push(const char* name, bool active);
   static int Pop();
   // Returns the tag of this name, or 0 if nothing was ever allocated under it.

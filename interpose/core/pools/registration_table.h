@@ -1,9 +1,10 @@
 // RegistrationTable stores the ranges of a pool's memory that a library has registered, by the
 // handle that the library returned.
 //
-// Idea: a chained hash table. A handle may stand for several registrations: a library that
-// registers a part of a known range returns the same handle again, and retains the whole range
-// until the last of these registrations has ended. So the smallest range is removed first.
+// Idea: a chained hash table. A handle may stand for several registrations: if a library registers
+// a part of a range that is already registered, it returns the same handle again. It retains the
+// whole range until the last of these registrations has ended. So the smallest range is removed
+// first.
 //
 // Ownership: static storage, constant-initialised with zeros. Threads: any. Errors: Put returns
 // false if the table is full. Units: bytes.
@@ -33,12 +34,12 @@ class RegistrationTable {
   RegistrationTable(const RegistrationTable&) = delete;
   RegistrationTable& operator=(const RegistrationTable&) = delete;
 
-  // Returns false if the table is full.
+  // Stores a range under this handle. Returns false if the table is full.
   bool Put(const void* handle, const HeldRange& range);
   // Removes and returns the smallest range of the handle; its size is 0 if there is none.
   HeldRange Take(const void* handle);
 
-  // Called by the only thread of a forked child.
+  // Removes all entries; called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:

@@ -29,8 +29,8 @@ const char* WhyItStaysAway(OffloadResult result) {
 bool Registrations::Hold(const void* address, size_t size, HeldRange* held) {
   *held = HeldRange();
   const auto at = reinterpret_cast<uint64_t>(address);
-  // A range whose end overflows is not the pool's, for example the range that stands for all memory
-  // of a process.
+  // A range whose end overflows is not in a pool. Such a range may stand for all memory of a
+  // process.
   if (size == 0 || at + size < at) return true;
   const Pools::Use use = pools_.Owning(at);
   if (!use) return true;

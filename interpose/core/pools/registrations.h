@@ -2,9 +2,9 @@
 // call of the driver.
 //
 // Idea: the adapter stores the physical addresses of the memory. So before the library is called,
-// the range is restored to the device and its chunks are pinned there; they are unpinned when the
-// registration has failed or ended. The chunks are not moved meanwhile, even if their block is
-// freed. If the pool has ended meanwhile, nothing is unpinned.
+// the range is restored to the device, and its chunks are pinned there. They are unpinned when the
+// registration has failed or ended. Pinned chunks are not moved, even if their block is freed. If
+// the pool has been closed before the registration ends, there is nothing to unpin.
 //
 // Ownership: static storage. Threads: any that is not about to submit work. Errors: Hold returns
 // false if memory cannot be restored to the device, and logs it. errno is preserved. Units: bytes.
@@ -25,15 +25,16 @@ class Registrations {
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
 
-  // Pins the range before the library is called. Returns false if the library must not be called.
-  // *held has size 0 for memory outside the pools.
+  // Pins the range; called before the library registers it. Returns false if the library must not
+  // be called. *held has size 0 for memory outside the pools.
   bool Hold(const void* address, size_t size, HeldRange* held);
-  // Stores the handle that the library returned. If it is null, or the table is full, the range is
-  // pinned for good.
+  // Stores the range under the handle that the library returned. If the handle is null, or the
+  // table is full, the range stays pinned for good.
   void Keep(const void* handle, const HeldRange& held);
-  // Returns the range that Keep stored; called before the library ends the registration.
+  // Removes and returns the range that Keep stored; called before the library ends the
+  // registration.
   HeldRange Take(const void* handle);
-  // Unpins the range when the registration has failed or ended.
+  // Unpins the range; called when the registration has failed or ended.
   void Release(const HeldRange& held);
 
  private:

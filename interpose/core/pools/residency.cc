@@ -42,8 +42,8 @@ int ResidencyCode(OffloadResult result) {
 
 }  // namespace
 
-// Calls ask(offloader), which returns a code, for every open pool that has an offloader. Returns
-// the first code that is not OK.
+// Calls ask(offloader) for every open pool that has an offloader; ask() returns a code of the C
+// API. Returns the first code that is not OK.
 template <typename Ask>
 int Residency::AskAll(Ask ask) const {
   if (!offloaders_.wanted()) return VRAMSTOW_NOT_ACTIVE;
@@ -59,7 +59,8 @@ int Residency::AskAll(Ask ask) const {
   return code;
 }
 
-// Moves the memory of a region; a null region means all memory.
+// Calls `move` for the memory of a region in every pool and adds up the moved bytes. A null region
+// means all memory.
 template <typename Move>
 int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) const {
   *bytes = 0;
@@ -73,8 +74,8 @@ int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) cons
   });
 }
 
-// Begins a quiet time without the ranges that are used by collectives whose work is not submitted
-// yet.
+// Begins a quiet time, in which the program promises not to use the ranges. Ranges that contain
+// buffers of collectives whose work is not submitted yet are left out.
 void Residency::BeginQuiet(Offloader* offloader, const vramstow_range* ranges,
                            uint64_t count) const {
   static_assert(sizeof(vramstow_range) == sizeof(QuietRange));
@@ -113,8 +114,8 @@ int Residency::Offload(const char* region, uint64_t* bytes) const {
   });
 }
 
-// Logs in the program's own output how much memory is lacking, even if the request came through the
-// control socket.
+// Restores the memory of a region. It logs in the program's own output how much memory is lacking,
+// even if the request came through the control socket.
 int Residency::Resume(const char* region, uint64_t* bytes) const {
   uint64_t paused = 0;
   uint64_t lacking = 0;

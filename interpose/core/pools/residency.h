@@ -33,21 +33,24 @@ class Residency {
 
   int PushRegion(const char* name) const;
   int PopRegion() const;
-  // A null `region` means all memory.
+  // A null `region` means all memory of the pools, but PauseRegion refuses it.
   int OffloadRegion(const char* region) const;
   int ResumeRegion(const char* region) const;
   int PauseRegion(const char* region, int contents) const;
 
-  // Promises that no work uses these ranges until the next call; `count` may be 0.
+  // Records the program's promise that no work uses these ranges until the next call of this
+  // function; `count` may be 0.
   int Quiet(const struct vramstow_range* ranges, uint64_t count) const;
 
-  // Like OffloadRegion and ResumeRegion, and report the number of bytes moved.
+  // Offload evicts the memory of a region to the host, and Resume restores it. *bytes is the number
+  // of bytes moved.
   int Offload(const char* region, uint64_t* bytes) const;
   int Resume(const char* region, uint64_t* bytes) const;
   // Offloads up to `most_bytes` of the memory that was not touched since MarkIdle returned `mark`.
   // Memory that was idle for longest is offloaded first.
   int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) const;
-  // From now on touches are observed, for at least `watch_ns`. A mark is valid for all pools.
+  // Begins to observe, for at least `watch_ns`, which memory work uses. *mark stands for the
+  // current time in a later call of OffloadIdle; it is valid for all pools.
   int MarkIdle(uint64_t watch_ns, uint64_t* mark) const;
 
  private:
