@@ -17,7 +17,7 @@ char* NewBlock(size_t bytes) {
 }  // namespace
 
 void* Arena::AllocateSlowly(size_t bytes) {
-  // Blocks grow with the arena, so that a small file costs little.
+  // The size of a new block grows with the bytes in use, so that a small file costs little memory.
   const size_t usual = std::clamp(static_cast<size_t>(bytes_used_ / 4) & ~size_t{4095},
                                   kSmallestBlock, kLargestBlock);
   const bool alone = bytes > usual / 4;  // a large piece gets a block of its own

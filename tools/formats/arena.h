@@ -33,7 +33,8 @@ class Arena {
   // Returns a copy of the text; its `data` is null if the budget is too small.
   std::string_view Copy(std::string_view text);
 
-  // Counts memory that is allocated elsewhere. Returns false if the budget is too small.
+  // Counts `bytes` of memory that is allocated outside of the arena against the budget. Returns
+  // false if the budget is too small.
   bool Book(uint64_t bytes) {
     if (bytes > max_bytes_ - bytes_used_) return false;
     bytes_used_ += bytes;

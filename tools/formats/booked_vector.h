@@ -1,4 +1,4 @@
-// BookOneMore lets a vector grow only if an arena's budget has the memory.
+// BookOneMore makes room for one more value in a vector, if the budget of an arena has the memory.
 #ifndef VRAMSTOW_TOOLS_FORMATS_BOOKED_VECTOR_H_
 #define VRAMSTOW_TOOLS_FORMATS_BOOKED_VECTOR_H_
 

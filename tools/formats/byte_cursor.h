@@ -21,7 +21,7 @@ class ByteCursor {
       : begin_(bytes.data()), end_(bytes.data() + bytes.size()), next_(begin_) {}
 
   bool at_end() const { return next_ == end_; }
-  // The number of bytes that were read, and of all bytes.
+  // offset() returns the number of bytes that were read, and size() the number of all bytes.
   uint64_t offset() const { return static_cast<uint64_t>(next_ - begin_); }
   uint64_t size() const { return static_cast<uint64_t>(end_ - begin_); }
 

@@ -22,8 +22,8 @@ struct EventList {
   std::map<std::string, std::string> facts;   // named as in docs/contracts.md
   std::vector<std::string> texts;             // texts of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
-  // Bytes that are reserved on the event's device after the event, if the file has them. The keys
-  // are Event::sequence.
+  // Maps the Event::sequence of an event to the bytes that are reserved on its device after the
+  // event. Has no entry for an event for which the file does not have this number.
   absl::flat_hash_map<uint64_t, uint64_t> reserved;
   bool complete = true;  // false: damaged, with only what was readable
 

@@ -21,7 +21,7 @@ struct GzipStream::Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // zlib counts its input in 32 bits, but files may be longer.
+  // zlib counts its input in 32 bits. Longer files are passed to it in pieces.
   void Feed() {
     if (stream.avail_in != 0 || packed.empty()) return;
     const size_t piece = std::min<size_t>(packed.size(), std::numeric_limits<uInt>::max());

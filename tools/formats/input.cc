@@ -119,7 +119,7 @@ absl::Status Input::UnwrapZip() {
 
 absl::Status Input::UnwrapPage() {
   absl::StatusOr<std::string> snapshot = SnapshotInPage(raw_, &damage_);
-  // The caller reports a page without a snapshot.
+  // A page without a snapshot is no error here, because the caller reports it.
   if (snapshot.status().code() == absl::StatusCode::kNotFound) return absl::OkStatus();
   if (!snapshot.ok()) return snapshot.status();
   unpacked_ = std::make_unique<std::string>(*std::move(snapshot));

@@ -36,8 +36,8 @@ class Input {
   // The recognised format of the contents, after unpacking.
   const Sniffed& sniffed() const { return sniffed_; }
   const std::string& path() const { return path_; }
-  // The unpacked contents. For gzip with text in it these are the packed bytes (see
-  // is_packed_text).
+  // Returns the unpacked contents. If the file is gzip with text in it, returns the packed bytes
+  // instead (see is_packed_text).
   std::string_view bytes() const { return unpacked_ ? std::string_view(*unpacked_) : raw_; }
   // True if bytes() is gzip, which must be read with GzipStream.
   bool is_packed_text() const { return is_packed_text_; }

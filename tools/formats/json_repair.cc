@@ -53,8 +53,8 @@ int UnicodeEscape(std::string_view text) {
 }
 
 // True if this backslash and the quote after it end the open text, as in a path of a Windows folder
-// ("C:\"). They do if a comma and the next key of the object follow; within a text, the quotes of
-// such a key would have backslashes.
+// ("C:\"). That is so if a comma and the next key of the object follow. Inside a text, the quotes
+// around such a key would have backslashes before them.
 bool EndsText(std::string_view backslash) {
   std::string_view text = backslash.substr(2);
   text.remove_prefix(Blanks(text));
@@ -140,8 +140,8 @@ void JsonRepair::InsideText() {
     return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ||
            static_cast<unsigned char>(c) >= 0x80;
   });
-  // Does not copy the whole window, because decisions about its last bytes depend on the bytes that
-  // follow them.
+  // Copies only the plain characters at the front of the window. How the next character is treated
+  // may depend on bytes after it, which are perhaps not in the window yet.
   if (plain != text.begin()) return Copy(static_cast<size_t>(plain - text.begin()));
   const char first = text.front();
   if (first == '\\') return Escape();

@@ -1,17 +1,17 @@
 // JsonWalk reads a JSON text of any length once and calls a visitor for each number, text, list and
 // object, with its depth and its keys.
 //
-// Idea: traces have gigabytes, of which a reader stores little. nlohmann's parser is used as a
-// source of events, without a document; it does not recurse, and it stores one bit for each level
-// of nesting. JsonRepair filters the text before it, because PyTorch's profiler does not always
-// write valid JSON.
+// Idea: a trace may have gigabytes, and a reader stores only a small part of it. nlohmann's parser
+// is used as a source of events, without a document. It does not recurse, and it stores one bit for
+// each level of nesting. JsonRepair filters the text before it is parsed, because PyTorch's
+// profiler does not always write valid JSON.
 //
 // Use: derive from JsonVisitor and override the functions of interest. Depth is 1 for a value
 // directly in the outermost list or object. Keys are stored for the first kKeptKeys depths.
 //
-// Ownership: texts are valid during the call. Threads: one. Errors: kDataLoss for damage (with the
-// byte), after the visitor has received everything before it; for packed input the errors of
-// GzipStream. Units: bytes.
+// Ownership: texts are valid during the call. Threads: one. Errors: kDataLoss for damage, with the
+// number of the damaged byte, after the visitor has received everything before it; for packed input
+// the errors of GzipStream. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_FORMATS_JSON_WALK_H_
 #define VRAMSTOW_TOOLS_FORMATS_JSON_WALK_H_
 
@@ -48,7 +48,7 @@ class JsonVisitor {
   virtual ~JsonVisitor() = default;
   virtual void Number(const JsonNumber& number) = 0;
   virtual void Text(std::string_view text) = 0;
-  // In Begin and End the depth includes the list or object itself.
+  // While Begin or End runs, depth() counts the list or object that begins or ends, too.
   virtual void Begin(bool is_object) = 0;
   virtual void End() = 0;
 

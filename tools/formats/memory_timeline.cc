@@ -18,7 +18,8 @@ int64_t Add(int64_t a, int64_t b) {
   return a < 0 ? INT64_MIN : INT64_MAX;  // only an invalid file overflows
 }
 
-// Reads both forms, which are lists of lists; the second list of the summed form contains lists.
+// Reads the raw and the summed form of a memory timeline (memory_timeline.h). Both are lists of
+// lists. In the summed form, the second list contains lists, too.
 class TimelineVisitor : public JsonVisitor {
  public:
   explicit TimelineVisitor(MemoryTimeline* timeline) : timeline_(timeline) {}
@@ -52,7 +53,8 @@ class TimelineVisitor : public JsonVisitor {
 
   void Number(const JsonNumber& number) override {
     if (depth() == 1) wrong_ = true;
-    // A row of the raw form has four numbers; only the list of times is longer.
+    // Only the first list may be long, because it has the times in the summed form. Numbers beyond
+    // the end of a row are ignored.
     if (lists_ > 1 && row_.size() > kTimelineCategories) return;
     row_.push_back(number.AsSigned());
   }

@@ -1,9 +1,10 @@
 // Reads the PyTorch profiler's memory timeline (JSON, also gzip).
 //
-// Idea: export_memory_timeline writes it in two forms. The raw one (".raw.json.gz") has a row for
-// each change: [time_ns, action, signed bytes, category]; time -1 means memory that existed before.
-// The summed one has two lists: times, and for each time the bytes by category. Neither has
-// addresses, so the result is a curve by category and not a list of events.
+// Idea: export_memory_timeline writes it in two forms. The raw form (".raw.json.gz") has a row for
+// each change: [time_ns, action, signed bytes, category]. A time of -1 stands for memory that
+// existed before the recording. The summed form has two lists: times, and for each time the bytes
+// by category. Neither form has addresses, so the result is a curve by category and not a list of
+// events.
 //
 // Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON of another shape;
 // a truncated file gives what was readable. Units: bytes; nanoseconds since 1970 (the summed form

@@ -28,7 +28,7 @@ struct MinimallocBuffer {
 
 absl::StatusOr<std::vector<MinimallocBuffer>> ReadMinimalloc(const Input& input);
 
-// Returns the largest size that is live at a moment, which is the minimum for any packing.
+// Returns the largest sum of the sizes that are live at one moment. No packing needs less memory.
 uint64_t MaximumLoad(const std::vector<MinimallocBuffer>& buffers);
 
 // Returns allocations and frees in order of time, with frees first at the same moment. `address` is

@@ -5,8 +5,7 @@
 namespace vramstow {
 namespace {
 
-// A number may be at most this much larger than the largest number in the plain table to be stored
-// there, too.
+// A number is stored in the plain table if it exceeds the table's size by at most this much.
 constexpr uint64_t kGap = 64;
 constexpr uint64_t kSparseEntryBytes = 48;
 

@@ -1,4 +1,5 @@
-// PickleMemo stores the values that a pickle stored under a number, so that it can use them again.
+// PickleMemo stores the values to which a pickle has assigned numbers, so that the pickle can refer
+// to them again.
 //
 // Idea: the numbers of an ordinary pickle count up from 0, so they index a plain table. A number
 // far beyond those is stored in a hash table, because a file of ten bytes must not cost a table of

@@ -21,9 +21,9 @@ bool PickleStack::CloseOpenContainers(PickleBuilder* builder) {
   return items != nullptr && items->size != 0;
 }
 
-// In a dict that is still open, keys and values alternate. If a list is followed by a value that is
-// not a text although a key should come there, the value was going to be appended to that list. It
-// is appended now.
+// Keys and values alternate in a dict that is still open. If a value that is not a text stands
+// where a key is expected, and a list is before it, the pickle would have appended the value to
+// that list. This function appends it now.
 void PickleStack::FoldOpenDict(size_t first, PickleBuilder* builder) {
   size_t kept = first;
   for (size_t key = first; key + 1 < values_.size();) {

@@ -1,4 +1,5 @@
-// PickleStack holds the values that a pickle has made but not put into a container yet, and marks.
+// PickleStack holds the values that a pickle has made and not yet put into a container. It also
+// holds marks, which the opcode MARK sets.
 //
 // Idea: a mark is set where a container begins. Values below the last mark belong to an outer
 // container and must not be changed until the mark is removed.
@@ -40,7 +41,7 @@ class PickleStack {
     values_.push_back(value);
     return true;
   }
-  // Removes the values from `first` on.
+  // Removes the value at the index `first` and all values above it.
   void Cut(size_t first) { values_.resize(first); }
 
   bool has_mark() const { return !marks_.empty(); }

@@ -135,7 +135,8 @@ class PickleTree {
   bool complete() const { return damage_.empty(); }
   const std::string& damage() const { return damage_; }
   uint64_t bytes_used() const { return arena_.bytes_used(); }
-  // The length of the pickle. Code that expands shared parts of the tree limits its work by it.
+  // Returns the length of the pickle. Code that expands shared parts of the tree uses it to limit
+  // its work.
   uint64_t source_bytes() const { return source_bytes_; }
 
  private:

@@ -78,7 +78,7 @@ void PickleWriter::Unsigned(uint64_t value) {
     Byte(pickle::kBinInt);
     Raw(static_cast<int32_t>(value));
   } else {
-    // The number needs one bit more, for the sign.
+    // The stored number needs an additional bit for the sign.
     PutLong(value, static_cast<int>(std::bit_width(value)) / 8 + 1);
   }
 }

@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-// The address of the block that stands for memory without events. No GPU has memory there.
+// The address of the block that stands for allocated memory without events. No GPU has memory
+// there.
 constexpr uint64_t kUnrecordedAddress = uint64_t{1} << 62;
 // No GPU has this much memory; a file with larger numbers is not valid.
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
@@ -22,7 +23,7 @@ uint64_t SizeOf(const ProfilerSample& sample) {
   return static_cast<uint64_t>(-(sample.bytes + 1)) + 1;
 }
 
-// Converts bytes, limited to kMaxBytes + 1.
+// Converts a number of bytes to a signed number, which is at most kMaxBytes + 1.
 int64_t Signed(uint64_t bytes) {
   return static_cast<int64_t>(std::min(bytes, uint64_t{kMaxBytes} + 1));
 }
@@ -45,7 +46,7 @@ class DeviceSamples {
     seen_.insert(address);
   }
 
-  // Returns true if the block existed before the first sample.
+  // Records a free. Returns true if the block existed before the first sample.
   bool Free(uint64_t address, uint64_t size) {
     if (const auto known = live_.find(address); known != live_.end()) {
       Add(-Signed(known->second));
@@ -65,7 +66,8 @@ class DeviceSamples {
   void Told(size_t number, const ProfilerSample& sample) {
     if (!sample.has_allocated || sample.out_of_memory) return;
     const int64_t total = Signed(sample.total_allocated);
-    // Some writers always write zero as the total.
+    // Some writers always write zero as the total. If one total is smaller than the bytes of its
+    // sample, or larger than any GPU, all totals of this device are ignored.
     is_believed_ &= total <= kMaxBytes && sample.bytes <= total;
     beyond_.push_back({number, total - sum_});
   }
@@ -73,10 +75,10 @@ class DeviceSamples {
   bool is_believed() const { return is_believed_; }
   uint64_t contradictions() const { return contradictions_; }
 
-  // Returns how many bytes are allocated in addition to the known blocks: at the start, and at each
-  // sample where this number changes. The samples of several threads may be written in another
-  // order than that in which the totals were counted, so a change counts only if the next sample
-  // confirms it.
+  // Returns how many bytes are allocated in addition to the known blocks, at the start and at each
+  // sample where this number changes. The samples of several threads may be in another order than
+  // the one in which the totals were counted. So a change counts only if the next sample confirms
+  // it.
   std::vector<Change> Unrecorded() const {
     std::vector<Change> changes;
     if (!is_believed_) return changes;
@@ -140,8 +142,8 @@ class ProfilerEventMaker {
     return static_cast<uint64_t>(std::max(time_ns, start_ns_)) - static_cast<uint64_t>(start_ns_);
   }
 
-  // Makes an event of a sample. Until Number is called, its sequence is 1 + the number of the
-  // sample, or 0 if the event has no sample.
+  // Makes an event from a sample. Until Number() is called, the sequence of the event is 1 + the
+  // number of the sample, or 0 if the event has no sample.
   Event EventOf(size_t number, EventKind kind) const {
     const ProfilerSample& sample = trace_.samples[number];
     Event event;

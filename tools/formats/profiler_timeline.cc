@@ -164,7 +164,7 @@ const ProfilerOperator* ProfilerTimeline::At(uint32_t thread, int64_t time_ns) c
       operators, std::pair(thread, time_ns), {},
       [](const ProfilerOperator& one) { return std::pair(one.thread, one.begin_ns); });
   // The innermost operator is the last one that began before `time_ns` and has not ended. The
-  // search goes back over the operators that were called one after the other within it.
+  // search goes backwards over operators that have ended, and gives up after kMaxSteps of them.
   constexpr int kMaxSteps = 1 << 16;
   int steps = 0;
   for (auto at = later; at != operators.begin() && steps < kMaxSteps; ++steps) {
@@ -219,7 +219,7 @@ absl::Status CopyWithEvents(const Input& input,
       piece.remove_prefix(head);
     }
     if (needs_comma) {
-      // The list may have been empty.
+      // The comma is written only if an element of the list follows, because the list may be empty.
       const size_t next = piece.find_first_not_of(" \t\r\n");
       if (next != piece.npos) {
         needs_comma = false;

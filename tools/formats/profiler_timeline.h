@@ -1,9 +1,10 @@
 // ProfilerTimeline has the process, the clock and the operators of a PyTorch profiler trace
-// (Kineto's, in Chrome's JSON, also gzip), with which memory events are combined.
+// (Kineto's, in Chrome's JSON, also gzip). Memory events are combined with them.
 //
 // Idea: Kineto writes times in microseconds after `baseTimeNanoseconds`, by the wall clock; older
-// releases write them since 1970. A thread's number is the operating system's, as in our traces. So
-// an allocation belongs to the innermost operator that was active in its thread.
+// releases write them since 1970. Both Kineto's traces and ours name a thread by the operating
+// system's number. So an allocation can be assigned to the innermost operator that was active in
+// its thread.
 //
 // Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON without operators
 // (the sentence says how to record them) and for damage, because a part of a timeline is not

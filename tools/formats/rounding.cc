@@ -30,7 +30,8 @@ BlockRounding::BlockRounding(const std::vector<AllocatorSetting>& settings) {
 uint64_t BlockRounding::Round(uint64_t requested) const {
   if (requested <= kSmallestTorchBlock) return kSmallestTorchBlock;
   if (requested > ~uint64_t{0} / 4) return requested;  // no block is that large
-  // Class 0 is below 1 MiB, class 1 below 2 MiB, class 2 below 4 MiB, and so on.
+  // Size class 0 has the requests below 2 MiB, class 1 those from 2 MiB to below 4 MiB, class 2
+  // those from 4 MiB to below 8 MiB, and so on.
   const int log = static_cast<int>(std::bit_width(requested / kMiB));
   const auto size_class = static_cast<size_t>(std::clamp(log - 1, 0, kClasses - 1));
   const uint64_t divisions = divisions_[size_class];

@@ -1,5 +1,5 @@
-// BlockRounding computes the size of the block for which PyTorch's caching allocator rounds up a
-// request.
+// BlockRounding computes the size of a block from the requested size, which PyTorch's caching
+// allocator rounds up.
 //
 // Idea: a snapshot's events have requested sizes; the sizes of blocks that no longer exist are
 // computed from them. A block of the large pool may still be bigger than this, by a remainder that

@@ -132,8 +132,8 @@ struct Snapshot {
   bool complete = true;  // false: the file was damaged, with only what was readable
 };
 
-// Sums over the segments of one device. With kAllDevices they are over all devices. A field is
-// counted from the blocks if its name says so.
+// Sums over the segments of one device, or of all devices if kAllDevices was given. Each member is
+// a sum of a field of the segments, or is counted from their blocks, as its comment says.
 inline constexpr int32_t kAllDevices = -1;
 struct SnapshotTotals {
   uint64_t segments = 0;

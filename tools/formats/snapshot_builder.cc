@@ -260,7 +260,8 @@ void SnapshotBuilder::NoteWhatIsMissing() {
   if (seen_.stacks == 0) missing.emplace_back("no call stacks");
 }
 
-// Checks for each segment that its sums agree, as they do in PyTorch's own snapshots.
+// Checks for each segment that the sizes of its blocks add up to the sums in its record, as they do
+// in PyTorch's own snapshots.
 void SnapshotBuilder::CheckSums(const SnapshotSpace& space, const char* what) {
   uint64_t untiled = 0;
   uint64_t unequal = 0;

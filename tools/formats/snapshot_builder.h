@@ -100,7 +100,7 @@ class SnapshotBuilder {
   bool ReadAction(PickleValue text, TraceAction* action);
   TextId TextOf(PickleValue value);
 
-  // Read a field of a record; return false, and set problem_, if it is not such a number.
+  // Read a number of a record; return false, and set problem_, if the value is no such number.
   bool Number(PickleValue value, const char* field, uint64_t* number);
   bool SmallNumber(PickleValue value, const char* field, int32_t* number);
 

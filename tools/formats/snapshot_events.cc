@@ -23,12 +23,12 @@ uint16_t CallOf(TraceAction action) {
   return static_cast<uint16_t>(kFirstAction + static_cast<uint16_t>(action));
 }
 
-// Returns one number for a private pool; 0 for the default pool.
+// Combines the two numbers of a private pool's id to one. Returns 0 for the default pool.
 uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
-// True if the recording contains free requests. If it contains only completed frees, a free
-// completes at once. In such a recording, the free of a block that was allocated in it completes
-// without a request.
+// True if the recording has an entry for each request to free a block, false if it only has entries
+// for completed frees. It only has completed frees if a block that it allocates is freed by a
+// completed free without a request.
 bool TellsRequests(const std::vector<TraceEntry>& entries) {
   absl::flat_hash_set<uint64_t> live;
   for (const TraceEntry& entry : entries) {

@@ -2,8 +2,8 @@
 //
 // Idea: the pickle becomes a PickleTree, whose records are converted field by field. A record that
 // lacks a required field (such as a segment without an address) is left out and counted;
-// Snapshot::missing describes what the file as a whole lacks. A file is not a snapshot only if it
-// has neither segments nor events.
+// Snapshot::missing describes what the file as a whole lacks. A file is refused as no snapshot if
+// it has neither segments nor events.
 //
 // Layouts: a dict with segments, device_traces, allocator_settings, external_annotations,
 // host_segments, host_traces, of which all but one may be absent; a list or dict of several such

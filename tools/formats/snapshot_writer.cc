@@ -117,7 +117,8 @@ class SnapshotWriter {
     out_.EndDict();
   }
 
-  // Returns which free_requested entries have no free_completed of their own.
+  // Returns a vector that is true at the index of each free_requested entry without a
+  // free_completed of its own.
   std::vector<bool> Unfinished(const SnapshotSpace& space, int32_t device) const {
     const std::vector<TraceEntry>& entries = space.traces[static_cast<size_t>(device)];
     std::vector<bool> unfinished(entries.size());
@@ -229,7 +230,8 @@ class SnapshotWriter {
     frames_.emplace(number, out_.Remember());
   }
 
-  // Writes the settings from *next on whose names begin with `prefix`, as one dict.
+  // Writes one dict with the settings from index *next on, as long as their names begin with
+  // `prefix`.
   void PutSettings(size_t* next, std::string_view prefix, int depth) {
     out_.BeginDict();
     while (*next < snapshot_.settings.size()) {

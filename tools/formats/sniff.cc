@@ -58,7 +58,7 @@ bool HasColumns(const CsvReader& csv, std::initializer_list<std::string_view> na
   return std::ranges::all_of(names, [&](std::string_view name) { return csv.Column(name) >= 0; });
 }
 
-// Ignores case; `tag` is in lower case.
+// True if the text begins with `tag`, which is in lower case. The case of the text is ignored.
 bool BeginsWithTag(std::string_view text, std::string_view tag) {
   return text.size() >= tag.size() &&
          std::ranges::equal(text.substr(0, tag.size()), tag, [](char a, char b) {

@@ -1,7 +1,7 @@
 // TraceEventsVisitor finds the events of a Chrome trace (JSON) in both of its layouts.
 //
-// Idea: a trace is either an object whose list "traceEvents" has the events, or that list alone. A
-// reader handles an event in the same way in both, so it gets the depth within the event.
+// Idea: a trace is either an object whose list "traceEvents" has the events, or that list alone.
+// Derived classes ask for the depth within an event, which is the same in both layouts.
 //
 // Use: derive, and override EventBegins and EventEnds in addition to Number and Text of
 // JsonVisitor. Ownership, threads, errors: as JsonVisitor. Units: none. Source of the format: the

@@ -272,8 +272,8 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
     case pickle::kProtocol:
       return Protocol();
     case pickle::kFrame: {
-      // A frame only helps a reader to read ahead, so it is skipped. The lengths in it are checked
-      // when they are read.
+      // The opcode FRAME only helps a reader to read ahead, so it is skipped. The lengths of the
+      // values in a frame are checked when the values are read.
       uint64_t size;
       return bytes_.Read(&size) ? Step::kNext : EndsEarly();
     }

@@ -8,8 +8,8 @@
 namespace vramstow {
 namespace {
 
-// Limit of entries. A snapshot's zip has only a few; a checkpoint, which is not a snapshot, has
-// thousands.
+// The largest number of entries that a zip file may have. A snapshot's zip has only a few; a
+// checkpoint, which is not a snapshot, has thousands.
 constexpr ZPOS64_T kMaxEntries = 100'000;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr size_t kMaxNameBytes = 4096;
