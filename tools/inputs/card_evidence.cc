@@ -17,8 +17,8 @@ constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 constexpr size_t kMaxDevices = 16;
 
-// Computes the most bytes that one device reserved, and the bytes that were free when memory ran
-// out.
+// Finds the most bytes that one device had reserved. Also finds how many bytes were free, and how
+// many reserved, when memory ran out.
 void LookAtLevels(const std::vector<TraceEntry>& entries, uint64_t level_at_end,
                   CardEvidence* evidence) {
   uint64_t level = level_at_end;

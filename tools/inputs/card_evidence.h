@@ -17,8 +17,8 @@ namespace vramstow {
 
 struct CardEvidence {
   uint64_t held_bytes = 0;  // the most reserved bytes
-  // Bytes that were free on the device when memory ran out, and that were reserved then; 0 if it
-  // never did.
+  // Bytes that were free, and bytes that were reserved, on the device when memory ran out. Both are
+  // 0 if memory never ran out.
   uint64_t free_bytes = 0;
   uint64_t held_then_bytes = 0;
   bool has_workspace = false;        // of cuBLAS

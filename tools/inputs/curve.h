@@ -1,5 +1,5 @@
-// Computes facts of a file that has bytes over time and neither addresses nor blocks: the
-// profiler's memory timeline, by category, and the profiler's traces of 2021.
+// Computes facts of a file that has bytes over time and neither addresses nor blocks. Such files
+// are the profiler's memory timeline, with bytes by category, and the profiler's traces of 2021.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none. Units: bytes, nanoseconds
 // from the timeline's first moment.

@@ -17,8 +17,8 @@ bool IsCopy(std::string_view name) {
 }  // namespace
 
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
-  // The rank of a trace; the trace with the highest rank is used. A copy has a lower rank than a
-  // trace that is not a copy, and an older file has a lower rank than a newer one.
+  // The sort key of a trace; the trace with the highest key is used. A copy has a lower key than a
+  // trace that is not a copy. Among traces of the same kind, the older file has the lower key.
   using Rank = std::tuple<bool, std::filesystem::file_time_type>;
   NewestTrace newest;
   Rank best;

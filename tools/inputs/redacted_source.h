@@ -20,8 +20,8 @@
 
 namespace vramstow {
 
-// Returns a redactor that replaces the name of this machine, and the folders in which the given
-// files and folders are.
+// Returns a redactor that replaces the name of this machine, and the folders that contain the given
+// files and folders.
 Redactor RedactorFor(const std::vector<std::string>& paths);
 
 class RedactedSource : public EventSource {

@@ -39,8 +39,8 @@ bool IsReadHere(FileFormat format) {
          format == FileFormat::kMinimalloc;
 }
 
-// Returns the trace of a copy ("train-4711-oom.stow", "train-4711-dump-2.stow"), or an empty text
-// if the file is not a copy.
+// Returns the name of the trace from which a copy ("train-4711-oom.stow", "train-4711-dump-2.stow")
+// was made. Returns an empty text if the file is not a copy.
 std::string WholeOf(const std::string& file) {
   constexpr std::string_view kEnding = ".stow";
   if (!file.ends_with(kEnding)) return "";
@@ -59,7 +59,7 @@ std::string WholeOf(const std::string& file) {
   return "";
 }
 
-// Origins that are known to belong to one run.
+// Traces that belong to one run.
 struct Group {
   std::vector<const TraceOrigin*> members;
   std::set<int64_t> ranks;
@@ -85,7 +85,8 @@ bool IsChildOf(const TraceOrigin& child, const TraceOrigin& parent) {
          child.host == parent.host && child.run == parent.run && child.begin >= parent.begin;
 }
 
-// Groups traces of one id. Traces without an id are grouped with the process that started theirs.
+// Groups traces that have the same run id. A trace without a run id joins the group of the process
+// that started its own process.
 std::vector<Group> GroupsOf(const std::vector<TraceOrigin>& origins) {
   std::vector<Group> groups;
   std::map<std::string, size_t> by_run;
@@ -167,8 +168,8 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins) {
 }
 
 std::vector<std::string> RemoveCopies(std::vector<std::string>* files) {
-  // The file that is used for each trace: the trace itself, or, if it does not exist, the copy that
-  // was made last.
+  // Maps the name of each trace to the file that is used for it. That is the trace itself or, if it
+  // does not exist, the copy that was made last.
   std::map<std::string, std::string> kept;
   const std::set<std::string> all(files->begin(), files->end());
   for (const std::string& file : *files) {

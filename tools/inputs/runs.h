@@ -1,9 +1,10 @@
 // Runs decides which traces of a folder belong together.
 //
-// Idea: vramstow run gives each trace the id of its run; a run inside a run has an id that begins
-// with the outer one's. If each rank has its own vramstow run, as under srun, ranks belong together
-// if their launcher's job is the same and no rank occurs twice. Traces without such a relation are
-// separate runs, because figures of unrelated runs must not be added up.
+// Idea: vramstow run gives each trace the id of its run. A run that is started within another run
+// has an id that begins with the outer one's. If each rank has its own vramstow run, as under srun,
+// ranks belong together if their launcher's job is the same and no rank occurs twice. Traces
+// without such a relation are separate runs, because figures of unrelated runs must not be added
+// up.
 //
 // Ownership: values. Threads: no shared state. Errors: recordings of other programs have no run and
 // count as one run together; a file that cannot be read belongs to none. Units: nanoseconds since
@@ -18,7 +19,7 @@
 
 namespace vramstow {
 
-// The run that a file names as its own.
+// A file, and what it says about the run and the process that wrote it.
 struct TraceOrigin {
   std::string file;
   enum class Kind : uint8_t { kTrace, kOther, kNotRead };

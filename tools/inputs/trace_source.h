@@ -37,7 +37,8 @@ class TraceSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(TextNumber(mark));
   }
-  // Both functions read the facts of a trace that was converted from another kind of file.
+  // OpeningCall and TellsFreeCompleted use facts that only a trace converted from another kind of
+  // file has.
   std::optional<uint16_t> OpeningCall() const override;
   bool TellsFreeCompleted() const override {
     return facts().contains("source.tells_free_completed");

@@ -2,7 +2,7 @@
 //
 // Idea: a test needs the memory use of its own body, and not of earlier code. Ranges are the marks
 // that the application pushed and popped; all ranges with the name count. Memory that was allocated
-// outside is not known inside, and freeing it does not change a level.
+// outside of the ranges is unknown, and freeing it within a range does not change a level.
 //
 // Ownership: owns the other source. Threads: one at a time. Errors: none; found() returns whether
 // there was such a range. Units: those of the source.

@@ -28,8 +28,9 @@ namespace {
 
 bool Failed(const ChildEnd& end) { return end.how != ChildEnd::How::kExited || end.value != 0; }
 
-// Runs the command, once for each simulated rank. Returns the first end that is no success, and
-// nullopt if this process was asked to end before.
+// Runs the command, once for each simulated rank. Returns the end of the first rank that failed or,
+// if none failed, of the first rank. Returns nullopt if this process was asked to end before the
+// start.
 std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
                                const Environment& environment) {
   const auto& ranks = checked.ranks;
@@ -53,7 +54,7 @@ std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
   return first != ends.end() ? *first : ends.front();
 }
 
-// Adds the exceptions that the traces could not keep, for example because the disk was full.
+// Adds the exceptions that are missing in the traces, for example because the disk was full.
 void AddUncaught(const std::map<std::string, std::string>& uncaught, std::vector<Facts>* traces) {
   for (Facts& facts : *traces) {
     const auto process = facts.facts.find("process.pid");
@@ -112,7 +113,7 @@ absl::StatusOr<Outcome> RunJob(const Job& job) {
   try {
     ReadTraces(job, query, run_ends, &outcome);
   } catch (const std::exception& error) {
-    // An error here must not change the exit status, which is the command's.
+    // An error here must not change the exit status, which is the exit status of the command.
     outcome.traces.problem = error.what();
   }
   return outcome;

@@ -1,9 +1,9 @@
-// Job: runs a command under vramstow, and returns how it ended and what it did with memory.
+// Job: runs a command under vramstow, and returns how it ended and how it used memory.
 //
 // Idea: every command of vramstow that starts a program uses this function. It checks the settings,
 // prepares the environment, starts the program, waits for its end, and reads each trace once. A job
-// runs in place, so that it looks as if it ran without vramstow, or apart, with its output in a
-// file.
+// that runs in place behaves as if it ran without vramstow. A job that runs apart has its output in
+// a file.
 //
 // Ownership: results are copies; traces and output are files. Threads: the main thread; a job in
 // place needs a process of one thread. Errors: one sentence if the job was not started because
@@ -30,15 +30,16 @@ struct Job {
   std::vector<std::string> command;
   FlagValues flags;
   // If this names a file, the command runs apart: its output is appended to the file, and all of
-  // its traces are explained. If it is empty, the command runs in place, and only what takes a
-  // moment is explained.
+  // its traces are explained. If it is empty, the command runs in place, and only the last failure
+  // and moves of memory are explained, which takes a moment.
   std::string output;
   // Receives each note: the command of vramstow that writes it (empty for vramstow itself), and one
   // sentence.
   std::function<void(const std::string& command, std::string_view sentence)> note;
 };
 
-// How the command ended. If it ran for several ranks, this is the first end that is no success.
+// How the command ended. If it ran for several ranks, this is the end of the first rank that
+// failed.
 struct JobExit {
   ChildEnd end;
   int status = 0;           // the exit status as shells report it

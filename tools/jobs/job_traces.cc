@@ -22,13 +22,13 @@ namespace {
 
 using Explain = JobTracesQuery::Explain;
 
-// The clock of a file server may be behind this machine's.
+// The clock of a file server may be behind the clock of this machine by this many seconds.
 constexpr time_t kClockSlack = 3600;
 constexpr uint64_t kEventsBetweenLooks = 1 << 16;
-// The longest trace that is explained while a user waits for a prompt.
+// The largest number of events in traces that are explained while a user waits for a prompt.
 constexpr uint64_t kMaxEvents = 2'000'000;
 
-// Ends early once stop() returns true.
+// Returns the events of another source, and ends early once stop() returns true.
 class StoppableSource : public EventSource {
  public:
   StoppableSource(EventSource* source, const std::function<bool()>& stop)
@@ -110,8 +110,8 @@ void KeepFunctionsOf(const std::vector<std::string>& files) {
   }
 }
 
-// Explains the last failure and moves of memory while the traces are read one after the other. The
-// detail of a trace is kept as long as it may be needed for that.
+// Explains the last failure, and moves of memory, while the traces are read one after the other.
+// The detail of a trace is stored as long as an explanation may need it.
 class MomentExplainer {
  public:
   void Add(Analysis analysis) {
@@ -162,7 +162,7 @@ class MomentExplainer {
     ExplainAndProve(&analyses_[*failed_]);
     const bool is_of_others = !facts.out_of_memory.empty() &&
                               facts.out_of_memory.back().cause == AdviceId::kOtherProcesses;
-    // The trace of another process of the job tells how much memory that process held.
+    // The trace of another process of the job shows how much memory that process held.
     if (is_of_others && events_ <= kMaxEvents) NameNeighboursOf(&analyses_);
   }
 

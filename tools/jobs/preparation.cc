@@ -148,7 +148,8 @@ void AddPreloads(const Job& job, const CheckedJob& checked, Environment* environ
     if (job.output.empty()) bar.emplace(STDERR_FILENO);
     return prepare();
   };
-  // This library must precede CUPTI, which may be among the others.
+  // The library that detects other clients of CUPTI must precede CUPTI itself, which may be among
+  // the libraries that are added next.
   if (settings.trace && settings.cupti) AddCuptiWatch(installation, environment);
   AddLibraries(installation, !settings.simulate.empty(), environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, environment);

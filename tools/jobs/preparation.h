@@ -20,7 +20,7 @@
 
 namespace vramstow {
 
-// The settings of a job in which nothing is wrong, and what was found for them.
+// The settings of a job after all checks have passed, and what the checks found out.
 struct CheckedJob {
   Settings settings;
   FlagValues flags;  // the variables that the command gets

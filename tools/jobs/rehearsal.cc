@@ -40,7 +40,7 @@ void AddNote(const std::string& path, const std::string& command, std::string_vi
                                                      command, ": ", std::string(sentence), "\n");
 }
 
-// Returns why a job has no facts.
+// Returns an error that says why a job has no facts about memory.
 absl::Status UsedNoMemory(const Outcome& outcome) {
   if (outcome.exit.status == 0) {
     return absl::FailedPreconditionError("the command used no device memory.");
@@ -52,12 +52,13 @@ absl::Status UsedNoMemory(const Outcome& outcome) {
                                                     : outcome.exit.not_started));
 }
 
-// Takes the process with the highest peak, and counts the failed requests of all processes.
+// Returns the facts of the process with the highest peak, and the number of failed requests of all
+// processes.
 Rehearsal RehearsalOf(Outcome outcome) {
   std::vector<Facts>& traces = outcome.facts.traces;
   uint64_t out_of_memory = 0;
   for (const Facts& facts : traces) out_of_memory += facts.counts.out_of_memory;
-  // If several have the same peak, the first rank is taken.
+  // If several processes have the same peak, the one with the lowest rank is used.
   std::ranges::stable_sort(traces, {}, [](const Facts& facts) {
     return facts.rank.value_or(std::numeric_limits<int64_t>::max());
   });

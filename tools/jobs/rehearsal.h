@@ -1,5 +1,5 @@
-// Rehearsal: runs a command on a simulated GPU, with its output in a file, and returns what it did
-// with memory.
+// Rehearsal: runs a command on a simulated GPU, with its output in a file, and returns how it used
+// memory.
 //
 // Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
 // Errors: one sentence if the command could not be run, or wrote no trace; Cancelled if this
@@ -23,7 +23,7 @@ struct Rehearsal {
   std::string output;      // the file with what the command said
 };
 
-// `flags` are those of `vramstow run`; `folder` is made, and must not exist.
+// `flags` are flags of `vramstow run`. `folder` must not exist yet; this function makes it.
 absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, const FlagValues& flags,
                                    const std::string& folder);
 

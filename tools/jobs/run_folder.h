@@ -1,9 +1,10 @@
-// RunFolder: the temporary folder for simulated runs and their traces while a command reads them.
+// RunFolder: a temporary folder for simulated runs and their traces, which exists while a command
+// reads them.
 //
-// Idea: it is removed before a signal ends the process.
+// Idea: the folder is removed before a signal ends the process.
 //
-// Ownership: the destructor removes the folder, unless it is to be retained. Threads: used by one
-// thread at a time. Errors: ok() returns false. Units: none.
+// Ownership: the destructor removes the folder, unless the user wants to retain it. Threads: used
+// by one thread at a time. Errors: ok() returns false. Units: none.
 #ifndef VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_
 #define VRAMSTOW_TOOLS_JOBS_RUN_FOLDER_H_
 

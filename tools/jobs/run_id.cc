@@ -17,8 +17,8 @@
 namespace vramstow {
 namespace {
 
-// Returns the id of the run in which a process was started; empty if it has none, or may not be
-// read.
+// Returns the id of the run in which a process was started. Returns an empty text if the process
+// has none, or if this user may not read the environment of the process.
 std::string RunIdOf(const std::string& process) {
   std::ifstream environment("/proc/" + process + "/environ");
   const std::string prefix = absl::StrCat(kRunIdVariable, "=");

@@ -1,7 +1,8 @@
 // RunId: identifies the processes of a job and their traces.
 //
-// Idea: a job gives its command an id of its own, which every trace has as the fact run.id. A job
-// inside a job has an id that begins with the outer one's, so that the outer job finds it, too.
+// Idea: a job gives its command an id, which every trace has as the fact run.id. If a job starts
+// another job, the id of the inner job begins with the id of the outer one. So the outer job finds
+// the traces of the inner job, too.
 //
 // Ownership: the results are copies. Threads: used by one thread at a time. Errors: none; a process
 // whose environment cannot be read is not found. Units: none.

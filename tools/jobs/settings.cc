@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kPoolVariable[] = "VRAMSTOW_POOL";
 
-// Settings of the pool, which have no effect without it. Their help says that the flag switches the
-// pool on.
+// Settings of the pool, which have no effect while the pool is off. The help of their flags says
+// that the flag switches the pool on.
 constexpr const char* kPoolSettings[] = {
     "VRAMSTOW_NVTX_MEMORY", "VRAMSTOW_BACKING",      "VRAMSTOW_PLAIN",
     "VRAMSTOW_LIMIT",       "VRAMSTOW_LARGE_CHUNKS", "VRAMSTOW_DECAY",
@@ -35,8 +35,8 @@ const char* FlagOf(std::string_view variable) {
   return "";
 }
 
-// Returns the sentence that refuses a flag which only affects the trace; empty if there is a trace,
-// or no such flag.
+// Returns the sentence that refuses a flag which only affects the trace. Returns an empty text if a
+// trace is written, or if no such flag was given.
 std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool pool) {
   if (options.trace) return "";
   if (!pool && std::strcmp(options.collect, "on") == 0) {
@@ -54,7 +54,8 @@ std::string WhatNeedsTrace(const FlagValues& flags, const Options& options, bool
   return "";
 }
 
-// The flags for the function that ReadOptions calls, which must be a plain function.
+// The flags that the lookup function of ReadOptions uses. They are a global variable, because that
+// function must be a plain function.
 const FlagValues* looked_up_flags = nullptr;
 
 const char* LookUp(const char* variable) {
@@ -62,7 +63,8 @@ const char* LookUp(const char* variable) {
   return flag != looked_up_flags->end() ? flag->second.c_str() : std::getenv(variable);
 }
 
-// The sentence names the variable, but the user may have given a flag.
+// Replaces the variable at the beginning of the sentence by its flag, if the user has given the
+// flag.
 std::string InTermsOfFlags(std::string sentence, const FlagValues& flags) {
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {

@@ -1,4 +1,5 @@
-// Settings: how a job runs, from the flags and, for what no flag says, from the environment.
+// Settings: how a job runs. Each setting comes from its flag or, if the flag was not given, from
+// the environment.
 //
 // Ownership: Settings owns its texts. Threads: used by one thread at a time. Errors: one sentence.
 // Units: none.
@@ -39,12 +40,12 @@ struct Settings {
 // set the value, otherwise the variable.
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags);
 
-// Returns a sentence for each variable of the environment that only has an effect with the pool, if
-// the pool is off.
+// If the pool is off, returns a sentence for each environment variable that only has an effect with
+// the pool.
 std::vector<std::string> VariablesWithoutPool(const FlagValues& flags);
 
-// Returns a sentence for each variable of the environment (NAME=VALUE) that is similar to one of
-// vramstow's but unknown, with the probable name.
+// Returns a sentence for each environment variable (NAME=VALUE) whose name is unknown but similar
+// to the name of one of vramstow's variables. The sentence has the probable name.
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment);
 
 }  // namespace vramstow

@@ -4,7 +4,7 @@
 
 namespace vramstow {
 
-// Converts between our values and those of the library.
+// Converts between JsonValue and the values of the JSON library.
 class JsonLibrary {
  public:
   using Library = nlohmann::ordered_json;

@@ -1,10 +1,10 @@
 // JsonValue is one JSON value in memory, for small outputs and small inputs.
 //
 // Idea: only json_value.cc includes the library that reads and writes JSON (nlohmann/json), so
-// files that include this header compile fast. Members keep the order in which they were added.
+// files that include this header compile fast. Members are in the order in which they were added.
 // Accessors never fail: a missing value, or one of another type, reads as 0, false or "".
 //
-// Ownership: copies. Threads: as a container. Errors: Parse returns nothing. Units: none.
+// Ownership: copies. Threads: as a container. Errors: Parse returns nullopt. Units: none.
 #ifndef VRAMSTOW_TOOLS_JSON_JSON_VALUE_H_
 #define VRAMSTOW_TOOLS_JSON_JSON_VALUE_H_
 
@@ -77,7 +77,7 @@ class JsonValue {
 
   // Returns the value on one line, without a line end. Invalid UTF-8 is replaced.
   std::string Dump() const;
-  // Returns nothing if the text is not JSON, or is nested deeper than kDeepest.
+  // Parses a text. Returns nullopt if the text is not JSON, or is nested deeper than kDeepest.
   static std::optional<JsonValue> Parse(std::string_view text);
   static constexpr size_t kDeepest = 200;
 

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-// True if no character has to be escaped or replaced, which is so for nearly all texts.
+// True if no character has to be escaped or replaced. This is true for nearly all texts.
 bool IsPlain(std::string_view text) {
   return std::ranges::all_of(text,
                              [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });

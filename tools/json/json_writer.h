@@ -1,7 +1,7 @@
 // JsonWriter writes JSON as text, from the beginning to the end.
 //
-// Idea: for long outputs. Only the text is stored, and most of it is copied unchanged; JsonValue
-// writes texts with characters to replace, and fractions.
+// Idea: it is made for long outputs. Only the text is stored, and most of it is copied unchanged.
+// JsonValue writes fractions, and texts in which characters have to be replaced.
 //
 // Ownership: a value. Threads: one at a time. Errors: none; invalid UTF-8 is replaced. Each object
 // or list that is begun must be ended, and in an object each value must have a key before it.

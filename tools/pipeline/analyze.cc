@@ -68,9 +68,9 @@ std::string NamesOf(const std::vector<std::string>& files) {
 // trace until it is parsed.
 bool CanBeRead(const std::string& file) { return OpenInput(file).ok(); }
 
-// Returns the runs of these files. If the newest file looks like the recording of another program,
-// it counts as a run only if it can be parsed: a note, or a list of settings that begins with a
-// brace, is not a run.
+// Returns the runs of these files. The newest file may look like the recording of another program,
+// although it is only a note or a list of settings that begins with a brace. It counts as a run
+// only if it can be parsed.
 std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
   std::vector<Run> runs = RunsOf(*origins);
   if (runs.size() <= 1) return runs;
@@ -85,7 +85,8 @@ std::vector<Run> RunsThatAreRead(std::vector<TraceOrigin>* origins) {
   return is_changed ? RunsOf(*origins) : runs;
 }
 
-// Unrelated recordings are not added up. The files of other runs are named in a message.
+// Returns the files of the newest run in the folder, because unrelated recordings are not added up.
+// Adds messages to *left_out that name the files of other runs.
 std::vector<std::string> FilesOfNewestRun(const std::string& folder,
                                           std::vector<std::string>* left_out) {
   constexpr size_t kMaxRuns = 10;
@@ -108,7 +109,8 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   left_out->push_back(absl::StrCat("The newest of ", runs.size(),
                                    " runs is read; name the files of another run to read it."));
   std::vector<std::string> taken = runs.front().files;
-  // Files that cannot be read are kept, because the attempt to read them reports the error.
+  // Files that cannot be read remain in the list, because the attempt to read them reports the
+  // error.
   for (const TraceOrigin& origin : origins) {
     if (origin.kind == TraceOrigin::Kind::kNotRead) taken.push_back(origin.file);
   }

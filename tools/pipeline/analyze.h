@@ -30,17 +30,18 @@ void NameNeighboursOf(std::vector<Analysis>* analyses);
 // If `within` is not empty, only events in ranges (marks) of this name are analysed.
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
 
-// The analyses of several paths. A path is a file, or a folder, which stands for the files of its
+// The analyses of several paths. A path is a file or a folder. A folder stands for the files of its
 // newest run (tools/inputs/runs.h).
 struct InputSet {
   std::vector<Analysis> analyses;
   std::vector<std::string> left_out;  // what was skipped in folders, one sentence each
 };
-// Fails if a named file cannot be used, or a folder has no file that can.
+// Fails if a file that was named cannot be used, or if no file in a folder can be used.
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
                                       const std::string& within = "");
 
-// Returns the facts of each analysis and of all together. There must be at least one analysis.
+// Returns the facts of each analysis, and the facts of all analyses together. There must be at
+// least one analysis.
 FactSet Together(InputSet inputs);
 
 }  // namespace vramstow

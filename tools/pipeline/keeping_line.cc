@@ -32,7 +32,8 @@ std::string_view WithoutSpaces(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
 
-// Returns the text after the bracket that closes the first one; empty if none does.
+// Returns the text after the bracket that closes the first bracket of the text. Returns an empty
+// text if no bracket closes it.
 std::string_view AfterIndex(std::string_view text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -53,7 +54,7 @@ bool Extends(std::string_view rest, const std::string& name) {
   return false;
 }
 
-// True if the line fills the container. `rest` is the text after the container's name.
+// True if the line adds elements to the container. `rest` is the text after the container's name.
 bool Fills(std::string_view rest, const std::string& name) {
   static constexpr std::array<std::string_view, 10> kMethods = {
       ".append(", ".appendleft(", ".add(",        ".extend(", ".insert(",
@@ -135,8 +136,8 @@ class OwnFiles {
         if (BaseName(path) == made_in && i + 1 > made_at) behind.push_back(found.back());
       }
     }
-    // In the function that allocated the blocks, the next line after the allocation that stores
-    // into the container is used.
+    // If several lines store into the container, the first of them after the allocation of the
+    // blocks is used, provided that it is in the same function.
     const bool is_near = !container.function.empty() && !behind.empty();
     if (found.size() != 1 && !is_near) return "";
     const auto& [file, line] = found.size() == 1 ? found.front() : behind.front();
@@ -168,7 +169,8 @@ Container ContainerOf(const std::string& holder) {
   if (index == std::string::npos) return container;
   std::string_view rest = std::string_view(holder).substr(index);
   while (rest.starts_with('[')) rest = AfterIndex(rest);
-  // If the list holds an object that holds the tensors, another line has stored them in the object.
+  // If the list holds an object that refers to the tensors, another line has stored the tensors in
+  // the object.
   if (rest.starts_with('.') && !rest.starts_with(".grad_fn")) return container;
   std::string_view chain = std::string_view(holder).substr(0, index);
   if (const size_t colon = chain.find(": "); colon != std::string_view::npos) {

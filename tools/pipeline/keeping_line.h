@@ -17,8 +17,8 @@
 
 namespace vramstow {
 
-// The variable in which an owner's chain of references is stored, as written in the source before
-// its index.
+// The variable in which an owner's chain of references begins, as the source writes it before the
+// index.
 struct Container {
   std::string name;           // "logits" of "perplexity: logits[0..12]"; empty if it has no index
   std::string function;       // "perplexity"; empty if it is no variable of a function
