@@ -40,8 +40,8 @@ void AsyncPoolModel::Free(uint32_t number) {
   free_[block.stream].Add(block.address, block.size, &edges_);
 }
 
-// After a wait for all streams, the caches of the streams are joined, and whole regions that are
-// unused are released.
+// Models a wait for all streams: joins the free memory of all streams, and releases each region
+// that is unused as a whole.
 void AsyncPoolModel::Flush() {
   FreeRanges all;
   for (const auto& [stream, ranges] : free_) {

@@ -2,9 +2,10 @@
 //
 // Idea: the driver's algorithm is not published. The documentation says that memory which a stream
 // has freed can be reused by this stream at once, and by other streams when that is known to be
-// safe; this model assumes that it never is. With a release threshold, memory is retained; without
-// one, unused memory is released at the next synchronisation, and the model takes each flush in the
-// recording for one. It was observed that reserved memory grows by multiples of 32 MiB.
+// safe. This model assumes that other streams never reuse it. With a release threshold, memory is
+// retained. Without one, unused memory is released at the next synchronisation; the model takes
+// each flush in the recording for a synchronisation. It was observed that reserved memory grows by
+// multiples of 32 MiB.
 //
 // Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
 // returns false when out of memory, after all unused memory was released. Units: bytes. Source:

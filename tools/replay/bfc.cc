@@ -26,7 +26,7 @@ bool BfcModel::Extend(uint64_t size) {
   if (bytes < size) return false;
   uint64_t address = device_->Allocate(bytes, 0);
   while (address == 0) {
-    // Each further attempt requests a tenth less.
+    // Each further attempt requests a tenth less than the attempt before it.
     bytes = bytes / 10 * 9 / kUnit * kUnit;
     if (bytes < size) return false;
     address = device_->Allocate(bytes, 0);

@@ -33,7 +33,7 @@ struct ModelSpec {
 
 absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list);
 
-// Returns the models that `all` stands for: those that need only requests.
+// Returns the models that the word "all" stands for. They need no other input than requests.
 std::vector<ModelSpec> AllModels();
 
 // Returns the settings of PyTorch's allocator that --search tries.

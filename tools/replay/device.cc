@@ -43,7 +43,7 @@ void ModelDevice::Note(DeviceCall call, uint64_t address, uint64_t bytes, uint64
 }
 
 uint64_t ModelDevice::Allocate(uint64_t bytes, uint32_t stream) {
-  // A refused call is counted like a granted one.
+  // A refused call counts like one that succeeds.
   if (!Charge(bytes)) {
     Count(DeviceCall::kAllocate);
     return 0;

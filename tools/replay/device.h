@@ -29,7 +29,7 @@ enum class DeviceCall : uint8_t {
 };
 inline constexpr int kDeviceCalls = 6;
 
-// One change of the reserved memory by a model.
+// A change of the memory that a model has reserved on its device.
 struct DeviceStep {
   uint64_t request = 0;  // during which request, from 0
   uint64_t address = 0;
@@ -55,8 +55,8 @@ class ModelDevice {
   bool Map(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream);
   void Unmap(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream);
 
-  // These functions are for models in which memory without an address, and the calls for it, are
-  // separate. Charge reserves memory, and returns false if out of memory.
+  // These functions are for models whose memory has no address when it is reserved, and that count
+  // calls separately. Charge reserves memory, and returns false if out of memory.
   bool Charge(uint64_t bytes);
   void Discharge(uint64_t bytes) { reserved_ -= bytes; }
   void Count(DeviceCall call) { ++counts_[static_cast<std::size_t>(call)]; }
@@ -69,10 +69,11 @@ class ModelDevice {
   uint64_t capacity() const { return capacity_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t peak_reserved() const { return peak_reserved_; }
-  // The calls by kind; and the number of driver calls that these are in total.
+  // counts() returns the number of calls by kind, and calls() the number of driver calls that they
+  // stand for.
   const std::array<uint64_t, kDeviceCalls>& counts() const { return counts_; }
   uint64_t calls() const;
-  // The nanoseconds for which these calls would block the job, at assumed costs.
+  // Returns for how many nanoseconds the calls would block the job, at assumed costs.
   uint64_t stall_ns() const;
 
  private:

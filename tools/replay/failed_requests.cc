@@ -11,8 +11,8 @@ namespace {
 
 uint64_t AskedFor(const Life& life) { return life.requested != 0 ? life.requested : life.size; }
 
-// Maps a free, given by its address and its event, to the event at which the memory may be reused.
-// It has only frees whose memory may not be reused at once.
+// Maps a free to the event at which the freed memory may be reused. A free is identified by its
+// address and its event. The map has only frees whose memory may not be reused at once.
 using Completions = absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint64_t>;
 
 Completions CompletionsOf(const Detail& detail) {

@@ -2,7 +2,8 @@
 // that a piece of advice stands for.
 //
 // Idea: the analysis has stored the lives of blocks, so the file need not be read again. Only the
-// newest part of a long trace is replayed; blocks that were live at its begin are requested first.
+// newest part of a long trace is replayed. Blocks that were live where this part begins are
+// requested first.
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const functions may be called at the
 // same time. Errors: none. Memory: 16 bytes for each request, up to the allowed number. Units:
@@ -27,8 +28,8 @@ class FailedRequests {
   // The number of requests, including the one that failed.
   size_t size() const { return opening_.size() + steps_.size() + 1; }
   bool has_tensors() const { return has_tensors_; }
-  // Returns the requests with this change. The last one is the one that failed, as an allocation
-  // like the others.
+  // Returns the requests with this change. The last one is the request that failed, as an
+  // allocation like any other.
   Requests With(const Change& change) const;
 
  private:

@@ -21,8 +21,8 @@ class FreeRanges {
     uint64_t size = 0;
   };
 
-  // Adds a range, and returns the whole free range that it is now part of. No range may cross the
-  // addresses in `edges`.
+  // Adds a range and joins it with its free neighbours. Returns the joined range. Ranges are not
+  // joined at the addresses in `edges`.
   Range Add(uint64_t address, uint64_t size, const std::set<uint64_t>* edges = nullptr) {
     const auto is_edge = [edges](uint64_t at) { return edges != nullptr && edges->contains(at); };
     auto next = by_address_.lower_bound(address);
@@ -50,7 +50,7 @@ class FreeRanges {
     if (found == by_size_.end()) return std::nullopt;
     return Range{found->second, found->first};
   }
-  // Returns the lowest range of at least `size`.
+  // Returns the range with the lowest address among those of at least `size` bytes.
   std::optional<Range> FirstFit(uint64_t size) const {
     if (by_size_.empty() || by_size_.rbegin()->first < size) return std::nullopt;
     for (const auto& [address, length] : by_address_) {

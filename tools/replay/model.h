@@ -1,12 +1,12 @@
-// AllocatorModel: the interface of models, which show what an allocator would have done with the
+// AllocatorModel: the interface of models. A model shows what an allocator would have done with the
 // requests of a recorded run.
 //
 // Idea: a model has the allocator's bookkeeping, without memory behind it. Its calls of the device
 // go to a ModelDevice, which counts, limits and logs them.
 //
 // Ownership: the device outlives the model. Threads: used by one thread at a time. Errors: Allocate
-// returns false when out of memory; then nothing has changed but the memory that the allocator
-// released in its attempts. Units: bytes.
+// returns false when out of memory. Then the only change is that memory which the allocator
+// released in its attempts is gone. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_REPLAY_MODEL_H_
 #define VRAMSTOW_TOOLS_REPLAY_MODEL_H_
 
@@ -18,7 +18,8 @@ namespace vramstow {
 struct ModelRequest {
   uint32_t block = 0;
   uint32_t stream = 0;
-  // 0 is the common pool; the others are the framework's private pools.
+  // The number of the pool. 0 is the common pool, and other numbers are the framework's private
+  // pools.
   uint32_t pool = 0;
   uint64_t bytes = 0;
   uint64_t next_touch = kNoTouch;  // the index of the request in which work uses it first
@@ -54,10 +55,10 @@ class AllocatorModel {
   virtual bool Allocate(const ModelRequest& request) = 0;
   // Frees a live block.
   virtual void Free(uint32_t block) = 0;
-  // The application asked to release the cache (torch.cuda.empty_cache()).
+  // Is called when the application asks to release the cache (torch.cuda.empty_cache()).
   virtual void Flush() {}
   virtual void Touch(const ModelTouch& /*touch*/) {}
-  // Returns null if the model moves nothing.
+  // Returns the traffic between device and host, or null if the model moves nothing.
   virtual const OffloadTraffic* traffic() { return nullptr; }
   // Is called when no further request will name this pool.
   virtual void PoolEnds(uint32_t /*pool*/) {}

@@ -81,7 +81,7 @@ void ModelDriver::FillMemory() {
   table_.set_access = [](void*, uint64_t, uint64_t) { return kDriverSuccess; };
 }
 
-// Host memory is not counted here; the offloader limits it.
+// Host memory is not limited in these functions, because the offloader limits it.
 void ModelDriver::FillHost() {
   table_.create_host = [](void* self, uint64_t, uint64_t* handle) {
     *handle = Of(self)->next_handle_++;

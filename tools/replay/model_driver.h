@@ -1,8 +1,8 @@
-// ModelDriver: a driver table for the pool's real code, whose functions do their bookkeeping on a
-// ModelDevice.
+// ModelDriver: a driver table for the real code of vramstow's pool. Its functions do their
+// bookkeeping on a ModelDevice.
 //
-// Idea: work completes at once, so fences have always passed. The caller advances the time in
-// steps; copies take the time that a transfer at 24 GiB/s takes.
+// Idea: work completes at once, so each fence (a recorded point in the work of a stream) has always
+// passed. The caller advances the time in steps; copies take the time of a transfer at 24 GiB/s.
 //
 // Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: those of
 // the table. Units: bytes, nanoseconds.

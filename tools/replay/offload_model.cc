@@ -8,8 +8,8 @@
 namespace vramstow {
 namespace {
 
-// The interval at which pages may be restored while others are evicted, and the largest number of
-// bytes that are restored each time. Both are those of a real process.
+// The interval at which evicted pages may be restored while other pages are evicted, and the
+// largest number of bytes that are restored each time. A real process uses the same values.
 constexpr uint64_t kMaintainNs = 50'000'000;
 constexpr uint64_t kMaxBack = 256 * kMiB;
 // The number of submissions that share a clock value.

@@ -1,10 +1,11 @@
-// OffloadModel: vramstow's own pool with --offload=auto on a device that is too small: runs the
-// real code of allocator/ and allocator/offload/, and counts the bytes that it would have moved and
-// accessed over PCIe or NVLink.
+// OffloadModel: vramstow's own pool with --offload=auto on a device that is too small. It runs the
+// real code of allocator/ and allocator/offload/, and counts the bytes that this code would have
+// moved, and that work would have accessed, over PCIe or NVLink.
 //
 // Idea: the recording says which blocks work used, and when. A block that lies on the host when it
-// is used is read over the bus as a whole; a policy should keep this traffic low. One policy knows
-// the future (`foreseen`), which no real allocator does, as a reference for the others.
+// is used is read over the bus as a whole; a policy should keep this traffic low. The policy
+// `foreseen` knows the future, as no real allocator does, and serves as a reference for the other
+// policies.
 //
 // Ownership: owns the pool and the offloader; the caller owns the device. Threads: used by one
 // thread at a time. Errors: those of AllocatorModel. Units: bytes, nanoseconds.
@@ -22,7 +23,7 @@
 
 namespace vramstow {
 
-// nullopt stands for the policy kForeseen.
+// The policy of the model; nullopt stands for the policy kForeseen.
 using OffloadModelChoice = std::optional<OffloadChoice>;
 inline constexpr std::string_view kForeseen = "foreseen";
 

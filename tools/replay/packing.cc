@@ -58,7 +58,8 @@ Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
   return packing;
 }
 
-// Packs the blocks in the given order, each as low as the earlier ones allow.
+// Places the blocks in the given order. Each block gets the lowest offset at which it overlaps none
+// of the blocks that were placed before it.
 Packing Greedy(std::span<const LifeSpan> lives, std::span<const size_t> order) {
   Packing packing;
   packing.offsets.resize(lives.size());
@@ -91,11 +92,11 @@ void TryGreedy(std::span<const LifeSpan> lives, KeyOf key_of, Packing* best) {
 
 // Searches for packings of a certain height. Mostly the height is the maximum load itself, and
 // sometimes a height between it and the best one found so far. The order of the blocks changes
-// after a few thousand steps, because a lucky order needs hundreds of steps where another one needs
+// after a few thousand steps, because one order may need hundreds of steps where another one needs
 // millions.
 void Search(std::span<const LifeSpan> lives, uint64_t load, const PackingBudget& budget,
             Packing* best) {
-  // Blocks of size 0, or without a lifetime, need no place.
+  // Blocks of size 0, or without a lifetime, need no memory, so they are not searched.
   std::vector<size_t> searched;
   std::vector<LifeSpan> blocks;
   for (size_t i = 0; i < lives.size(); ++i) {

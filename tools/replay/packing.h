@@ -37,7 +37,8 @@ struct PackingBudget {
   uint64_t search_work = 40'000'000;
   uint64_t most_searched = 1'000;  // blocks; more are only packed greedily
   uint64_t most_greedy = 20'000;   // blocks; more are placed in the order of their births
-  // A size in bytes: until it is reached, half of the tries aim at it.
+  // A height in bytes. Until a packing of this height is found, half of the attempts search for
+  // one.
   uint64_t wanted = 0;
 };
 

@@ -14,8 +14,8 @@ constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max() / 2;
 constexpr double kLeastChance = 0.3;
 constexpr uint64_t kPlacement = std::numeric_limits<uint64_t>::max();
 
-// Returns the moments at which most is live: after births and before the next death. All blocks
-// that are live at any moment are also live at one of these.
+// Returns the moments at which most blocks are live, each after births and before the next death. A
+// set of blocks that are live at the same time is live at one of these moments.
 std::vector<uint64_t> Sections(std::span<const LifeSpan> lives) {
   std::vector<std::pair<uint64_t, bool>> moments;  // deaths before births
   for (const LifeSpan& life : lives) {
@@ -131,9 +131,9 @@ bool PackingSearch::CanStillFit(const Items& items) {
     end = std::max(end, items_[i].last);
   }
   std::ranges::sort(order_);
-  // A lower bound for each section: its remaining blocks are stacked in the order of their lowest
-  // possible offsets, which gives the lowest stack. The items are in the order of their first
-  // sections.
+  // Computes a lower bound for each section. The remaining blocks of a section are stacked in the
+  // order of their lowest possible offsets, which gives the lowest stack. The items are in the
+  // order of their first sections.
   std::fill(tops_.begin() + items_[items.front()].first, tops_.begin() + end, 0);
   for (const auto& [offset, i] : order_) {
     if (offset + items_[i].size > height_) return false;

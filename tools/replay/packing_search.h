@@ -1,9 +1,9 @@
 // PackingSearch: searches for a placement of blocks below a given height (packing.h has the idea).
 //
 // Every packing can be pushed down until each block rests on the ground or on another block, so
-// only such packings are examined. Each step selects the block with the lowest possible offset.
-// Either the block is placed there, or it is blocked: it will have to rest on a block that is not
-// placed yet, and its offset is unknown until then. So no packing is examined twice.
+// only such packings are examined. Each step selects the block with the lowest possible offset. One
+// branch places the block there. The other branch marks it as blocked: it must rest on a block that
+// is not placed yet, and its offset is unknown until then. So no packing is examined twice.
 //
 // Ownership: copies the blocks. Threads: used by one thread at a time. Errors: none. Units: as in
 // packing.h.
@@ -21,8 +21,8 @@
 
 namespace vramstow {
 
-// The keys that decide which of several blocks with the same lowest offset is tried first: compared
-// one after the other, the larger value first.
+// The keys that decide which of several blocks with the same lowest offset is tried first. Keys are
+// compared one after the other, and the block with the larger value comes first.
 enum class PackingKey : uint8_t { kLoad, kOverlaps, kArea, kLength };
 inline constexpr std::array<std::array<PackingKey, 3>, 4> kPackingOrders = {{
     {PackingKey::kLoad, PackingKey::kOverlaps, PackingKey::kArea},
@@ -35,10 +35,10 @@ class PackingSearch {
  public:
   explicit PackingSearch(std::span<const LifeSpan> lives);
 
-  // Returns offsets below `height`, or nullopt if none were found within *steps, from which the
-  // used steps are subtracted. If steps are left then, there is no solution. `order` is an index of
-  // kPackingOrders; a seed other than 0 multiplies all keys but the load by a pseudo-random factor
-  // of up to nearly 2.
+  // Returns offsets below `height`, or nullopt if none were found within *steps. Subtracts the used
+  // steps from *steps; if it returns nullopt and steps are left, there is no solution. `order` is
+  // an index of kPackingOrders. A seed other than 0 multiplies all keys but the load by a
+  // pseudo-random factor of up to nearly 2.
   std::optional<std::vector<uint64_t>> Fit(uint64_t height, size_t order, uint64_t seed,
                                            uint64_t* steps);
   // The number of times a block was examined, in all searches.
@@ -54,22 +54,22 @@ class PackingSearch {
     size_t rank = 0;
   };
   using Items = std::vector<uint32_t>;
-  // An entry for undoing a step: the previous state of an item, or (kPlacement) an item that was
-  // placed.
+  // An entry of the undo list. It has the previous state of an item or, with kPlacement, an item
+  // that was placed.
   struct Change {
     uint32_t item;
     bool blocked;
     uint64_t floor;
   };
 
-  // Solves items separately if they are never live together with the other unplaced ones, so that
-  // the failure of one part is not repeated for each solution of another.
+  // Divides the items into parts that are never live together, and solves each part separately. So
+  // the failure of one part is not repeated for each solution of another part.
   bool SolveParts(const Items& items);
   bool SolvePart(const Items& items);
-  // Returns false if the remaining items cannot fit. Sets lowest_.
+  // Returns false if the remaining items cannot fit. Also sets lowest_.
   bool CanStillFit(const Items& items);
-  // Sets the lowest offset that a blocked item can have: on top of the lowest of the remaining
-  // items.
+  // Sets the lowest offset of each blocked item. A blocked item must rest on another remaining
+  // item, so its offset is at least the lowest end of these.
   void RaiseBlocked(const Items& items);
   void Place(uint32_t item);
   void Block(uint32_t item);

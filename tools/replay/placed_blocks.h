@@ -1,4 +1,4 @@
-// PlacedBlocks: the addresses that a model gave to blocks, by number of block.
+// PlacedBlocks: the addresses that a model gave to blocks, indexed by the number of the block.
 //
 // Ownership: stores numbers only. Threads: used by one thread at a time. Errors: none. Units:
 // bytes.

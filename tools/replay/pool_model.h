@@ -1,7 +1,8 @@
-// PoolModel: vramstow's own pool: runs the real code of allocator/ on a ModelDevice.
+// PoolModel: vramstow's own pool as a model. It runs the real code of allocator/ on a ModelDevice.
 //
-// Idea: work completes at once, so fences have always passed. The time is the number of the
-// request, at a millisecond each, so that the pool's waits and ages have a clock.
+// Idea: work completes at once, so each fence (a recorded point in the work of a stream) has always
+// passed. The number of the request is the time in milliseconds, because the pool needs a clock for
+// waits and ages.
 //
 // Ownership: owns the pool; the caller owns the device. Threads: used by one thread at a time.
 // Errors: Allocate returns false when out of memory. Units: bytes.

@@ -60,7 +60,8 @@ class Player {
     answer.at_request = outcome.allocated_at_end;
     bool serves = outcome.peak_reserved <= room_;
     if (!serves) {
-      // With a limit, an allocator releases its cache before it fails.
+      // This replay has the process's limit, because an allocator releases its cache before it
+      // fails.
       ModelOutcome limited = Run(requests, spec, room_);
       serves = limited.out_of_memory == 0;
       const uint64_t asked = requests.list.empty() ? 0 : requests.list.back().bytes;
@@ -68,7 +69,8 @@ class Player {
       if (serves) {
         outcome = std::move(limited);
       } else if (with_request > room_) {
-        // Without a limit, a cache grows more than necessary.
+        // A cache that grows without a limit becomes larger than necessary, so the smaller figure
+        // is used.
         outcome.peak_reserved = std::min(outcome.peak_reserved, with_request);
       }
     }
@@ -131,8 +133,9 @@ class Prover {
   std::string First() const { return ran_.empty() ? kPool : ran_; }
 
   void PlayUnchanged() {
-    // A model packs blocks a little more densely than an allocator that waits for work. If this
-    // difference decides, the model gets slightly less room.
+    // A model packs blocks a little more densely than an allocator that waits for work. If it
+    // serves the unchanged requests, this may be the only reason, so they are replayed again with
+    // slightly less room.
     const uint64_t room = player_.room();
     unchanged_ = player_.Play(First(), {});
     for (uint64_t step = 1; unchanged_.facts.would_serve && step <= kMaxSteps; ++step) {
@@ -176,7 +179,7 @@ class Prover {
     if (difference * kTenth > advice.bytes) advice.is_estimate = true;
   }
 
-  // Searches pairs among the advice that lowers the need most.
+  // Searches among the advice that lowers the need most for pairs that together serve the request.
   void FindPairs() {
     std::vector<AdviceFacts*> best;
     for (AdviceFacts& advice : facts_.advice) {

@@ -10,7 +10,7 @@ namespace {
 // The size of the device if it is unknown.
 constexpr uint64_t kUnknownDevice = uint64_t{1} << 40;
 
-// Returns each pool with the last request that names it, in order.
+// Returns each pool and the last request that names it, in the order of these requests.
 std::vector<std::pair<uint64_t, uint32_t>> EndsOfPools(const Requests& requests) {
   std::vector<std::pair<uint64_t, uint32_t>> ends;
   for (uint32_t pool = 1; pool < requests.pools; ++pool) {
@@ -125,7 +125,8 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
 }
 
 ReplayBounds Bounds(const Requests& requests, const PackingBudget& budget) {
-  // Time is counted in phases: consecutive allocations, without a free in between, are one moment.
+  // Time is counted in phases. Consecutive allocations without a free between them are in the same
+  // phase.
   std::vector<LifeSpan> lives(requests.blocks);
   uint64_t phase = 0;
   bool freed = false;

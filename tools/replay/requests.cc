@@ -68,8 +68,8 @@ class Collector {
   }
 
  private:
-  // A free that is provisional until a certain number of further frees came, because the driver may
-  // refuse it.
+  // A free that is provisional, because the driver may refuse it. It becomes final after a certain
+  // number of further frees.
   struct ProvisionalFree {
     uint64_t sequence;
     size_t index;
@@ -78,8 +78,8 @@ class Collector {
   static constexpr size_t kMaxProvisional = 4096;
 
   void Allocate(const Event& event) {
-    // The pool id of a framework's block. For blocks of the driver this field has another meaning,
-    // and for those of the pool it says how they were served.
+    // The pool id of a framework's block. In blocks of the driver this field has another meaning.
+    // In blocks of vramstow's pool it says how they were served.
     const uint64_t pool = event.layer == Layer::kFramework && tells_pools_ ? event.object : 0;
     Request request;
     request.event = event.sequence;
@@ -114,8 +114,8 @@ class Collector {
     live_.erase(known);
     starts_.erase(event.address);
   }
-  // Work usually names the begin of a block. The addresses are sorted only when work names an
-  // address inside of one.
+  // Most events of work name the begin of a block. The addresses are sorted only when an event
+  // names an address inside of a block.
   void Touch(const Event& event) {
     auto block = live_.find(event.address);
     if (block == live_.end()) {
@@ -166,8 +166,9 @@ class Collector {
   std::deque<ProvisionalFree> provisional_;
 };
 
-// Distinguishes a call of empty_cache() from releases by which the allocator makes room: by the
-// call stack if there is one, otherwise by the next event.
+// Finds calls of empty_cache() among the releases of memory; the allocator also releases memory to
+// make room. A call stack with empty_cache() shows such a call. Otherwise the next event shows
+// whether the allocator made room.
 class FlushFinder {
  public:
   FlushFinder(const EventSource* source, bool is_own_pool)

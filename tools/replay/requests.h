@@ -1,7 +1,7 @@
-// Requests: the requests of a recorded run, without the addresses that served them: the input of
-// every model.
+// Requests: the requests of a recorded run, without the addresses that served them. They are the
+// input of every model.
 //
-// Idea: of the layers in a recording, the one closest to the application counts: tensors if there
+// Idea: of the layers in a recording, the one closest to the application is used: tensors if there
 // are any, otherwise the driver's blocks. A block's memory may be reused when its free is complete.
 // Blocks that were live when the recording began are requested first. An allocation that failed is
 // requested and freed at once.
@@ -60,7 +60,8 @@ struct Requests {
   std::vector<std::string> missing;
 };
 
-// Reads the requests of one device: of `device`, or of the one with most requests.
+// Reads the requests of one device: of `device` or, if it is nullopt, of the device with most
+// requests.
 absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device);
 
 }  // namespace vramstow

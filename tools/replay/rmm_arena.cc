@@ -44,7 +44,8 @@ bool RmmArenaModel::Allocate(const ModelRequest& request) {
       if (superblock == 0) return false;
       superblocks_[superblock] = kSuperblock;
       run = own.Add(superblock, kSuperblock);
-      // The range may begin earlier now, because it was joined with the free range before it.
+      // The free range may begin at a lower address than before, because it was joined with the
+      // free range before it. So it is searched again.
       run = own.FirstFit(size);
     }
     own.Take(*run, size);

@@ -1,9 +1,10 @@
 // RmmPoolModel: models RMM's pool_memory_resource: best fit with coalescing, and a free list for
 // each stream.
 //
-// Idea: the pool grows to twice its size (or by the request, or by half of the remaining memory if
-// the device's size is known), and never releases memory. A stream without a fitting block takes
-// over the free list of the first other stream that has one, which costs a wait for that stream.
+// Idea: when the pool grows, it doubles its size. If the device's size is known, it grows by half
+// of the remaining memory instead; it always grows by at least the request. It never releases
+// memory. A stream without a fitting block takes over the free list of the first other stream that
+// has one, which costs a wait for that stream.
 //
 // Ownership: the caller owns the device. Threads: used by one thread at a time. Errors: Allocate
 // returns false when out of memory. Units: bytes. Source: RMM's documentation of the resource and
@@ -23,7 +24,7 @@ namespace vramstow {
 
 class RmmPoolModel : public AllocatorModel {
  public:
-  // Starts with `initial_bytes`.
+  // Allocates `initial_bytes` from the device at the beginning.
   RmmPoolModel(ModelDevice* device, uint64_t initial_bytes);
 
   bool Allocate(const ModelRequest& request) override;

@@ -33,7 +33,7 @@ namespace vramstow {
 
 class TorchAllocator : public AllocatorModel {
  public:
-  // `total_bytes` is the size of the device, for memory_fraction.
+  // `total_bytes` is the size of the device, of which the setting memory_fraction is a part.
   TorchAllocator(ModelDevice* device, const TorchSettings& settings, uint64_t total_bytes);
 
   bool Allocate(const ModelRequest& request) override;
@@ -44,7 +44,8 @@ class TorchAllocator : public AllocatorModel {
 
  private:
   struct Pool;
-  // An expandable segment: addresses for all of the device's memory, mapped in pages.
+  // An expandable segment: a range of addresses for all of the device's memory, in which memory is
+  // mapped in pages.
   struct Segment {
     uint64_t address = 0;
     uint64_t size = 0;
@@ -97,7 +98,7 @@ class TorchAllocator : public AllocatorModel {
   Pool* PoolFor(uint32_t number, uint64_t size);
   uint64_t SegmentSize(uint64_t size) const;
 
-  // The steps of an allocation; each returns null if it does not help.
+  // The steps of an allocation. Each returns a block, or null if the next step has to be tried.
   Block* FindFree(Pool* pool, uint64_t size, uint32_t stream);
   Block* NewSegment(Pool* pool, uint64_t size, uint64_t segment_size, uint32_t stream);
   void CollectGarbage(Pool* pool);

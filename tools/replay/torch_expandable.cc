@@ -12,8 +12,8 @@ constexpr uint64_t kSmallPage = 2 * kMiB;
 
 }  // namespace
 
-// If unmapped memory follows a free block, the block counts with the size that it would have if
-// this memory were mapped.
+// Chooses among the free blocks from `first` on; a smaller block is better. A free block that is
+// followed by unmapped memory counts with the size that it would have if this memory were mapped.
 TorchAllocator::Position TorchAllocator::BestExpandable(Pool* pool, Position first,
                                                         uint32_t stream) const {
   const auto possible_size = [](const Block* block) {

@@ -196,7 +196,8 @@ void TorchAllocator::Release(Block* block) {
   DropBlock(block);
 }
 
-// Returns the lower part; the rest becomes a free block.
+// Cuts `size` bytes off the front of `rest` and returns them as a block. `rest` becomes a free
+// block.
 TorchAllocator::Block* TorchAllocator::Split(Block* rest, uint64_t size) {
   Block* block = MakeBlock();
   block->address = rest->address;

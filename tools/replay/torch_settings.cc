@@ -57,7 +57,7 @@ absl::Status ReadDivisions(std::string_view value, TorchSettings* settings) {
       uint64_t boundary = 0;
       if (!power(entry.substr(colon + 1), &number)) return Wrong(kName, value, kWhat);
       if (from == ">") {
-        // Sets the size classes after the last one that was named.
+        // The entry ">" sets all size classes after the last one that was named.
         std::fill(divisions.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(last + 1, 16)),
                   divisions.end(), number);
         continue;

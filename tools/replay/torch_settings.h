@@ -23,11 +23,12 @@ struct TorchSettings {
   uint64_t max_non_split_rounding_bytes = 20 * kMiB;
   uint64_t large_segment_bytes = 20 * kMiB;
   double garbage_collection_threshold = 0;
-  // The fraction of the device's memory; a value over 1 means that no limit was set, and no garbage
-  // is collected.
+  // The fraction of the device's memory that may be reserved. A value over 1 means that no limit
+  // was set; then no garbage is collected.
   double memory_fraction = 2;
   bool expandable_segments = false;
-  // Named as in a snapshot, "roundup_power2_divisions.64"; for BlockRounding.
+  // Settings with names as in a snapshot ("roundup_power2_divisions.64"), which BlockRounding
+  // reads.
   std::vector<AllocatorSetting> divisions;
 };
 
