@@ -30,9 +30,11 @@ class Attachment {
 
   static absl::StatusOr<Attachment> Make(pid_t pid, Options options);
 
-  // Makes the process do `action` ("observe", "census" or "end") and returns its answer. The trace
-  // is deleted at the end, unless `keeps_trace` is set. For "end" this function waits for the
-  // answer even if the user presses Ctrl-C.
+  // Makes the process do `action` ("observe", "census" or "end") and returns its answer. The
+  // process writes its trace into the folder Options::traces if `keeps_trace` is set. Otherwise it
+  // writes into the folder of the request, which is deleted with this object. For "end" this
+  // function waits for the answer even if the user presses Ctrl-C, but no longer than
+  // Options::patience.
   absl::StatusOr<AttachAnswer> Ask(const std::string& action, bool keeps_trace);
 
  private:

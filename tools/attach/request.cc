@@ -26,9 +26,9 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text.str();
 }
 
-// Returns the Python text that the process runs. The text must not raise, and it defines no name in
-// the program's module. If the folder of the request no longer exists, the text does nothing,
-// because nobody waits for the answer.
+// Returns the Python text that the process runs. The text catches all exceptions, and defines no
+// name in the program's module. If the folder of the request no longer exists, opening the file in
+// it fails, so the text has no effect.
 std::string TextFor(const std::string& folder, const std::string& request) {
   return absl::StrCat("try:\n exec(compile(open('", folder, "/observation.py').read(), '", folder,
                       "/observation.py', 'exec'), {'__name__': '_vramstow_attach', 'REQUEST': '",

@@ -404,8 +404,9 @@ const CallFrame* GatherOwn(Lines lines, StackWords* words) {
     own = lines.wrapper;
     words->own = {OwnLineOf(*own)};
   }
-  // The whole program may be a text (python -c), whose frames look like those of generated code. A
-  // file that a compiler generated is not the program.
+  // The whole program may be a text (python -c). So if the stack has no source file of the program,
+  // code from a text, with a file name like "<string>", counts as the program. A file that a
+  // compiler generated does not.
   const CallFrame* generated = lines.generated;
   if (own == nullptr && generated != nullptr && generated->file.starts_with('<')) {
     own = generated;

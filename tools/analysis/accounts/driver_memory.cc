@@ -28,8 +28,8 @@ LiveBlocks& DriverMemory::At(BlockPlace place) {
 }
 
 BlockPlace DriverMemory::Take(uint64_t address, MemoryKind memory, LiveBlock* block) {
-  // Imports are looked up last, because one function closes imported memory and also frees memory
-  // of the own process, which is more likely.
+  // The call that frees memory of this process also ends an import by cuMemPoolImportPointer, so
+  // both tables are searched.
   for (BlockPlace place : {PlaceOf(memory), BlockPlace::kImports}) {
     if (At(place).table().Take(address, block)) return place;
   }

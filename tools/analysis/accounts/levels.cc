@@ -25,8 +25,10 @@ bool IsDeviceMemory(MemoryKind kind) {
   }
 }
 
-// Stores four times as many blocks as the facts list. A block that is recorded as dead, and is
-// revived later, may have displaced another block.
+// Stores four times as many blocks as the facts list. A block that is recorded as dead may displace
+// a smaller one from the list. If the block is revived later, it is removed from the list, but the
+// displaced one is lost. Because of the additional room, the lost one is not among the largest
+// unless very many blocks are revived.
 Levels::Levels() : peak_blocks_(4 * kMaxBlocksAtPeak) {}
 
 DeviceLevel& Levels::Device(int16_t device) {

@@ -15,8 +15,9 @@ void MemoryLooks::Add(const Event& event) {
   device.free = info.free_bytes;
   device.free_time_ns = accounts_.now_ns();
   device.reserved_at_free = device.reserved;
-  // If the application queries the free memory, vramstow's pool counts its cached memory as free.
-  // An event of the recorder itself has no call, and has the driver's own answer.
+  // If the application queries the free memory, vramstow's pool counts its own cached memory as
+  // free in the answer, so the cached memory is subtracted here. A query by the recorder itself has
+  // no call and holds the driver's own answer.
   if (space_.pool().moves() && event.call != kUnknownName && device.reserved > device.allocated) {
     device.free -= std::min(device.free, device.reserved - device.allocated);
   }

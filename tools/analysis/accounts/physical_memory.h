@@ -54,10 +54,10 @@ class PhysicalMemory {
   // and is live again, with the state that is in the change.
   bool UndoRelease(const PhysicalChange& change, uint64_t handle);
   bool UndoUnmap(const PhysicalChange& change);
-  // Returns the state of the memory with this number, or null. The pointer is valid until the next
+  // Returns the block of the memory with this number, or null. The pointer is valid until the next
   // change.
   LiveBlock* Find(uint64_t memory);
-  // Replaces the stored state of the memory by `block`.
+  // Replaces the block that is stored for the memory with this number.
   void Replace(uint64_t memory, const LiveBlock& block);
 
   template <typename Visit>  // void(const LiveBlock&)

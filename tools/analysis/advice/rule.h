@@ -47,18 +47,18 @@ struct Rule {
   Found (*cause)(const FailureMoment& moment) = nullptr;
   Hint (*advice)(const Evidence& evidence) = nullptr;
 
-  // Is set for causes only: true if the cause is also searched at the peak of a job that did not
-  // fail.
+  // Only set if the rule is a cause. True if the cause is also searched at the peak of a job that
+  // did not fail.
   bool at_peak = false;
 
-  // Is set for advice other than causes only. Returns its change of the requests up to the last one
-  // that failed or, if none failed, up to the peak. Null if no change of requests can show its
-  // effect.
+  // Only set if the rule is no cause. The function returns how the advice changes the replayed
+  // requests. They are the requests up to the last one that failed or, if none failed, up to the
+  // peak. The pointer is null if no change of requests can show the effect of the advice.
   Change (*change)(const Evidence& evidence, const AdviceFacts& advice) = nullptr;
   // True if the advice only saves memory, so that a job with plenty of free memory does not need
   // it.
   bool saves = true;
-  // Is set for advice other than causes only: true if it names a fault of the job, which also
+  // Only set if the rule is no cause. True if the advice names a fault of the job, which also
   // matters if there is plenty of free memory.
   bool is_fault = false;
   // Causes that explain the same problem in better words.

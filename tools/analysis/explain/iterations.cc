@@ -440,8 +440,10 @@ void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint
   }
 }
 
-// True if an iteration has begun since the last step: backward() is called on a line that called it
-// before. The calls that create CUDA graphs come from other lines, and do not count.
+// True if another iteration began after the optimizer step at event `last_step`: a line that called
+// backward() before this event calls it again after it. Calls of backward() that create CUDA graphs
+// are on other lines, so they do not count. If no call before the event is recorded, any backward
+// pass after it counts.
 bool Iterations::GoesOn(const Detail& detail, uint64_t last_step) const {
   absl::flat_hash_set<uint32_t> lines;
   for (const auto& [event, site] : calls_) {
@@ -462,7 +464,9 @@ void Iterations::FindByBackward(const Detail& detail) {
   const bool by_steps = steps.size() >= 2 && steps.size() <= backward.size();
   const std::vector<Run>& runs = by_steps ? steps : backward;
   by_ = by_steps ? By::kOptimizer : By::kBackward;
-  // If there are more runs than calls of backward(), other work interrupted one of them.
+  // A run is a sequence of consecutive allocations in a backward pass. If there are more runs than
+  // calls of backward(), other work has interrupted a backward pass, so the begins of iterations
+  // are uncertain.
   const bool has_all_calls = by_steps || calls_.empty() || calls_.size() >= runs.size();
   const bool may_be_parts = !by_steps && AddsUp(detail, backward);
   is_sure_ = detail.lives_left_out == 0 && has_all_calls && !may_be_parts;
@@ -471,8 +475,8 @@ void Iterations::FindByBackward(const Detail& detail) {
   absl::flat_hash_set<uint32_t> firsts;  // call sites with which iterations begin
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].next == kStillLive) break;
-    // The work after the last run is an iteration if it begins like another one, or if memory ran
-    // out in it.
+    // The work after the last run counts as an iteration if its first call site is also the first
+    // one of another iteration. Otherwise it belongs to no iteration.
     const bool is_last = i + 1 == runs.size();
     if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
       end = runs[i].next;

@@ -45,8 +45,9 @@ struct CacheFacts {
   uint64_t given_back_bytes = 0;
   uint64_t flush_count = 0;
   uint64_t empty_cache_calls = 0;
-  // Is set for vramstow's pool: then the counts of requests that cached memory did not serve at
-  // once, of moves of chunks, and of waits for work that might still access freed memory are known.
+  // True if the allocator is a pool that moves chunks, as vramstow's pool does. Only then the
+  // following counts are recorded: requests that cached memory did not serve at once, moves of
+  // chunks, and waits for work that might still access freed memory.
   bool tells_steps = false;
   uint64_t misses = 0;
   uint64_t stitches = 0;

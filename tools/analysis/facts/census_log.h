@@ -20,9 +20,11 @@
 
 namespace vramstow {
 
-// The beginning of the holder for memory that is garbage (VRAMSTOW_DEAD_CYCLE of framework.h).
+// The text with which HeldBlock::holder begins if the memory is garbage: only a cycle of
+// unreachable Python objects refers to it (VRAMSTOW_DEAD_CYCLE of framework.h).
 inline constexpr std::string_view kDeadCycle = "a dead cycle: ";
-// A part of the holder for memory that no variable has yet (VRAMSTOW_EXPRESSION of framework.h).
+// A part of HeldBlock::holder if no variable refers to the memory yet (VRAMSTOW_EXPRESSION of
+// framework.h).
 inline constexpr std::string_view kUnfinished = "(unfinished expression)";
 
 // A piece of memory, and the object that holds it.

@@ -199,8 +199,8 @@ void Redactor::LearnFolder(std::string_view folder) {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (parts[i] == "home" || parts[i] == "Users") LearnName(parts[i + 1]);
   }
-  // The parent folders are redacted, too, unless their name is a single word ("traces"), which may
-  // be an ordinary word.
+  // The folder and all its parents are redacted. A relative path of a single name ("traces") is
+  // not, because it may be an ordinary word.
   for (; folder.find('/') != std::string_view::npos && !folder.empty();
        folder = folder.substr(0, folder.rfind('/'))) {
     folders_.emplace_back(folder);

@@ -37,9 +37,10 @@ FirstTime MadeTheFirstTime(const FailureMoment& moment) {
   return first;
 }
 
-// Returns the number of pieces into which the recomputed work should be divided. Each piece is
-// recomputed as a whole, and its input is held until then. The sum of both is smallest if they are
-// equal.
+// Returns the number of pieces into which the recomputed work should be divided. Until a piece is
+// recomputed as a whole, its input must be stored. The memory of one piece and of all stored inputs
+// together is smallest if both need the same. More pieces are used if fewer would not save
+// `lacking` bytes.
 uint64_t PiecesOf(uint64_t all, uint64_t input, uint64_t lacking) {
   uint64_t pieces = 2;
   const auto has_more = [&] {

@@ -1,4 +1,5 @@
-// Advice about blocks that are idle at least four times as long as a transfer takes.
+// Advice about blocks that live at least four times as long as a transfer takes, and that could be
+// on the host meanwhile.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -18,19 +19,19 @@
 namespace vramstow {
 namespace {
 
-// A block must be idle for at least this many times the duration of one transfer, because a shorter
-// idle time is not worth two transfers.
+// A block must live for at least this many times the duration of one transfer. A shorter life is
+// not worth a transfer to the host and another one back.
 constexpr uint64_t kLeastStays = 4;
 
-// True if the block is idle long enough for a transfer to the host and back, if PCIe or NVLink is
-// busy half of the time.
+// True if the block lives long enough for a transfer to the host and back while PCIe or NVLink is
+// busy half of the time. The whole life counts as idle time.
 bool CouldWait(const Evidence& evidence, const Life& life) {
   const Phase phase = evidence.PhaseOf(life);
   if (life.death == kStillLive || (phase != Phase::kForward && phase != Phase::kOptimizer)) {
     return false;
   }
-  // If the program failed, it then freed blocks that had been live until the failure. Their idle
-  // time ends at the failure.
+  // After an out-of-memory a program may free blocks that it would otherwise have used, so only the
+  // time until the last out-of-memory counts.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   const uint64_t end =
       failures.empty() ? life.death_ns : std::min(life.death_ns, failures.back().time_ns);
