@@ -66,13 +66,14 @@ TEST_F(Annotations, NvtxSpeaksIntoTheTrace) {
 TEST_F(Annotations, NvtxAloneFindsATableAndNobodyToTell) {
   const Outcome outcome =
       Run({"annotations"}, {{"NVTX_INJECTION64_PATH", kLibraries + "/libvramstow-core.so"}}, "");
-  // Without the preload the C API is missing, which the program notices after its NVTX calls.
+  // The C API is missing if vramstow is not preloaded. The program notices this only after its NVTX
+  // calls.
   EXPECT_EQ(outcome.status, 99);
   EXPECT_THAT(outcome.error, testing::HasSubstr("vramstow_iteration(i)"));
   EXPECT_THAT(Files(), IsEmpty());
 }
 
-// If the simulated GPU has a virtual clock, the time is recorded before each mark.
+// If the simulated GPU has a virtual clock, an event with its time is recorded before each mark.
 TEST_F(Annotations, EachMarkHasTheTimeOfASimulatedCardBeforeIt) {
   const Outcome outcome = Run({"annotations"}, {{"FAKE_MODEL_CLOCK", "1"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;

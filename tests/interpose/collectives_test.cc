@@ -75,8 +75,8 @@ TEST_F(Collectives, WithoutOffloadTheProgramGetsTheLibrarysOwnFunction) {
   }
 }
 
-// The program has four quiet blocks of 8 MiB and allocates one and a half times as much besides,
-// which together is more than this GPU has.
+// Together the program's blocks need more memory than this GPU has. Four blocks of 8 MiB are quiet
+// (no work uses them for a while), and the other blocks are one and a half times as large.
 const std::map<std::string, std::string> kQuietCard = {
     {"VRAMSTOW_OFFLOAD", "auto,host=1GiB"},
     {"VRAMSTOW_SIMULATE", "h200,memory=128MiB,context=64MiB"}};
@@ -91,7 +91,8 @@ TEST_P(CollectivesBy, WhatACollectiveUsesIsNotParkedBeforeItsWorkIsSubmitted) {
   ExpectDone(GetParam(), "quiet-inside", kQuietCard);
 }
 
-// A look-up by the dynamic linker takes at least half a microsecond.
+// The dynamic linker needs at least half a microsecond for each look-up, so one for each call would
+// exceed the limit.
 TEST_F(Collectives, ACallerWithACopyOfItsOwnIsLookedUpOnce) {
   const Outcome outcome = RunWay("own-scope", "often", {{"VRAMSTOW_POOL", "off"}});
   ASSERT_EQ(outcome.status, 0) << outcome.error;

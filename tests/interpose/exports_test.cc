@@ -22,7 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The symbols of release 0.1.0.
+// The symbols of the C API in release 0.1.0, each with its version.
 constexpr const char* kFirstNode[] = {"vramstow_census@@VRAMSTOW_1.0",
                                       "vramstow_dump@@VRAMSTOW_1.0",
                                       "vramstow_empty_cache@@VRAMSTOW_1.0",
@@ -122,7 +122,8 @@ TEST(Exports, EachFunctionOfTheCApiHasTheVersionItCameWith) {
 // versions would be ignored.
 TEST(Exports, WhatOthersDefineTooHasNoVersion) {
   for (const std::string& name : ExportsOf(kShim)) {
-    // An older version of these functions has other arguments, and must not be hooked.
+    // The ibv_ functions have a version, because older versions of them have other arguments and
+    // must not be hooked.
     if (name.starts_with("vramstow_") || name.starts_with("ibv_")) continue;
     EXPECT_EQ(name.find('@'), std::string::npos) << name;
   }
@@ -206,7 +207,8 @@ TEST(HookTable, KnowsEveryAbiOfEveryHookedNameThatTheHeadersKnow) {
     if (const size_t end = type.find("_ptds"); end != std::string::npos) {
       type.replace(end, std::string::npos, "_ptsz");
     }
-    // Before CUDA 3.2 addresses were too short for memory of the pool.
+    // Before CUDA 3.2, addresses had 32 bits, which is too short for the pool's memory. So
+    // functions of that time need no row.
     const int version = std::stoi(type.substr(type.find("_v") + 2));
     if (submissions.count(name) != 0 && version < 3020 && name.find("cuLaunch") != 0) continue;
     EXPECT_EQ(rows.count(type), 1u) << "the table has no row for " << type;

@@ -13,8 +13,8 @@ namespace vramstow {
 
 class Hooked : public Interposed {
  protected:
-  // Looks each name of the table up with dlvsym. Expects that rows for which is_hooked(row) is true
-  // resolve to vramstow's functions, and the others to the driver's.
+  // Looks up each name of the hook table with dlvsym. Expects that the name resolves to vramstow's
+  // function if is_hooked(row) is true, and to the driver's function otherwise.
   void ExpectHooked(std::map<std::string, std::string> environment,
                     bool (*is_hooked)(const HookRow& row)) {
     environment["LD_LIBRARY_PATH"] = kVersionedDriverFolder;

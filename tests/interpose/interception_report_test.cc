@@ -54,7 +54,7 @@ TEST_F(InterceptionReport, NamesADriverInANameSpaceOfItsOwn) {
 }
 
 TEST_F(InterceptionReport, NamesALibraryWithAnIdleRuntimeOfItsOwn) {
-  // The library is linked to the program but never called.
+  // The report names a library that is linked to the program but never called.
   EXPECT_THAT(ReportOf({"idle_runtime_host", "dlsym"}),
               HasSubstr("libprivate_runtime.so: contains the driver's name"));
 }

@@ -1,4 +1,5 @@
-// Tests that launches are counted if requested, each of them once, between the right marks.
+// Tests that kernel launches are counted on request. Each launch must be counted once, and after
+// the right mark.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// The number of launches by the last mark before them and the kernel.
+// Maps the text of the last mark and the kernel's name to the number of launches.
 using Told = std::map<std::string, uint64_t>;
 
 class LaunchesTest : public Hooked {

@@ -115,7 +115,8 @@ TEST_F(Lifecycle, EveryFieldOfEveryKindIsRecorded) {
                   "unmap address_range -1 2097152", "free physical -1 0",
                   "unreserve address_range -1 2097152", "allocate array 1 1024", "free array -1 0",
                   "context_destroy none 1 0", "device_reset none 1 0", "allocate device 1 600"));
-  // Querying the current device without a context is an error, which vramstow must not cause.
+  // The log would show "cuCtxGetDevice-without-context" if vramstow had queried the current device
+  // while no context was current.
   for (const LoggedCall& line : CallLog()) EXPECT_NE(line.symbol, "cuCtxGetDevice-without-context");
 }
 
@@ -163,15 +164,15 @@ TEST_F(Lifecycle, TheDriversUseOfItsOwnFunctionsIsNotTheProgrammes) {
   EXPECT_EQ(events[0].memory, MemoryKind::kDevicePitched);
   EXPECT_EQ(events[0].size, 5120u);
   EXPECT_EQ(events[0].requested, 1000u);
-  // The calls reached the driver all the same.
+  // Both allocation calls reached the driver, although the trace has only the program's own call.
   std::vector<std::string> symbols;
   for (const LoggedCall& line : CallLog()) symbols.push_back(line.symbol);
   EXPECT_THAT(symbols, ElementsAre("cuInit", "cuMemAlloc_v2", "cuMemAllocPitch_v2"));
 }
 
 TEST_F(Lifecycle, CallsFromConstructorsAreSeen) {
-  // The library is first a dependency of the program, then preloaded before vramstow, then after
-  // it.
+  // The library is linked to the program in the first run. Then it is preloaded, once before
+  // vramstow and once after it.
   const std::string early = kPrograms + "/libearly_library.so";
   EXPECT_EQ(Run({"early_host", "dlsym"}).status, 0);
   EXPECT_THAT(AllocatedSizes(OnlyTrace()), ElementsAre(6000, 1000));
@@ -194,7 +195,8 @@ TEST_F(Lifecycle, AChildMadeWithoutTheCLibrarysKnowledgeIsDormant) {
   const Outcome outcome = Run({"host", "clone-dormant"}, {{"VRAMSTOW_COVERAGE", "1"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(AllocatedSizes(OnlyTrace()), ElementsAre(1000, 2000));
-  // Only the report at the end distinguishes the child from the parent here.
+  // The child must write no report. Here the number of reports is the only sign that distinguishes
+  // the child from the parent.
   EXPECT_EQ(outcome.error.find("interception report of"),
             outcome.error.rfind("interception report of"));
   EXPECT_THAT(outcome.error, HasSubstr("called cuInit 1×, cuMemAlloc_v2 2×, cuMemFree_v2 2×"));

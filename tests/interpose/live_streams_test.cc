@@ -1,4 +1,4 @@
-// Tests the record of streams that is used instead of asking the driver.
+// Tests the table of live streams, which is used instead of a query to the driver.
 #include "interpose/core/pools/live_streams.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,8 @@ TEST_F(LiveStreamsTest, ThoseThatLiveAreKeptWhateverComesAndGoes) {
   for (uint64_t i = 0; i < kKept; ++i) EXPECT_EQ(StreamFate::kLives, FateOf(kFirst + i * kStep));
 }
 
-// There are more streams than the record has room for, but no answer is wrong.
+// There are more streams than the table has room for. A stream that is not in the table must count
+// as unknown.
 TEST_F(LiveStreamsTest, OneForWhichThereIsNoRoomIsUnknown) {
   uint64_t known = 0;
   for (uint64_t stream = 0x1000; stream < 0x1000 + 10'000; ++stream) streams_->Made(stream, kHere);

@@ -48,7 +48,7 @@ class NvtxMemory : public Interposed {
     return heard;
   }
 
-  // Returns the same notifications as the trace records them.
+  // Returns the tool's expected notifications, computed from the events of the trace.
   std::vector<std::string> WhatTheTraceTells() {
     std::vector<std::string> told;
     for (const NamedEvent& event : OnlyTrace().events) {
@@ -104,7 +104,8 @@ TEST_F(NvtxMemory, WhoDoesNotAskIsNotAnnounced) {
   EXPECT_FALSE(std::filesystem::exists(folder() + "/heard"));
 }
 
-// A library in NVTX_INJECTION64_PATH that receives nothing, its behaviour, and the reason.
+// A library that NVTX_INJECTION64_PATH names but that receives nothing, how it behaves, and the
+// reason.
 struct Deaf {
   const char* name;
   std::string tool;

@@ -229,7 +229,8 @@ TEST_F(Control, WhatIsWrongGetsOneSentence) {
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
   }
-  // A process without a pool answers how to get one, and what can be used instead.
+  // The answer of a process without a pool says how to get a pool, and which function helps without
+  // one.
   EXPECT_THAT(Ctl({pid, "empty-cache", "7"}).error,
               AllOf(HasSubstr("vramstow run --pool=on"), HasSubstr("torch.cuda.empty_cache()")));
   EXPECT_THAT(Ctl({pid, "limit", "1GiB", "7"}).error,

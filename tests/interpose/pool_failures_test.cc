@@ -1,5 +1,5 @@
-// Fails every driver call of the pool at its Nth occurrence, once and permanently, through the
-// whole library: the program and its data survive, and it sees few errors.
+// For every N, the Nth driver call of the pool fails, once or from then on. The failure goes
+// through the whole library: the program and its data survive, and the program sees few errors.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -18,7 +18,8 @@ using testing::Not;
 
 class PoolSurvives : public Interposed {
  protected:
-  // `fail` is written as in the simulator's SPEC, or empty.
+  // Runs the program. `fail` names the call that fails, in the syntax of fail= in the simulator's
+  // SPEC; no call fails if it is empty.
   Outcome RunWith(const std::string& fail, const std::string& further) {
     std::string spec = "h200,memory=128MiB,context=16MiB" + further;
     if (!fail.empty()) spec += ",fail=" + fail;
@@ -59,7 +60,8 @@ class PoolFailures : public PoolSurvives, public testing::WithParamInterface<con
 
 TEST_P(PoolFailures, TheNthCallFailsOnceAndForGood) {
   const std::string call = GetParam();
-  // Beyond some N no call is left to fail, so N need not be larger. Each N takes a process.
+  // Above some N the program makes no such call, so larger values of N test nothing. Each N needs a
+  // process of its own.
   for (int n = 1; n <= 14; n += n < 5 ? 1 : 3) {
     for (const char* suffix : {"", "+"}) {
       const std::string fail = call + ":" + std::to_string(n) + suffix;

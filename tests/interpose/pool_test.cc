@@ -58,7 +58,8 @@ INSTANTIATE_TEST_SUITE_P(Pool, Scenarios, kAllScenarios, NameWithoutDashes);
 
 class OlderDrivers : public Scenarios {};
 
-// Without events for a whole context, the pool waits for single streams.
+// An older driver cannot record an event for a whole context. The pool then waits for single
+// streams.
 TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
   ExpectTheSame({{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=event-context"}});
 }
@@ -104,8 +105,8 @@ TEST_F(PoolBehindCuMemAlloc, AnAdapterOfYesterdayWorksWithTheLibraryOfToday) {
             "of tomorrow: none\nno kind: none, no version: none\n");
 }
 
-// The number of blocks of the application and of segments that the pool allocated from the plain
-// driver; the cache makes the difference.
+// The number of the application's blocks, and of the segments that the pool allocated from the
+// plain driver. There are fewer segments than blocks if the pool's cache works.
 struct Taken {
   uint64_t blocks = 0;
   uint64_t segments = 0;
@@ -201,7 +202,8 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
   }
 }
 
-// Only the last block is large enough, compared with the memory held already, to get large chunks.
+// Large chunks are used only for a block that is large compared with the memory that the process
+// already has. Only the last block is.
 TEST_F(PoolBehindCuMemAlloc, WhatLiesInLargeChunksCannotBeShared) {
   const Outcome outcome = RunPool({"pool_sharer", "2500000000"}, "on",
                                   {{"VRAMSTOW_SIMULATE", "h200,memory=4GiB,share=" + folder()},
@@ -278,7 +280,8 @@ TEST_F(PoolBehindCuMemAlloc, HitsAndFreesMakeNoSystemCallAndUseNoHeap) {
   if (kIsSanitized) GTEST_SKIP() << "sanitizers make system calls of their own";
   const std::string path = kPrograms + "/pool_hits";
   std::map<std::string, std::string> variables = {{"VRAMSTOW_TRACE", "0"}, {"VRAMSTOW_CHECK", "0"}};
-  // With frees that wait, no work has to be waited for when memory is reused.
+  // If every free waits for its work (VRAMSTOW_FREE_WAITS=always), a reuse of the memory needs no
+  // wait.
   variables["VRAMSTOW_FREE_WAITS"] = "always";
   Outcome outcome = RunPool({path, "allocate"}, "on", variables);
   EXPECT_EQ(outcome.status, 0) << outcome.error;

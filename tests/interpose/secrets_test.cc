@@ -38,7 +38,8 @@ TEST(Secrets, TokensOfKnownServicesAreHiddenWhereverTheyAre) {
   EXPECT_EQ(Shown({"x", "hf_abcdefghijklmnopqrst", "-H", "Bearer: sk-proj-0123456789abcdef!"}),
             "x *** -H Bearer: ***!");
   EXPECT_EQ(Shown({"python", "-c", "login('ghp_0123456789abcdefghij')"}), "python -c login('***')");
-  // These are too short, or the middle of another word.
+  // These words are not hidden: the first one is too short for a token, and in the second one the
+  // token's beginning is in the middle of a word.
   EXPECT_EQ(Shown({"sk-learn", "task-0123456789abcdefghij"}), "sk-learn task-0123456789abcdefghij");
 }
 

@@ -18,7 +18,7 @@ inline const std::string kLibraries = VRAMSTOW_TEST_LIBRARIES;  // libvramstow.s
 inline const std::string kPrograms = VRAMSTOW_TEST_PROGRAMS;    // the programs under test
 inline const std::string kDriverFolder = VRAMSTOW_TEST_PROGRAMS "/driver";
 inline const std::string kShim = kLibraries + "/libvramstow.so";
-// The same driver with a version on each of its symbols, for dlvsym.
+// The folder of the fake driver whose symbols all have a version, for look-ups by dlvsym.
 inline const std::string kVersionedDriverFolder = VRAMSTOW_TEST_PROGRAMS "/versioned_driver";
 
 // True if the programs are built with sanitizers, which refuse RTLD_DEEPBIND and dlmopen.

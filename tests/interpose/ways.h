@@ -1,6 +1,8 @@
-// Ways: runs programs that find a library's functions in several ways: `PROGRAM WAY SCENARIO`.
+// Ways: runs programs that find a library's functions in several ways. A program is called as
+// `PROGRAM WAY SCENARIO`.
 //
-// Idea: each scenario must hold for every way: linked, by dlsym, by dlvsym.
+// Idea: each scenario must hold for every way: the program is linked to the library, or it calls
+// dlsym or dlvsym.
 //
 // Ownership: values. Threads: one. Errors: test failures. Units: bytes.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_WAYS_H_
@@ -45,7 +47,8 @@ class Ways : public Interposed {
     EXPECT_THAT(outcome.out, testing::HasSubstr("done\n")) << way << ", " << scenario;
     EXPECT_THAT(outcome.error, testing::Not(testing::HasSubstr("report this")));
   }
-  // The library that is searched by dlvsym lies in a folder of its own.
+  // Runs the look-ups by dlvsym with another library, whose symbols have versions and which lies in
+  // a folder of its own.
   void UseVersionedLibrary() { has_versioned_ = true; }
 
  private:

@@ -9,7 +9,8 @@ extern "C" int runtimeAllocate(size_t bytes);
 
 extern "C" __attribute__((visibility("default"))) int AllocateOneBlock() {
 #if defined(THROUGH_RUNTIME)
-  // The call is not in tail position, so that this library's frame is on the stack.
+  // The result is stored first, because after a tail call this library would have no frame on the
+  // stack.
   volatile int result = runtimeAllocate(5000);
   return result;
 #elif defined(PRIVATE_RUNTIME)

@@ -134,7 +134,7 @@ const Collective kCollectives[] = {COLLECTIVES(COLLECTIVE, COLLECTIVE_OF_ONE)};
 #undef COLLECTIVE
 #undef COLLECTIVE_OF
 
-// Submits enough work on other memory that a later touch gets a later time.
+// Submits so much work on other memory that the offloader's clock advances before the next touch.
 void LetWorkPass() {
   static const CUdeviceptr other = Allocate(kSize);
   for (int i = 0; i < 64; ++i) HOST_CHECK(api.SetD8(other, 1, 16) == CUDA_SUCCESS);
@@ -159,7 +159,8 @@ void Touched() {
   }
 }
 
-// A graph may use the buffers again that were named while it was captured.
+// If a collective is called during a capture, the graph may use its buffers again. So these buffers
+// must stay.
 void Captured() {
   for (const Collective& collective : kCollectives) {
     Buffers buffers;
@@ -197,7 +198,7 @@ void Inside() {
   }
 }
 
-// --- Quiet times: the test sets the size of the GPU
+// --- Scenarios with quiet times, in which no work uses some blocks. The test sets the GPU's size.
 
 constexpr size_t kState = size_t{8} << 20;
 std::vector<vramstow_range> states;
@@ -231,7 +232,7 @@ void BeginQuiet() {
 
 void EndQuiet() { HOST_CHECK(vramstow_quiet(nullptr, 0) == VRAMSTOW_OK); }
 
-// Allocates more than the GPU has.
+// Allocates more memory than the GPU has, as a forward pass does.
 void RunForward() {
   for (int i = 0; i < 6; ++i) {
     activations.push_back(Allocate(kState));
@@ -247,7 +248,7 @@ void RunBackward() {
   }
 }
 
-// Returns how many quiet bytes were not accessible when the GPU was full.
+// Runs an iteration. Returns how many quiet bytes were not accessible when the GPU was full.
 size_t Iterate() {
   BeginQuiet();
   RunForward();
@@ -258,7 +259,8 @@ size_t Iterate() {
   return away;
 }
 
-// In the first iteration memory is evicted behind the closed gate; in the next one it is parked.
+// Allocates the quiet blocks and runs one iteration. In it, memory is evicted while submissions of
+// work are stopped. In the next iteration quiet memory is evicted without a stop (parked).
 void StartQuiet() {
   for (int i = 0; i < 4; ++i) states.push_back({Allocate(kState), kState});
   HOST_CHECK(Iterate() == 0);
@@ -268,13 +270,14 @@ void UseStates() {
   for (const vramstow_range& state : states) kCollectives[0].call({state.address, state.address});
 }
 
-// Shows that quiet memory is parked in these scenarios if there are no collectives.
+// Shows that quiet memory is evicted (parked) in these scenarios if no collective uses it.
 void Quiet() {
   StartQuiet();
   HOST_CHECK(Iterate() != 0);
 }
 
-// The work of a group is submitted when the group ends. A quiet time begins before that.
+// NCCL submits the work of a group when the group ends. Here a quiet time begins before a group
+// ends.
 void Grouped() {
   StartQuiet();
   HOST_CHECK(nccl.ncclGroupStart() == 0);
@@ -293,7 +296,8 @@ void Grouped() {
   HOST_CHECK(Iterate() != 0);
 }
 
-// Blocks that nothing touches for a while are parked, too. A group uses one of two such blocks.
+// Blocks that no work touches for a while are evicted (parked), too. A group uses one of two such
+// blocks.
 void GroupedIdle() {
   StartQuiet();
   BeginQuiet();
@@ -326,7 +330,7 @@ void QuietInside() {
   HOST_CHECK(Iterate() != 0);
 }
 
-// The arguments are null pointers, and addresses outside of all memory.
+// Calls every collective with null pointers, and with addresses that belong to no memory.
 void Foreign() {
   for (const Collective& collective : kCollectives) {
     collective.call(Buffers(collective.buffers, 0));
@@ -334,7 +338,7 @@ void Foreign() {
   }
 }
 
-// Prints which library has the function that the program resolved.
+// Prints the name of the library that defines the function to which the program's look-up has led.
 void Plain() {
   Foreign();
   Dl_info about;
@@ -348,7 +352,8 @@ uint64_t ProcessorTime() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// A caller with its own copy of the library is looked up only once, not at each call.
+// Prints how long a call takes if the caller has its own copy of the library. vramstow must look up
+// that copy only once, not at each call.
 void Often() {
   constexpr uint64_t kCalls = 100000;
   Foreign();

@@ -93,7 +93,8 @@ int Versions() {
     HOST_CHECK(ask(name, &function, version, flags, nullptr) == CUDA_SUCCESS);
     return function;
   };
-  // The stream is null, so that the trace shows which variant was called.
+  // The stream argument is null. So the trace shows the variant of the function: the legacy stream
+  // or the thread's default stream.
   using AsyncFunction = CUresult (*)(CUdeviceptr*, size_t, CUstream);
   CUdeviceptr block = 0;
   for (const cuuint64_t flags : {CU_GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_LEGACY_STREAM,
@@ -110,7 +111,8 @@ int Versions() {
       get("cuMemAlloc", 2000, CU_GET_PROC_ADDRESS_DEFAULT));
   HOST_CHECK(old_alloc(&small.address, 4000) == CUDA_SUCCESS);
   HOST_CHECK(small.guard == 0x5a5a5a5a);
-  // A version that the table does not contain is not hooked, and its arguments stay unchanged.
+  // The hook table does not contain this version. The function must not be hooked, and its
+  // arguments must be unchanged.
   auto* future = reinterpret_cast<CUresult (*)(int, CUdeviceptr*, size_t)>(
       get("cuMemAlloc", 99000, CU_GET_PROC_ADDRESS_DEFAULT));
   HOST_CHECK(std::strcmp(LibraryOf(reinterpret_cast<void*>(future)), "libcuda.so.1") == 0);
@@ -196,8 +198,8 @@ int Fork(bool child_initialises, bool by_clone, bool has_title = false) {
       HOST_CHECK(LoadApi().init(0) == CUDA_SUCCESS);
       AllocAndFree(api, 8000);
     }
-    // The child calls exit(), not _exit(), because the parent's exit handlers must do no harm in
-    // it.
+    // The child calls exit(), not _exit(). So it also runs the exit handlers that it has inherited
+    // from the parent, and these must do no harm.
     std::exit(0);
   }
   int status = 0;
@@ -225,7 +227,7 @@ int SpawnByVfork(const char* self) {
   return 0;
 }
 
-// The same process executes another program.
+// Executes another program in the same process.
 int Exec(const char* self) {
   const Api api = LoadApi();
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
@@ -282,7 +284,8 @@ int LookUpOnly() {
   return 0;
 }
 
-// Makes the calls of a program that never initialises CUDA, or initialises it unseen.
+// Makes the calls of a program that never initialises CUDA, or that initialises it by a call which
+// is not hooked.
 int WithoutInit() {
   const Api api = LoadApi();
   CUdeviceptr block = 0;
@@ -424,7 +427,7 @@ int Die(const std::string& how) {
 }
 
 int CountThreadsAndFiles() {
-  // The program uses nothing of CUDA, so that additions of the preload would show here.
+  // The program does not use CUDA. So any thread or file that the preload adds shows here.
   const int threads = std::system("test $(ls /proc/$PPID/task | wc -l) = 1");
   HOST_CHECK(threads == 0);
   return 0;

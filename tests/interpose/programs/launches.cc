@@ -73,7 +73,8 @@ int Main(bool waits) {
     // A launch that the driver refuses is not counted.
     launcher.launch(reinterpret_cast<CUfunction>(g_failing), 0xbad, 1, 1, 1, 1, 1, 0, nullptr,
                     nullptr, nullptr);
-    // From here on the same handle is another kernel; the module stays loaded.
+    // The library is unloaded, and from here on its handle stands for another kernel. The module
+    // stays loaded.
     HOST_CHECK(unload(library) == CUDA_SUCCESS);
     g_second[0] = static_cast<char>('s' + i);
   }

@@ -21,7 +21,7 @@ struct Region {
   size_t size = 0;
 };
 
-// Settings from the test to the library, and counts back to the test.
+// Settings that the test makes in the library, and counts that the library makes for the test.
 struct Control {
   int calls = 0;          // requested registrations
   int fails_at = 0;       // which of the next registrations fails; 0 for none

@@ -50,7 +50,8 @@ inline PoolApi LoadPoolApi() {
 #define POOL_API_LOOK(member, symbol) api.member = Look<decltype(&::symbol)>(api.driver, #symbol);
   POOL_API_FUNCTIONS(POOL_API_LOOK)
 #undef POOL_API_LOOK
-  // With primary=private in the SPEC the program creates its contexts by calls that no hook sees.
+  // If the simulator's SPEC has primary=private, this function exists. The program then creates its
+  // contexts through functions that are not hooked.
   if (void* found = dlsym(api.driver, "vramstowSimulatorPrivateFunction")) {
     auto* const door = reinterpret_cast<void* (*)(const char*)>(found);
     const auto take = [door](auto* member, const char* name) {

@@ -18,7 +18,7 @@ constexpr int kLoads = 150;
 
 std::atomic<bool> is_over{false};
 
-// Makes a different call stack for each value of `turns`.
+// Allocates and frees a block below a call stack that differs for each value of `turns`.
 __attribute__((noinline)) void TakeByTheseTurns(const PoolApi& api, unsigned turns, int left) {
   if (left == 0) {
     CUdeviceptr block = 0;

@@ -142,7 +142,8 @@ int Pitched() {
   return 0;
 }
 
-// The free memory falls and rises with blocks of whole chunks, with the pool and without.
+// The free memory falls when blocks of whole chunks are allocated and rises when they are freed,
+// with the pool and without it.
 int Info() {
   const PoolApi api = StartPoolApi();
   HOST_CHECK(api.MemGetInfo(nullptr, nullptr) == CUDA_SUCCESS ||
@@ -291,7 +292,8 @@ int Forks() {
   const CUdeviceptr block = Allocate(api, kMega);
   const pid_t child = fork();
   if (child == 0) {
-    // CUDA does not work in a forked child; the test is that nothing hangs and nothing is written.
+    // CUDA does not work in a forked child. The test shows only that the child does not hang and
+    // writes no trace.
     CUdeviceptr other = 0;
     const bool refused =
         api.Alloc(&other, kMega) != CUDA_SUCCESS && api.Free(block) != CUDA_SUCCESS;
@@ -312,7 +314,7 @@ int FreeAsync() {
   for (int round = 0; round < 20; ++round) {
     const CUdeviceptr block = Allocate(api, 3 * kMega);
     HOST_CHECK(api.SetD8Async(block, 1, 3 * kMega, stream) == CUDA_SUCCESS);
-    // Not every driver accepts memory of cuMemAlloc here.
+    // cuMemFreeAsync need not accept memory of cuMemAlloc: not every driver does.
     const CUresult result = api.FreeAsync(block, stream);
     HOST_CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE);
     if (result != CUDA_SUCCESS) HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
@@ -326,7 +328,8 @@ int FreeAsync() {
   return 0;
 }
 
-// Allocates until no memory is left, and frees all of it: all of it can be allocated again.
+// Allocates until no memory is left, and frees all blocks. Then the whole memory can be allocated
+// again.
 int OutOfMemory() {
   const PoolApi api = StartPoolApi();
   for (int round = 0; round < 2; ++round) {

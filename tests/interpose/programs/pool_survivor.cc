@@ -26,7 +26,8 @@ class Survivor {
     Held held = {0, size, static_cast<unsigned char>(++taken_)};
     const CUresult result = api_.Alloc(&held.address, size);
     if (result != CUDA_SUCCESS) {
-      // This is the simulator's result for a call that must fail, or memory is really lacking.
+      // The request may fail because memory is lacking, or with the simulator's result for a call
+      // that must fail.
       HOST_CHECK(result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_UNKNOWN);
       return;
     }

@@ -186,7 +186,8 @@ void Asked() {
   ExpectMovable(block);
 }
 
-// This runs on a device of 256 MiB, with automatic offload.
+// Fills a device of 256 MiB beside a registered block. Offload is automatic, so other memory is
+// evicted.
 void Pressure() {
   const CUdeviceptr block = Allocate(kSize);
   void* region = MustRegister(block, kSize);
@@ -203,7 +204,8 @@ void Pressure() {
     for (size_t at = 0; at < kSize; at += kMega) HOST_CHECK(ByteAt(other + at) == 0xEE);
   }
   HOST_CHECK(verbs.dereg_mr(region) == 0);
-  // A part of the evicted memory is restored to be registered, and other memory is evicted for it.
+  // Some of these blocks are on the host. Each is restored before it is registered, and other
+  // memory is evicted for it.
   for (const CUdeviceptr other : others) {
     region = MustRegister(other, kSize);
     ExpectReached(region, other, kSize);
@@ -219,7 +221,7 @@ void Freed() {
   const CUdeviceptr above = Allocate(kSize);
   void* region = MustRegister(block, kSize);
   for (const CUdeviceptr each : {below, block, above}) HOST_CHECK(api.Free(each) == CUDA_SUCCESS);
-  // The pool has no free piece of this size, so it stitches or grows.
+  // The pool has no free piece of this size. So it stitches scattered chunks together, or it grows.
   const CUdeviceptr stitched = Allocate(6 * kSize);
   HOST_CHECK(stitched != 0);
   if (stitched > block || stitched + 6 * kSize <= block) {
@@ -278,7 +280,8 @@ void Paused() {
   ExpectReached(MustRegister(block, kSize), block, kSize);
 }
 
-// A registration that the library refuses holds no memory; its errno reaches the caller.
+// If the library refuses a registration, the memory may move, and the caller sees the library's
+// errno.
 void Fails() {
   const CUdeviceptr block = Allocate(kSize);
   constexpr size_t kPiece = 2 * kMega;
@@ -298,7 +301,8 @@ void Fails() {
   }
 }
 
-// Registrations of the same memory are counted, and one whose end fails still counts.
+// Several registrations of the same memory are counted. A registration that the library fails to
+// end still counts.
 void Overlap() {
   const CUdeviceptr block = Allocate(kSize);
   void* whole = MustRegister(block, kSize);
@@ -357,7 +361,7 @@ void Outlives() {
   ExpectMovable(next);
 }
 
-// Without vramstow, and with the pool off, the library's own functions are called.
+// Without vramstow, or with the pool off, the program calls the library's own functions.
 void Plain() {
   const CUdeviceptr block = Allocate(kSize);
   void* region = MustRegister(block, kSize);

@@ -1,5 +1,5 @@
-// A library with the name of the CUDA runtime: it finds the driver as the runtime does, and adds
-// one or two frames between the caller and the driver.
+// A library with the name of the CUDA runtime. It finds the driver's functions as the runtime does,
+// and its functions add one or two frames between the caller and the driver.
 #include "tests/interpose/programs/host.h"
 
 namespace {

@@ -1,4 +1,5 @@
-// A program that uses the driver only if it exists: it has weak references, and there is no driver.
+// A program with weak references to the driver, which uses the driver only if there is one. In the
+// test there is none.
 #include "tests/interpose/programs/host.h"
 
 #pragma weak cuInit
