@@ -75,8 +75,8 @@ TEST_P(CorpusSnapshot, KeepsPyTorchsIdentitiesInEverySegment) {
   }
 }
 
-// The state at the window's beginning is computed; the events applied to it give the snapshot's own
-// segments and blocks.
+// The conversion computes the state at the beginning of the recorded window. After the window's
+// events the state must equal the snapshot's own segments and blocks.
 TEST_P(CorpusSnapshot, EventsEndInTheSnapshotsOwnState) {
   SnapshotEvents events(&snapshot_);
   absl::flat_hash_map<uint64_t, uint64_t> live;      // address → size

@@ -86,8 +86,8 @@ TEST(Mutation, EveryCutOfEverySeed) {
   }
 }
 
-// The long suite flips every bit, the short one every fifth, so that all eight bits of a byte
-// occur.
+// The long suite flips every bit. The short one flips every fifth bit, so that each of the eight
+// positions in a byte occurs.
 TEST(Mutation, FlippedBitsOfASnapshot) {
   const size_t stride = IsLong() ? 1 : 5;
   const std::string whole = FullSnapshotPickle();

@@ -95,7 +95,8 @@ TEST(SnapshotEvents, ExpandableSegmentsArePlayedBackwards) {
   SnapshotEvents events(&snapshot, 2);
   const std::vector<Event> all = All(&events);
   ASSERT_EQ(all.size(), 5U);
-  // At the end 40 MiB are mapped; the window mapped 20 MiB of them, and unmapped 20 MiB after them.
+  // At the end 40 MiB are mapped. During the recorded window 20 of these were mapped, and another
+  // 20 MiB behind them were unmapped.
   EXPECT_EQ(all[0].kind, EventKind::kMap);
   EXPECT_EQ(all[0].size, 20 * kMebibyte);
   EXPECT_EQ(all[1].kind, EventKind::kMap);

@@ -346,8 +346,8 @@ TEST(SnapshotReader, AnEmptySnapshotIsOne) {
   EXPECT_THAT(snapshot.missing, Contains("no segments"));
 }
 
-// Two bytes can refer to a record that was written once, so without a limit a megabyte would expand
-// to terabytes.
+// Two bytes of a pickle can repeat a record that was written once. Without a limit, a file of a
+// megabyte would become terabytes in memory.
 TEST(SnapshotReader, TheSameRecordsOverAndOverAreRefused) {
   std::string bytes = PickleOf([](PickleWriter* out) {
     out->BeginDict();

@@ -223,7 +223,7 @@ TEST(ProfilerTrace, WhatTheProfilerWritesIsReadWhereItIsNoJson) {
            "{\"\xff\xfe\x80name\": \"\xc3\xa4\xed\xa0\x80\", \"ts\": 1}"sv,
        }) {
     for (const size_t filler : {0, 65'000, 65'400, 65'500}) {
-      // The same event also works at the border of the buffer that is read at once.
+      // The same text must be read correctly if it lies across the end of the reader's buffer.
       std::string text(filler, ' ');
       text += TraceWith(event);
       const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));
@@ -286,7 +286,8 @@ TEST(ProfilerTrace, TotalsThatChangeWithoutAnEventAreBelieved) {
     level += static_cast<int64_t>(event.size) * (event.kind == EventKind::kFree ? -1 : 1);
     if (list.CallName(event.call) == "[memory]") levels.push_back(level);
   }
-  // Each of the last two lines contradicts the one after it, so they are samples in another order.
+  // The levels that the last lines state contradict each other, so these lines are not in the order
+  // of the events.
   EXPECT_THAT(levels, ElementsAre(1100, 1200, 800, 900, 950, 1000));
   EXPECT_EQ(list.reserved.size(), 6U);
   EXPECT_THAT(list.missing, Contains(HasSubstr("1000 bytes on device 0 were allocated before")));

@@ -244,7 +244,8 @@ TEST(UnpicklerDamage, WhatWasReadableIsKept) {
 }
 
 TEST(UnpicklerDamage, AListThatWasAppendedOneByOneIsKept) {
-  // This begins as {'k': [[1, 2 …; Python writes a list with one item without a mark.
+  // These bytes begin as {'k': [[1, 2 …; Python writes a list with one item without the opcode
+  // MARK.
   const std::string cut = "}(\x8c\x01k]](K\x01K\x02";
   const absl::StatusOr<PickleTree> tree = Unpickle(cut);
   ASSERT_TRUE(tree.ok()) << tree.status();
@@ -299,7 +300,7 @@ TEST(UnpicklerLimits, AHugeMemoNumberCostsNothing) {
   EXPECT_LT(read.tree().bytes_used(), 200'000U);
 }
 
-// Each memo number is as far ahead as the plain table allows.
+// Each memo number exceeds the one before it by as much as the table of memo numbers allows.
 TEST(UnpicklerLimits, LeapingMemoNumbersStayWithinTheBudget) {
   std::string bytes = "N";
   for (uint32_t i = 0; i < 200'000; ++i) {

@@ -75,8 +75,8 @@ TEST_P(ClockSteps, SomebodySetsTheTime) {
               1'000'000);
 }
 
-// This must not happen, but is reported of some virtual machines: the clock that cannot be set goes
-// back by some milliseconds.
+// The monotonic clock goes back by some milliseconds. This must not happen, but users of some
+// virtual machines report it.
 TEST_P(ClockSteps, TheMonotonicClockGoesBack) {
   RecordWhile([](int i) { g_monotonic_step_ns = -4'000'000 * (i % 3); }, 100'000'000);
 }

@@ -44,7 +44,7 @@ bool Has(const std::vector<Event>& all, const Event& event) {
   return place != all.end() && SameEvent(*place, event);
 }
 
-// Runs the tests of damage on files of each version.
+// Runs its tests on the golden files of each version of the format.
 class DamageOfTest : public testing::TestWithParam<const char*> {
  protected:
   std::string Closed() const { return Golden(std::string(GetParam()) + "-closed.stow"); }
@@ -88,8 +88,8 @@ TEST_P(DamageOfTest, EveryTruncationReadsAsAPrefixAndSaysSo) {
     ASSERT_TRUE(IsPrefix(part.events, all.events)) << size;
     ASSERT_GE(part.events.size(), most) << "fewer events from more bytes, at " << size;
     most = part.events.size();
-    // The number of missing events is known if a trace was closed. (The state is stored after the
-    // trace's first 64 bytes.)
+    // If the header says that the trace was closed, the reader knows how many events are missing.
+    // (This state is stored after the first 64 bytes.)
     if (part.report.closed && part.events.size() < all.events.size()) {
       ASSERT_FALSE(IsUndamaged(part.report)) << size;
     }
@@ -135,7 +135,7 @@ TEST_P(DamageOfTest, AFlippedBitIsReportedWhereverAnEventChanged) {
           read.events.size() == all.events.size() && IsPrefix(read.events, all.events);
       if (!IsUndamaged(read.report)) ++reported;
       ASSERT_TRUE(is_same || !IsUndamaged(read.report)) << "byte " << i << " bit " << bit;
-      // The reader may return no event that was not recorded, except one that reports losses.
+      // The reader returns only events that were recorded, and kGap events, which report losses.
       for (const Event& event : read.events) {
         if (event.kind == EventKind::kGap) continue;
         ASSERT_TRUE(Has(all.events, event)) << "byte " << i;
@@ -164,8 +164,8 @@ TEST_P(DamageOfTest, LostOrStrangeBytesInTheMiddleCostOnlyTheChunksTheyTouch) {
     }
     const ReadTrace read = ReadBytes(bytes);
     ASSERT_EQ(read.error, ReadError::kOk);
-    // The largest chunk contains most of the events; those of all other chunks are read in any
-    // case.
+    // At most one chunk is lost. Even if it is the largest one, with most of the events, the events
+    // of all other chunks are read.
     ASSERT_GE(read.events.size(), 250u) << "at " << at << ", " << size << " bytes, round " << round;
   }
 }
@@ -255,8 +255,8 @@ std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_
   return bytes;
 }
 
-// Returns a file as a ring's writer leaves it when it is killed behind its last chunk: a mark PREP
-// has been written over the bytes of older chunks.
+// Returns the file of a writer that was killed behind the last chunk of a ring. The header of a new
+// chunk (in the state PREP) has been written over the bytes of older chunks.
 std::string WithPlaceBehind(uint32_t capacity, size_t bytes) {
   std::string file = FileBytes(Golden("v2.2-killed.stow"));
   file.resize((file.size() + kSlotBytes - 1) / kSlotBytes * kSlotBytes);

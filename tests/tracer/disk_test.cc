@@ -23,7 +23,8 @@
 namespace vramstow {
 namespace {
 
-// Makes system calls fail: all from the nth on, or only the nth.
+// Makes system calls fail. A member ..._at is the number of the first call that fails, or 0 if none
+// fails; with `once` only that call fails.
 struct Faults {
   int allocate_at = 0;  // 0 for never
   int write_at = 0;
@@ -253,7 +254,7 @@ TEST_F(DiskTest, ASmallFileSystemFillsUpWithoutASignal) {
   const uint64_t recorded = RecordAlot(recorder);
   recorder->Close();
   ExpectAllAccountedFor(mounted + "/disk.stow", recorded);
-  // There is no room at all for a second recorder.
+  // The disk has too little room to open a second recorder.
   Recorder* const second = NewRecorder();
   EXPECT_EQ(second->Open({mounted.c_str(), "second", TestThreadSlot}), RecorderError::kNoSpace);
   EXPECT_FALSE(std::filesystem::exists(mounted + "/second.stow"));

@@ -193,8 +193,8 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   EXPECT_GT(with_stack, 500);
 }
 
-// A hundred amounts are recorded. An amount has two possible numbers; some amounts get the second
-// one, because another amount has their first one.
+// Records a hundred amounts (pairs of a size and a requested size). A table has two possible
+// numbers for an amount. If another amount has the first one, the second one is used.
 TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(0, 0);
@@ -214,7 +214,8 @@ TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
     shortened += end != nullptr ? 1 : 0;
     out = end != nullptr ? end : encoder->Encode(out, event, i + 1, time);
   }
-  // An amount that lost both of its numbers to other amounts has to be defined again.
+  // The short form cannot be used for an amount if other amounts have taken both of its numbers.
+  // Such an amount is defined again.
   EXPECT_GE(shortened, 94);
 }
 
@@ -240,8 +241,8 @@ TEST(EventCodingTest, TheShortCutLeavesWhatItCannotSay) {
     out = encoder->Encode(out, event, encoder->last_sequence() + 1, encoder->last_time() + 1);
     const uint64_t next = encoder->last_time() + 1;
     uint8_t* const end = encoder->WriteShort(out, encoder->ShortOf(event), next);
-    // The short form is possible once the address is a recent one and the region belongs to a known
-    // shape; a stack may follow.
+    // The short form is possible if the address is one of the recent ones and the event's region
+    // belongs to a known shape. The event may have a stack.
     const bool is_known = event.offset == 0 && event.object == 0;
     EXPECT_EQ(end != nullptr, is_known) << ToText(event);
     if (end != nullptr) out = end;
@@ -394,7 +395,8 @@ TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
   }
 }
 
-// Tests the short form and Encode, with and without a stack, among other events.
+// Records frees that complete at once, by the short form and by Encode, with and without a stack,
+// among other events.
 TEST(EventCodingTest, AFreeThatCompletesIsTwoEventsWithoutAByteMore) {
   Payload payload(ChunkKind::kTickedEvents);
   auto encoder = std::make_unique<EventEncoder>();

@@ -266,7 +266,8 @@ class JobMaker {
   std::set<uint64_t> mapped_;
 };
 
-// A list with the call stacks that the events name, and with the sums of folded events.
+// An event source over a list. It also has the call stacks that the events name, and the sums of
+// the events that were folded (replaced by sums).
 class JobSource : public ListSource {
  public:
   explicit JobSource(const std::vector<Event>& events) : ListSource(events) {}
@@ -431,8 +432,8 @@ TEST(EventFolder, KeepsNoMoreThanThePeakAndTheLiveBlocksNeed) {
     add(round % 100, EventKind::kAllocate);
   }
   const Folded folded = Fold(events, {events.size()});
-  // The remaining events are those of a hundred blocks that were live at the peak and freed later,
-  // and of a hundred that are live now.
+  // Two hundred events remain for a hundred blocks that were live at the peak and freed later.
+  // Another hundred events remain for the blocks that are live now.
   EXPECT_EQ(folded.events.size(), 300u);
   EXPECT_EQ(folded.sums.totals.events, events.size() - 300);
 }
@@ -479,7 +480,8 @@ TEST(GrowthByTheHour, IsThatOfTheWholeRunAfterFolding) {
   const HourFacts& growth = facts.by_hour;
   ASSERT_TRUE(growth.known);
   EXPECT_TRUE(growth.is_endless);
-  // One call site grows by 1 MiB in three minutes, the other one by 64 KiB in each minute.
+  // One call site grows by 1 MiB in three minutes, and the other call site grows by 64 KiB each
+  // minute.
   const auto is_near = [](int64_t bytes, double mebibytes) {
     return std::abs(static_cast<double>(bytes) / (1 << 20) / mebibytes - 1) < 0.01;
   };
@@ -688,8 +690,8 @@ ReadReport ReportOf(const std::string& path) {
   return report;
 }
 
-// More blocks are live than a fold has room for, and the file needs more bytes for them than the
-// ring has.
+// A fold replaces old events by sums, but it must retain the events of live blocks. Here more
+// blocks are live than a fold has room for, and their events need more bytes than the ring has.
 TEST(BoundedTrace, ThatMayGrowKeepsAllEventsWhereItCannotAddThemUp) {
   constexpr uint64_t kBlocks = 1'200'000;
   for (const bool may_grow : {false, true}) {
@@ -718,8 +720,8 @@ ChunkHeader HeaderOfEvents(uint32_t number) {
   return header;
 }
 
-// Each chunk has one event, so it is as short as possible. There are as many chunks as a ring of
-// 1.3 GiB has if they have the usual length.
+// There are as many chunks as in a ring of 1.3 GiB with chunks of the usual length. Each chunk has
+// only one event, so that the file is short.
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
   const TemporaryFolder folder;
@@ -760,7 +762,8 @@ int AppendLongChunk(TraceFile* file, uint32_t number) {
                      size);
 }
 
-// A short ring has few extents, one of which must stay free.
+// A fold is requested when a third of the ring is still free. Short rings are tested, too: they
+// have few extents, and one of these must stay free.
 TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
   for (const uint64_t mebibytes : {2, 4, 8, 256}) {
     const TemporaryFolder folder;
@@ -814,7 +817,8 @@ TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
     kept_to_its_size = size <= kRing + 8 * kSlotBytes;
     if (!kept_to_its_size) continue;
     EXPECT_GT(report.folded_events, 0u);
-    // The requested copy was made before the later sums.
+    // The copy was requested after the first half of the events, so fewer events had been folded
+    // into sums then.
     const ReadReport copy = ReportOf(folder.path() + "/job-oom.stow");
     EXPECT_LT(copy.folded_events, report.folded_events);
     EXPECT_GT(copy.events, 0u);
@@ -904,8 +908,8 @@ class FileSource : public JobSource {
   uint32_t stack_ = 0;
 };
 
-// The sums of a LongJob that its trace must contain at the end. They are in plain arrays, because
-// this code is not optimised and handles a hundred million events.
+// The sums of a LongJob's events, with which its trace must agree at the end. They are in plain
+// arrays, because this code is not optimised and handles a hundred million events.
 struct Expected {
   uint64_t allocations = 0;
   uint64_t live = 0;
@@ -982,7 +986,8 @@ TEST(BoundedTrace, IsRightAtItsEndAndTakesLittleMemory) {
   EXPECT_EQ(found, expected.BytesOfSite());
 }
 
-// After the first fold no chunk has been overwritten by another one yet.
+// The trace is so short that only one fold (a replacement of old events by sums) happens. Then no
+// chunk has been overwritten by another one yet.
 TEST(BoundedTrace, ThatFoldedOnceMissesNothing) {
   bool any_folded = false;
   for (uint64_t count = 300'000; count <= 600'000; count += 50'000) {
@@ -1012,7 +1017,8 @@ ssize_t WriteUntilFull(int fd, const iovec* parts, int count, off_t offset) {
   return -1;
 }
 
-// The refused write may be that of a chunk, of a mark in the ring, or one in the middle of a fold.
+// Every write from the Nth on is refused, for many values of N. So the first refused write may be
+// that of a chunk, that of a header in the ring, or one during a fold.
 TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
   constexpr uint64_t kEvents = 300'000;
   SystemCalls calls = RealSystemCalls();

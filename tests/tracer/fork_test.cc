@@ -72,7 +72,7 @@ TEST(ForkTest, AChildOfWhichNobodyToldTheRecorderRecordsNothing) {
   TestRecorder recorder;
   RecordSome(&*recorder, 0x1000, 10);
   const int status = InChild([&] {
-    // These would fill a chunk if they were recorded.
+    // These events would fill a chunk if the child could record.
     for (int i = 0; i < 30000; ++i) {
       if (recorder->Record(Allocation(0x2000, 512)) != 0) return false;
     }
@@ -102,7 +102,7 @@ TEST(ForkTest, ForksWhileOtherThreadsRecordAndComeAndGo) {
   });
   threads.emplace_back([&] {
     while (!stop) {
-      // A thread that starts and ends takes the recorder's lock twice.
+      // Each of these threads locks the recorder's mutex twice: when it starts and when it ends.
       std::thread([&] { RecordSome(&*recorder, 0x1000, 1); }).join();
       ++recorded;
     }
@@ -163,8 +163,8 @@ TEST(ForkTest, AForkInASignalHandlerInTheMiddleOfRecordDoesNotSpoilTheParentsFil
   size_t recorded = 0;
   constexpr int kForks = 200;
   for (int armed = 0; g_forks < kForks;) {
-    // The last signal may come between the two reads of `g_forks`. No further one may follow,
-    // because nothing handles it any more.
+    // The last signal may arrive between the two reads of `g_forks`. Without the second condition
+    // one more signal would be requested, which nothing handles after the loop.
     if (armed == g_forks && armed < kForks) {
       const itimerval soon = {{0, 0}, {0, 20 + 7 * (armed % 50)}};
       setitimer(ITIMER_REAL, &soon, nullptr);  // children do not inherit it

@@ -95,7 +95,7 @@ void RecordCompleted(Recorder* recorder) {
 void MakeClosed(const std::string& folder) {
   Recorder* const recorder = OpenCompressing(folder, "v5.0-closed");
   RecordTables(recorder);
-  // Records these one after the other in one chunk.
+  // One thread records all of these events, so they are in order in one chunk.
   std::thread([recorder] {
     RecordMarks(recorder);
     RecordLaunches(recorder);

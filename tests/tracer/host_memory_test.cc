@@ -166,8 +166,8 @@ class RealGroup {
       const std::string own = line.substr(line.find('/'));
       const std::string name = "/vramstow-test-" + std::to_string(getpid());
       const std::string folder = (old ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup") + own + name;
-      // In cgroup version 1 the kernel makes the files with the folder. In version 2 it does so
-      // only if the parent group controls memory.
+      // With cgroup version 1 the kernel creates these files together with the folder. With version
+      // 2 it does so only if the parent group controls memory.
       if (mkdir(folder.c_str(), 0755) != 0) continue;
       limit_ = folder + (old ? "/memory.limit_in_bytes" : "/memory.max");
       folder_ = folder;

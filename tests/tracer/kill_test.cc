@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kThreads = 3;
 constexpr uint64_t kEnough = 1000;  // acknowledged events of all rounds
 
-// The way in which chunks get into the file.
+// The way in which full chunks are written to the file.
 enum class Mode { kByItsThread, kCompressedInTheBackground, kRing };
 
 struct Acknowledgement {
@@ -124,13 +124,14 @@ void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledg
     if (event.object == 0) continue;
     ASSERT_LE(event.object, kThreads);
     uint64_t& count = counts[event.object - 1];
-    // The beginning of a ring may have been overwritten.
+    // In a ring, the first events of a thread may have been overwritten.
     if (mode == Mode::kRing && count == 0) count = event.offset - 1;
     ASSERT_EQ(event.offset, ++count) << "a hole in the thread's events";
   }
   for (uint64_t i = 0; i < kThreads; ++i) {
     if (mode == Mode::kRing && counts[i] == 0) {
-      // The thread did not run while the other threads overwrote the whole ring.
+      // The trace has no event of this thread, because the thread did not run while other threads
+      // overwrote the whole ring.
       EXPECT_GE(trace.report.overwritten_events, acknowledged[i]);
       continue;
     }
@@ -159,7 +160,8 @@ TEST_P(KillTest, NoAcknowledgedEventIsLost) {
       BeTheChild(folder.path(), ends[1], static_cast<uint64_t>(round), GetParam());
     }
     close(ends[1]);
-    // Most children run until they have filled some chunks, and some are killed at once.
+    // Three of four children may run until they have filled some chunks, and the fourth one is
+    // killed soon.
     const bool proves =
         acknowledged_in_all > kEnough && (GetParam() != Mode::kRing || overwritten > 0);
     constexpr int kSlowest = 64;

@@ -103,8 +103,8 @@ TEST(Modes, AFreeThatCompletesAtOnceIsToldByChangingIt) {
     }
     EXPECT_EQ(trace.report.missing_events, 0u);
     EXPECT_EQ(trace.report.damaged_bytes, 0u);
-    // The recorder does not use this short form if the processor's counter is not trusted, or if
-    // frees have call stacks of their own.
+    // The recorder does not use the short form of such a free if it does not trust the processor's
+    // counter, or if frees have call stacks of their own.
     TraceClock clock;
     clock.Start(true);
     const bool is_fast = clock.counter_is_trusted() && stacks != StackMode::kAll;
@@ -151,7 +151,8 @@ TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
     Recorder* const recorder = Opened(config);
     recorder->Describe("told.first", "kept");
     RecordNumbered(recorder, kEvents);
-    // The file consists of tables, two slots for each thread, and the ring.
+    // The file consists of the ring and of slots (parts of equal size): those of the tables, and
+    // two for each thread.
     EXPECT_LE(std::filesystem::file_size(FileIn(folder)), kLeastRingBytes + 10 * kSlotBytes);
     recorder->Close();
     const ReadTrace trace = ReadFile(FileIn(folder));
@@ -171,9 +172,9 @@ TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
   }
 }
 
-// The last chunk of the file may have replaced an older, longer one. Without padding behind the
-// older chunk the file would end inside the range that belongs to it, and a reader would count that
-// as damage.
+// In a ring a chunk may replace an older, longer one. If that is the last chunk of the file,
+// padding follows it. Otherwise the file would end before the end of the older chunk's range, and a
+// reader would report damage.
 TEST(Modes, ChunksOfARingEndWhereTheirPlacesEnd) {
   const TemporaryFolder folder;
   RecorderConfig config = ConfigFor(folder);

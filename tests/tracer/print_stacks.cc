@@ -1,6 +1,6 @@
-// Prints the stacks of a trace, one line for each frame from the innermost on, with fields
-// separated by tabs: "event" and its sequence; "python", function, file and line; "native", library
-// and offset.
+// Prints the stacks of a trace, one line for each frame, the innermost frame first. The fields of a
+// line are separated by tabs. An "event" line has the event's sequence; a "python" line has
+// function, file and line; a "native" line has library and offset.
 #include <cstdio>
 
 #include "tracer/format/reader.h"

@@ -40,7 +40,7 @@ def frames(frame: FrameType | None) -> list[tuple[str, str, int]]:
 
 def snap() -> int:
     for record in (without_lock.probe_record, with_lock.probe_record):
-        # Both calls are in one line, so that both see the same line number.
+        # Both calls are in one line of code, so that both record the same line number.
         said = (record(), frames(sys._getframe()))
         truth[said[0]] = said[1]
     return said[0]
@@ -164,8 +164,8 @@ def code_that_stays_for_long() -> None:
         exec(compile(source, f"stays-{i}.py", "exec"), space)
         function = space[f"name_{i % 2}"]
         assert callable(function)
-        # After this number of calls, its frames are identified by their addresses alone (see
-        # FrameTrust).
+        # After so many calls the tracer recognises the function's frames by their addresses alone
+        # (see FrameTrust).
         for _ in range(1000):
             function()
         del space, function

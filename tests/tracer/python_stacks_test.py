@@ -68,7 +68,8 @@ def test_c_is_where_it_called_python_from(run: tuple[dict, dict]) -> None:
     said, seen = run
     assert said["through_c"]
     for sequence in said["through_c"]:
-        # From the innermost frame on, frames of Python and of the probe alternate.
+        # Frames of Python and frames of the probe (a C library) alternate; the innermost frame
+        # comes first.
         turns: list[str] = []
         for frame in seen[str(sequence)]:
             kind = "python" if frame[0] == "python" else Path(frame[1]).name

@@ -1,5 +1,5 @@
-// Tests that a quiet capture uses no heap, does not read the list of libraries, and sees the same
-// stack.
+// Tests the quiet mode of a stack capture: it uses no heap, does not read the list of loaded
+// libraries, and captures the same stack as the usual mode.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <link.h>
@@ -114,8 +114,8 @@ TEST_F(QuietStackTest, AsksNobodyAndSeesTheSameFrames) {
   EXPECT_EQ(quiet, usual);
 }
 
-// If the outermost frame were not known, each walk would search for its rule and walk every frame
-// again.
+// The unwind rule of the outermost frame must be known. Otherwise each capture would search for it
+// and examine every frame again.
 TEST(QuietWalk, KnowsTheOutermostFrame) {
   static UnwindTable table;
   static NativeStack stack;

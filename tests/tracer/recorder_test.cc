@@ -187,7 +187,7 @@ TEST(RecorderTest, ReadsTheSameAgainAfterRewind) {
   ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
   for (int round = 0; round < 3; ++round) {
     Event event;
-    // The second round stops in the middle.
+    // The second of the three reads stops in the middle of the trace.
     const size_t count = round == 1 ? recorded.size() / 2 : recorded.size();
     for (size_t i = 0; i < count; ++i) {
       ASSERT_TRUE(reader.Next(&event));
@@ -279,7 +279,8 @@ double BytesOfAnEvent(size_t sizes) {
 }
 
 TEST(RecorderTest, StoresAnOrdinaryEventInAtMostEightBytes) {
-  // None of these addresses is a recent one, and each chunk defines the sizes once.
+  // No event's address is one of the recent addresses, which have a shorter form. Each chunk
+  // defines each size once.
   EXPECT_LE(BytesOfAnEvent(12), 8.2);
   EXPECT_LE(BytesOfAnEvent(100), 8.3);
 }

@@ -223,7 +223,8 @@ __attribute__((noinline)) void ByAnExpression(Plan* plan, size_t at) {
   asm volatile("");
 }
 
-// ThreadSanitizer delays signal handlers, so the ways with a handler are omitted.
+// ThreadSanitizer delays signal handlers, so with it the last way to make a call, which uses a
+// handler, is left out.
 #if defined(__SANITIZE_THREAD__)
 constexpr int kWays = 10;
 #else
@@ -264,8 +265,8 @@ std::string Text(uintptr_t address) {
          (info.dli_sname != nullptr ? info.dli_sname : "?");
 }
 
-// Compares the frames of both stacks from the caller of RecordHere on. Below that, the two stacks
-// begin in different functions, and at different addresses in RecordHere.
+// Compares two stacks from the caller of RecordHere outwards. The inner frames differ, because the
+// two stacks begin in different functions and at different addresses of RecordHere.
 void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<void*>& truth,
                        const std::string& what) {
   ASSERT_GE(truth.size(), 4u);
@@ -290,7 +291,7 @@ void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<voi
   EXPECT_EQ(seen.size(), first + truth.size() - skipped) << what;
 }
 
-// Expects libunwind's frames from RecordHere on to be those of backtrace.
+// Expects that libunwind and backtrace find the same frames from RecordHere outwards.
 void ExpectJudgesAgree(const Plan& plan, const std::string& what) {
   size_t first = 0;
   while (first < plan.truth.size() &&
@@ -400,7 +401,7 @@ TEST(StackTest, OfATooDeepRecursionTheInnermostFramesAreSeenAndThatItWasCut) {
   const std::vector<uintptr_t> seen = Addresses(reader, event.stack);
   ASSERT_EQ(seen.size(), 4097u);
   EXPECT_EQ(seen.back(), 0u);
-  // In the middle of a recursion two return addresses alternate.
+  // In the middle of the recursion two return addresses alternate, so either may be in this frame.
   EXPECT_TRUE(seen[2000] == reinterpret_cast<uintptr_t>(plan.truth[1900]) ||
               seen[2000] == reinterpret_cast<uintptr_t>(plan.truth[1901]));
 }

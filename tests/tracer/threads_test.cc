@@ -29,7 +29,7 @@ constexpr bool kIsSlow = true;
 constexpr bool kIsSlow = false;
 #endif
 
-// Blocks that threads allocate and free in any order.
+// A set of blocks from which any thread allocates and to which any thread frees.
 class Shelf {
  public:
   explicit Shelf(int blocks) {
@@ -164,8 +164,8 @@ class SingleWriterTest : public testing::Test {
   }
   ~SingleWriterTest() override { SetSystemCallsForTest(RealSystemCalls()); }
 
-  // Records until this thread becomes the single writer. Returns false if that takes longer than
-  // `most_ms`.
+  // Records events until the recorder treats this thread as its only writer. Returns false if that
+  // takes longer than `most_ms`.
   static bool RecordAlone(Recorder* recorder, int most_ms = 10'000) {
     const int before = g_barriers.load();
     for (int i = 0; i < most_ms && g_barriers.load() == before; ++i) {
@@ -174,16 +174,17 @@ class SingleWriterTest : public testing::Test {
     }
     return g_barriers.load() > before;
   }
-  // False if an atomic counter numbers the events (they differ by one), or if the processor does
-  // not order loads.
+  // True if the recorder can have a single writer. It cannot if an atomic counter numbers the
+  // events (their numbers then differ by one), or if the processor does not order loads.
   static bool IsPossible(Recorder* recorder) {
     const uint64_t first = recorder->Record(Allocation(0x1000, 512));
     return kHasQuickCounter && recorder->Record(Allocation(0x1000, 512)) != first + 1;
   }
 };
 
-// A thread that records alone does not wait for its counter. Events that other threads record
-// meanwhile must still get the right order. A token is passed between two threads.
+// While only one thread records, it reads the processor's counter without a fence. If another
+// thread begins to record, all events must still be in the right order. Two threads pass a token to
+// each other to check this.
 TEST_F(SingleWriterTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
   TestRecorder recorder;
   if (!IsPossible(&*recorder)) GTEST_SKIP() << "no counter to be read without a fence";
@@ -386,7 +387,8 @@ TEST(ThreadsTest, ASignalHandlerThatRecordsLosesOnlyItsOwnEventsAndTheyAreCounte
   EXPECT_EQ(trace.report.damaged_bytes, 0u);
 }
 
-// Returns no slot, like the function of a thread that has none.
+// Returns null, so that every thread is one without a slot (the thread's own pointer in which the
+// recorder stores its state).
 void** NoSlot() { return nullptr; }
 
 TEST(ThreadsTest, AThreadWithoutASlotIsCountedNotRecorded) {
