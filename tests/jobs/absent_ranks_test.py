@@ -88,7 +88,8 @@ def test_one_rank_takes_what_it_takes_among_all(
         found, expected = device_events_of(by_rank(alone)[rank]), among_all[rank]
         assert len(found) > 20
         if kind == "pipeline":
-            # Pipeline stages send each other the shapes, in messages with one small tensor each.
+            # The stages of a pipeline send each other the shapes of their tensors. Each message
+            # needs a small tensor, so the peaks may differ a little.
             assert abs(peak_of(found) - peak_of(expected)) <= 4096
         else:
             assert found == expected
@@ -106,8 +107,8 @@ def test_first_and_last_of_many_ranks_take_the_same(
     first, last = (device_events_of(by_rank(job)[rank]) for rank in some)
     assert len(first) > 20
     assert first == last
-    # Each of the two layers has a weight, a gradient and two moments: shares of 2048 x 2048
-    # numbers.
+    # Each of the two layers allocates its weight, its gradient and two moments of the optimizer.
+    # Each of these is this rank's share of 2048 x 2048 numbers.
     share = 2048 * 2048 * 4 // (world if kind == "fsdp" else world // 2 * 2)
     assert sum(("allocate", str(max(share, 512))) == (row[0], row[2]) for row in first) >= 8
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# Maps a call to what it does to its address. Calls that do not change the ownership of memory are
-# not compared.
+# The calls that change the ownership of memory, sorted by what they do to their address. Other
+# calls are not compared.
 GIVES = {
     "cuMemAlloc",
     "cuMemAllocPitch",
@@ -47,12 +47,13 @@ TRACED_KINDS = {
     "unmap",
     "register",
     "unregister",
-    # In a captured call the address is allocated or freed now, but the memory only when the graph
-    # runs.
+    # A call in a capture reserves or releases the address at once. The memory itself is allocated
+    # or freed when the graph runs.
     "graph_allocate",
     "graph_free",
 }
-# A graph's nodes can also be added one by one; the call log has only calls on streams.
+# These calls add single nodes to a graph. The call log contains only calls on streams, so they are
+# left out.
 ADDED_NODES = {"cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode", "cuGraphAddNode"}
 
 
@@ -106,8 +107,7 @@ def read_trace(vramstow: Path, path: Path, pooled: bool = False) -> list[Step]:
     return steps_of((row for row in rows if row["call"] not in ADDED_NODES), pooled)
 
 
-# The ways in which the pool serves a block, as its events record them; none of these calls the
-# driver.
+# Numbers that a pool's events have for the ways in which it served a block without a driver call.
 POOLED = range(1, 5)
 
 

@@ -91,7 +91,8 @@ def test_tensors_go_from_card_to_card_where_the_pool_serves_segments(
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
-# Virtual GPUs and sandboxes refuse memory that can be exported.
+# Virtual GPUs and sandboxes refuse memory that can be exported to other processes. The pool must
+# still use virtual memory there.
 def test_memory_that_must_not_leave_the_process_is_stitched_all_the_same(
     rehearse: Rehearse, python: str
 ) -> None:
@@ -148,7 +149,8 @@ def test_a_driver_that_does_not_know_the_attribute_maps_host_memory_all_the_same
 # continues.
 @pytest.mark.parametrize("call", ["cuMemCreate", "cuMemMap", "cuMemcpyAsync"])
 def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call: str) -> None:
-    # The pool has reserved its addresses before, so the first of these calls is the trial's.
+    # The pool has reserved its addresses before the trial, so the first call of these functions
+    # belongs to the trial.
     card = f"h100,cuda=12.4,fail={call}:1:801"
     told = ("env", "VRAMSTOW_HOST_MAPPING=*=node:0")
     job = rehearse(*told, python, PROGRAMS / "plain_block.py", card=card, env=EXPLICIT)
@@ -157,8 +159,9 @@ def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call
     job.assert_trace_equals_call_log()
 
 
-# A driver may crash if a function is queried as a kernel, or a kernel as a function. The block
-# stays, which shows that the arguments were examined.
+# A driver may crash if a query for kernels gets a function, or the other way round. vramstow must
+# query each handle as what it is; the block that stays on the GPU shows that it has examined the
+# arguments.
 def test_a_handle_is_asked_about_as_what_it_is(rehearse: Rehearse, python: str) -> None:
     job = rehearse(
         python, PROGRAMS / "launched_handles.py", env=EXPLICIT | {"VRAMSTOW_LAUNCHES": "count"}

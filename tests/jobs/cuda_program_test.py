@@ -46,7 +46,8 @@ def test_a_program_by_nvcc_over_the_shared_runtime(
     kinds = analysis["by_kind"]
     for kind in ("device", "device_pitched", "device_stream", "managed", "host_pinned"):
         assert kind in str(kinds), kind
-    # The caller is the program itself, not the runtime that passed the call on.
+    # The caller of an allocation is the program, and not the CUDA runtime that calls the driver for
+    # it.
     assert "vector_add" in str(analysis["by_library"])
     assert analysis["counts"]["allocations"] == analysis["counts"]["frees"]
 

@@ -30,7 +30,7 @@ def test_collectives_ddp_and_fsdp2(rehearse: Rehearse, python: str, backend: str
     assert ("libnccl.so.2" in str(analysis["by_library"])) == (backend == "nccl")
 
 
-# torchrun would end the other rank itself.
+# Starts two ranks without torchrun, which would end the second rank when the first one fails.
 TWO_RANKS = """
 import os, subprocess, sys
 ranks = []

@@ -25,7 +25,8 @@ def test_results_equal_those_of_the_cpu(rehearse: Rehearse, python: str) -> None
     assert last.endswith("differing 0"), job.out[-4000:]
 
 
-# Hopper is tested with each optimizer, and one GPU of each other generation with one optimizer.
+# The Hopper GPU is tested with each optimizer. Each other generation of GPUs is tested with one
+# optimizer.
 TRAININGS = [("h200", "Adam"), ("t4", "AdamW"), ("b200", "AdamW")]
 if os.environ.get("VRAMSTOW_LONG"):
     TRAININGS += [("h200", optimizer) for optimizer in ("SGD", "AdamW", "RMSprop")]
@@ -160,8 +161,9 @@ print(torch.equal(y, torch.full_like(y, 2)), torch.zeros_like(y).sum().item(),
 def test_the_allowance_counts_effort_so_that_large_random_fills_are_left_out(
     rehearse: Rehearse, python: str
 ) -> None:
-    # Copies and products of this many bytes are within the allowance; random numbers take 32 times
-    # as long. Small fills are always computed.
+    # The simulator computes only results that are cheap enough. Copies and products of this many
+    # bytes are; random numbers take 32 times as long and are left out. Small fills are always
+    # computed.
     program = """
 import torch
 torch.manual_seed(0)
@@ -333,8 +335,8 @@ def test_sizes_that_follow_from_what_was_left_out_are_said(
     assert "a result of addmm that was not computed" in said[0]
     assert "/mined_pairs.py:22 mine)" in said[0]
     assert re.search(NOT_EXACT, job.err), job.err
-    # Weights without an optimizer step keep their values, and decide as those of an untrained
-    # model.
+    # Weights whose optimizer step was not computed keep their values. So the sizes are about those
+    # of an untrained model.
     first, *others = [int(line[1:].split(",")[0]) for line in job.out.splitlines()]
     assert all(0.8 * first < other < 1.25 * first for other in others), job.out
 

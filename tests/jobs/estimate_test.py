@@ -58,7 +58,8 @@ def test_the_peak_of_a_training_and_its_parts(tmp_path: Path, python: str) -> No
     assert 0 <= others <= parts.get("workspaces", 0), (told, counted)
     assert parts["parameters"] == PARAMETERS
     assert parts["gradients"] == PARAMETERS
-    # The state consists of Adam's two moments; its step counts are on the host.
+    # The optimizer's state on the GPU consists of Adam's two moments; its step counts are on the
+    # host.
     assert parts["optimizer_state"] == 2 * PARAMETERS
     assert parts["context"] == 424 << 20
 

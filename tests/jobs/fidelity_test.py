@@ -14,7 +14,8 @@ from conftest import PROGRAMS
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-# Sums over all of a tensor, which need a small staging block for each multiprocessor.
+# A job that sums whole tensors. Each sum needs a small staging block whose size follows from the
+# number of multiprocessors.
 SUMS = """
 import sys, torch
 torch.cuda.memory._record_memory_history()
@@ -90,7 +91,7 @@ def test_the_same_job_on_the_same_card_is_aligned_whole(tmp_path: Path, python: 
     assert told["card_peak_bytes"] == told["rehearsed_peak_bytes"]
 
 
-# Blocks from which PyTorch splits nothing off, and workspaces that cuBLAS allocates from the
+# A job with blocks that PyTorch does not split, and with workspaces that cuBLAS allocates from the
 # driver.
 UNCUT = """
 import torch
@@ -140,7 +141,8 @@ def test_a_card_with_other_multiprocessors_is_found_and_tried(tmp_path: Path, py
     text = compare(real, python, job, "3", flags=("--simulate=h100,values=off",)).stdout
     assert "sms=40: 100.00% aligned" in text
     assert "sums.py:8 <module>" in text
-    # For another job the comparison fails, and the exit status says so.
+    # With another number of sums the two runs agree less than --at-least requires, so the exit
+    # status is 1.
     less = compare(
         real, python, job, "2", flags=("--simulate=h100,values=off", "--no-tries", "--at-least=90")
     )
@@ -162,7 +164,8 @@ def test_large_staging_of_reductions_tells_of_multiprocessors(tmp_path: Path, py
     (tried,) = told["tried"]
     assert (tried["simulate"], tried["aligned_share"]) == ("t4,sms=108", 1.0)
     assert tried["reserved"]["card_peak_bytes"] == tried["reserved"]["rehearsed_peak_bytes"]
-    # The additional segment contained the staging block.
+    # The GPU's recording has one more segment than the simulated run: the one with the staging
+    # block.
     assert told["reserved"]["card_segments"] > told["reserved"]["rehearsed_segments"]
     # With a sum of a few rows, no number of multiprocessors explains the difference.
     more = tmp_path / "more.py"

@@ -67,7 +67,8 @@ def test_a_driver_that_crashes_does_so_beside_the_job(
 def test_one_device_that_crashes_costs_the_others_nothing(
     rehearse: Rehearse, env: dict[str, str]
 ) -> None:
-    # The second create of a child crashes; each child makes at least one.
+    # The second creation of host memory crashes the child process that makes it. Each child makes
+    # at least one.
     card = "h200,cuda=12.4,count=3,host-numa=crash:2"
     job = rehearse(sys.executable, "-c", TELLS, card=card, env=env)
     answers = [entry.split("=", 1)[1] for entry in job.out.strip().split(";")]

@@ -177,7 +177,7 @@ def test_what_is_killed_while_memory_moves_leaves_nothing_behind(tmp_path: Path)
         assert killed.processes() == []
         assert list(killed.temporary.iterdir()) == []
         assert list(killed.trace.parent.iterdir()) == [killed.trace]
-        # The user's next process removes the files that the last one could not remove.
+        # A killed process cannot remove its files. The next process of the same user removes them.
         assert {socket.stem for socket in runtime.rglob("*.sock")} <= {str(killed.process)}
         assert not any(cards.exists() for cards in last_cards - killed.cards)
         last_cards = killed.cards

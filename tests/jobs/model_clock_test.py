@@ -44,7 +44,7 @@ for step in range(7):
     optimizer.step()
     loss.item()
 """
-# An iteration takes the program about a millisecond, and the GPU 37 ms.
+# In each iteration the program works for about a millisecond, and the GPU works for 37 ms.
 AHEAD = """
 import sys
 import torch
@@ -124,9 +124,11 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert first in screen
     assert "train.py:" in screen.split("Moved")[1].split("Peak")[0]
     assert "Healthy" not in screen
-    # The cost of moves is the time that they add to an iteration, and one change would avoid them.
+    # The reported cost of moves is the time that they add to an iteration. One of the suggested
+    # changes avoids all moves.
     longer = has["model_clock"]["step_seconds"] - had["model_clock"]["step_seconds"]
-    # It is an upper bound, because this program waits for the GPU in each step even without moves.
+    # The reported cost is an upper bound, because this program waits for the GPU in each step even
+    # without moves.
     cost = has["offload"]["step_cost_seconds"]
     assert 0.75 * longer <= cost < has["model_clock"]["step_seconds"]
     assert "Offload costs about" in screen

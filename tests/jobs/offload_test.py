@@ -48,7 +48,8 @@ def test_policies_are_compared_on_what_a_roomy_run_used(rehearse: Rehearse, pyth
     replayed = job.replay("--models", "offload", "--memory", "600MiB")
     assert replayed.returncode == 0, replayed.stderr
     compared = json.loads(replayed.stdout)
-    # Each part is copied to the device once, and read in each step.
+    # Each of the 32 parts is touched at least twice: it is copied to the device once and read in
+    # each step.
     assert compared["requests"]["touches"] >= 2 * 32
     assert [model["name"] for model in compared["models"]] == [
         *("offload:coldest", "offload:size", "offload:next-use", "offload:foreseen")

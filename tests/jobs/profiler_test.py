@@ -53,7 +53,8 @@ def test_memory_is_merged_into_the_profile_under_its_operators(
         assert max(around, key=lambda one: one["ts"])["name"] == event["args"]["operator"]
     operators = {event["args"]["operator"] for event in made}
     assert {"aten::addmm", "aten::mm"} <= operators and len({e["tid"] for e in made}) == 2
-    # The profiler records the same blocks, within the same microseconds.
+    # PyTorch's profiler records the same blocks, at the same times to within a microsecond or a
+    # few.
     told = [
         (event["args"]["Addr"], event["ts"])
         for event in merged
@@ -120,7 +121,7 @@ def test_cupti_kernels_and_memory_are_in_the_trace_joined_to_calls(
     kernels = [row for row in told if row["requested"] == "10000" and row["memory"] == "none"]
     copies = [row for row in told if row["size"] == str(4 << 20) and row["memory"] == "none"]
     assert (len(kernels), len(copies)) == (2, 1), told
-    # CUPTI's memory records and vramstow's events share the number of the call.
+    # A call has the same number in CUPTI's memory records and in vramstow's events.
     calls = {row["size"]: row["object"] for row in events(job, "correlation")}
     ours = {row["sequence"]: row for row in events(job, "allocate") + events(job, "free")}
     theirs = [row for row in told if row["memory"] == "device"]

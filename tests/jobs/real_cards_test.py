@@ -24,7 +24,7 @@ CORPUS = Path(
         "VRAMSTOW_CORPUS", Path(__file__).resolve().parents[2].parent / "shared" / "corpus"
     )
 )
-# From this release on cuBLAS's workspace is allocated for each call, not once.
+# Since this release of PyTorch, cuBLAS's workspace is allocated for each call instead of once.
 OWN_WORKSPACES = (2, 15)
 
 

@@ -40,7 +40,8 @@ JOBS = [
     (0.4, "expandable_segments:True"),
     (0.5, "expandable_segments:True,roundup_power2_divisions:4"),
 ]
-# One job for each way to split segments; the long suite runs all.
+# The jobs that are run: one for each way in which PyTorch splits segments, or all in the long
+# suite.
 OFTEN = JOBS if os.environ.get("VRAMSTOW_LONG") else [JOBS[i] for i in (1, 3, 5, 7, 10)]
 
 
@@ -84,7 +85,8 @@ def assert_same_steps(
         elif theirs[0] == "segment_free":
             assert places.pop(theirs[1]) == ours[1], f"step {number}: another segment"
         else:
-            # All addresses of a recorded range differ by one distance. Ranges are 1 TiB apart.
+            # For all addresses in the same recorded range, the modelled address must differ by the
+            # same distance. Ranges are 1 TiB apart.
             distance = theirs[1] - ours[1]
             known = places.setdefault(theirs[1] >> 32, distance)
             assert known == distance, f"step {number}: another place in the segment"

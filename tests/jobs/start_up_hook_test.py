@@ -32,7 +32,7 @@ def test_a_job_that_sets_pythonpath_anew_keeps_the_start_up_hook(
     )
     done = run_under(tmp_path, python, script)
     assert done.stdout == "own first\n9.0\n"
-    # The child's tensors are in the trace.
+    # The trace contains the tensors that the child process allocated.
     assert "PyTorch's tensors 1.00 KiB" in done.stderr
     assert "NOT SEEN" not in done.stderr
 

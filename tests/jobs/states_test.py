@@ -14,7 +14,7 @@ Rehearse = Callable[..., Rehearsal]
 CARD = "h100,values=all,context=64MiB"
 MOVES = {"VRAMSTOW_POOL": "on", "VRAMSTOW_OFFLOAD": "auto,host=4GiB"}
 TENSORS = 16
-# For these kinds the program counts calls for lists of tensors.
+# For these optimizers the program counts how often it calls functions that handle lists of tensors.
 COUNTED = ["foreach", "fused", "groups", "scaler"]
 KINDS = [*COUNTED, "loop", "capturable", "momentum", "fused momentum", "rmsprop", "adagrad"]
 KINDS += ["nadam", "radam", "adamax", "adadelta", "adafactor"]

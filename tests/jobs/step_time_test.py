@@ -17,7 +17,7 @@ from conftest import PROGRAMS
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 DECODER = PROGRAMS / "planned_decoder.py"
-# The sequence length of that program.
+# The sequence length that planned_decoder.py uses.
 LENGTH = 128
 
 ONE_OF_EACH = """
@@ -33,7 +33,7 @@ half @ torch.ones(16, 9, device="cuda", dtype=torch.half)
 query = torch.ones(2, 4, 64, 32, device="cuda", dtype=torch.half)
 functional.scaled_dot_product_attention(query, query, query)
 functional.scaled_dot_product_attention(query, query, query, is_causal=True)
-# Three quarters of the columns do not belong to the tensor.
+# The slice has 100 of the tensor's 400 columns.
 part = torch.ones(100, 400, device="cuda")[:, :100] + 1
 part.cpu()
 inputs = torch.ones(7, 5, 16, device="cuda")
@@ -70,7 +70,8 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     assert (int(add["read_bytes"]), int(add["written_bytes"])) == (40000, 40000)
     copies = [(line["name"], int(line["read_bytes"])) for line in lines if line["kind"] == "copy"]
     assert copies == [("to_device", 4 * 64 * 128), ("to_host", 40000)]
-    # NCCL's stand-in copies through the host, which is not a copy of the program's.
+    # The stand-in for NCCL copies through the host. Such a copy does not count as a copy by the
+    # program.
     assert [
         (line["name"], line["read_bytes"], line["items"])
         for line in lines
@@ -100,8 +101,8 @@ def test_steps_have_times_tokens_and_card_hours() -> None:
         assert row["tokens_per_step"] == 8 * 2 * LENGTH
         parts = row["step_parts"]
         assert sum(parts.values()) == pytest.approx(row["step_seconds"])
-        # The model is so small that memory bounds each operator, and the program is slower than the
-        # GPU.
+        # The model is so small that the memory's bandwidth limits each operator, and the Python
+        # program takes longer than the GPU.
         assert parts["memory"] > 0 and parts["launches"] > 0 and parts["program"] > 0
         rate = row["tokens_per_second"]
         assert rate == pytest.approx(row["tokens_per_step"] / row["step_seconds"])

@@ -52,8 +52,8 @@ def test_an_allocator_of_ones_own(
     counted = int(job.out.split("allocations ")[1].split(",")[0])
     by_library = {Path(row["library"]).name: row for row in job.analysis()["by_library"]}
     row = by_library["allocator.so"]
-    # In a pool PyTorch's tensors are the allocations, and the segments that contain them are
-    # reserved.
+    # In a memory pool of PyTorch's, the tensors count as allocations, and the library's segments
+    # count as reserved memory.
     expected = 0 if where == "in a pool" else counted
     assert row["allocations"] == expected
     assert row["calls"] >= counted > 0

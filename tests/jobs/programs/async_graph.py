@@ -28,7 +28,8 @@ def main() -> None:
             graph.replay()
         torch.cuda.synchronize()
         copy = result.clone()
-        # The result belongs to the capture's stream, which does not know of this stream's copy.
+        # `result` belongs to the capture's stream, which is not ordered after the copy on this
+        # stream. So the program waits for the copy before it frees `result`.
         torch.cuda.synchronize()
         if step % 2:
             del result
@@ -41,7 +42,7 @@ def main() -> None:
     del copy, weights
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
-    # Some releases keep the random generator's state for graphs.
+    # Some releases of PyTorch retain the state of the random number generator that graphs use.
     left = torch.cuda.memory_allocated()
     print(f"at the end {'nothing' if left <= 1024 else left} is left", flush=True)
 

@@ -1,6 +1,7 @@
 """Uses blocks on a stream that the program has destroyed before they are freed."""
 
-# The driver must not be asked about it: the simulated driver then ends the process.
+# vramstow must not pass the destroyed stream to the driver: the simulated driver then ends the
+# process.
 
 from ctypes import c_size_t, c_uint64
 
@@ -20,10 +21,11 @@ def main() -> None:
         cuda.call("cuMemsetD8_v2", c_uint64(block), 0xAA, c_size_t(SIZE))
         pool.record_use(block, gone)
         pool.free(block)
-    # This needs the memory of those blocks, too, which is released once all work is done.
+    # This block needs the memory of the freed blocks, too. The pool can reuse it once all work is
+    # done.
     whole = pool.allocate(4 * SIZE)
     assert whole is not None, "the memory is lost"
-    # This is a mistake of the program, which the driver refuses.
+    # The program destroys the stream again by mistake, and the driver refuses that.
     assert cuda.driver.cuStreamDestroy_v2(gone) != 0
     pool.record_use(whole, gone)
     pool.free(whole)

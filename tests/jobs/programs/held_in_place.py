@@ -18,7 +18,7 @@ def main() -> None:
     cuda.start()
     held, other = cuda.allocate(SIZE), cuda.allocate(SIZE)
     assert hold(held + 4096) == 0
-    # Some of the memory could not move.
+    # The result is HELD, because one block could not be evicted.
     assert cuda.vramstow.vramstow_offload(None) == HELD
     assert cuda.access(cuda.HOST_LOCATION, other) == 3
     assert cuda.access(cuda.HOST_LOCATION, held) == 0

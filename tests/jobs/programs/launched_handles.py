@@ -32,7 +32,8 @@ def handles() -> tuple[c_void_p, c_void_p, list[c_void_p]]:
         cuda.call("cuModuleGetFunction", byref(of_module), of_library, c_char_p(name))
         cuda.call("cuModuleGetFunction", byref(function), module, c_char_p(name))
         handed += [kernel, of_kernel, of_module, function]
-    # There is room for more handles than exist; the rest of the array has none.
+    # The array has more elements than there are handles; the driver leaves the remaining elements
+    # unset.
     room = 5
     for enumerate_, owner in (
         ("cuLibraryEnumerateKernels", library),

@@ -27,7 +27,8 @@ def attempt(name: str, call: Callable[[], object]) -> None:
 
 compare("fft", lambda: torch.fft.fft(X.to("cuda", torch.complex64)), torch.fft.fft(X))
 compare("fft of 2 dimensions", lambda: torch.fft.rfft2(X.to("cuda")), torch.fft.rfft2(X))
-# This is without the scaling, which is a kernel of PyTorch's own.
+# With norm="forward" the inverse FFT does not scale its result. The scaling would be a kernel of
+# PyTorch's own.
 compare(
     "inverse fft",
     lambda: torch.fft.ifft(X.to("cuda", torch.complex64), norm="forward"),

@@ -29,7 +29,8 @@ def main() -> None:
     for step in range(options.steps):
         for part, values in zip(kept, wanted, strict=True):
             assert torch.equal(part.cpu(), values), "memory that moved has changed"
-        # Half of it is freed and allocated again, so that freed memory of both kinds is reused.
+        # Every second part is freed and allocated again, so that freed memory is reused on the GPU
+        # and on the host.
         for i in range(0, count, 2):
             wanted[i] += 1
             kept[i] = wanted[i].to("cuda")

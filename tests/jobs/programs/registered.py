@@ -103,7 +103,8 @@ def main() -> None:
     card.check(block)
     cuda.free(block)
     cuda.free(below)
-    # The pool has no free piece of this size, so it stitches.
+    # The pool has no free piece of this size, so it stitches (it builds the block from scattered
+    # chunks).
     stitched = cuda.allocate(2 * SIZE)
     expect_untouched(card, stitched, 2 * SIZE, block)
     cuda.free(stitched)

@@ -51,7 +51,8 @@ void ManagedMemory() {
   cudaMemLocation location = {};
   location.type = cudaMemLocationTypeDevice;
   RUN(cudaMemAdvise_v2(memory, 1 << 20, cudaMemAdviseSetReadMostly, location));
-  // A structure that is longer in CUDA 13: the bytes after it must stay unchanged.
+  // The structure is longer in CUDA 13. The call must not write behind the structure as CUDA 12
+  // defines it.
   struct {
     cudaPointerAttributes attributes;
     unsigned char behind[128];
