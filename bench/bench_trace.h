@@ -1,7 +1,7 @@
 // BenchTrace: a recorder that writes into a folder of its own while a benchmark runs.
 //
-// Ownership: the folder, until Remove; the recorder lives as long as the process. Threads: one at a
-// time, except for the recorder. Errors: the process ends. Units: none.
+// Ownership: owns the folder until Remove; the recorder lives as long as the process. Threads: one
+// at a time, but any thread may use the recorder. Errors: ends the process. Units: none.
 #ifndef VRAMSTOW_BENCH_BENCH_TRACE_H_
 #define VRAMSTOW_BENCH_BENCH_TRACE_H_
 

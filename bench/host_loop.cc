@@ -1,5 +1,5 @@
-// A loop of malloc and free to measure tracers of host memory, and the same loop recorded by
-// vramstow's recorder. host_tracers_cost.py loads it.
+// Two loops of malloc and free for host_tracers_cost.py, which measures tracers of host memory. One
+// loop does nothing else; the other one records each call by vramstow's recorder.
 #include <time.h>
 
 #include <cstdint>
@@ -67,8 +67,9 @@ __attribute__((visibility("default"))) double host_loop(int events) {
   return vramstow::Loop<false>(events);
 }
 
-// Like host_loop, but records each call in a trace in that folder; `stacks` is a StackMode. Returns
-// a negative number if there is no recorder.
+// Runs the loop of host_loop and records each call in a trace in the folder; `stacks` is a
+// StackMode. Returns a thread's processor time in nanoseconds for each malloc or free, or a
+// negative number if the recorder cannot be opened.
 __attribute__((visibility("default"))) double host_loop_told(const char* folder, int stacks,
                                                              int events) {
   vramstow::RecorderConfig config = {folder, "loop", vramstow::ThreadSlotOfLoop};

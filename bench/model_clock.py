@@ -87,7 +87,8 @@ class Move:
     is_ratio: bool = False  # the times are published as a ratio alone
 
 
-# The third and the fourth row were measured on an L20, which the related L40S stands for.
+# The third and the fourth row were measured on an L20. The simulated run uses an L40S, which is
+# related to it.
 MOVED = [
     Move(
         "pytorch#174436",

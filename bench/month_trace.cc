@@ -59,7 +59,8 @@ uint64_t BeginOf(const Recorder& recorder) {
   return header.start_clock_ns;
 }
 
-// A run of some minutes is sampled at multiples of this time; shorter runs are sampled more often.
+// In a run of some minutes the memory is sampled at multiples of this time. In shorter runs it is
+// sampled more often.
 constexpr uint64_t kBetweenSamplesNs = uint64_t{1} << 31;
 constexpr uint64_t kStillNs = 50'000'000;  // no recording this long before and after a sample
 

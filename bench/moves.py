@@ -58,8 +58,8 @@ OURS = {
     "vramstow, coldest": "--offload=auto,host=64GiB,policy=coldest",
     "vramstow, size": "--offload=auto,host=64GiB,policy=size",
 }
-# The techniques that a program can use by itself (moves_means.py), and whether they are for
-# training or inference.
+# Techniques by which a program can save GPU memory itself (moves_means.py). The value says whether
+# a technique is for training or for inference.
 BY_HAND = {
     "save_on_cpu": "training",
     "trl": "training",

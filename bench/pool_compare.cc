@@ -95,7 +95,8 @@ struct Program {
   std::vector<uint64_t> sizes;
   std::vector<uint32_t> victims;
 
-  // Draws sizes from 512 B to 2^high, with every power of two equally likely; or one size only.
+  // Draws sizes from 2^low to 2^high, where every power of two is equally likely. If `low` equals
+  // `high`, there is only one size.
   Program(int thread, double low, double high, size_t period) : sizes(period), victims(period) {
     std::mt19937_64 random(static_cast<uint64_t>(thread) + 1);
     std::uniform_real_distribution<double> exponent(low, high);

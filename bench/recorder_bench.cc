@@ -90,8 +90,8 @@ BENCHMARK(BM_Record)
     ->Threads(2)
     ->UseRealTime();
 
-// Like BM_Record, but another thread records a little at the same time, so that the counter is read
-// behind a fence.
+// Measures the same as BM_Record while another thread records a little, so that the recorder has to
+// read the processor's counter behind a fence.
 void BM_RecordBesideAnother(benchmark::State& state) {
   g_bench.Open(true, state.range(0) == 2);
   const std::vector<Event> events = MakeEvents();
@@ -144,8 +144,8 @@ ssize_t CannotWrite(int, const iovec*, int, off_t) {
   return -1;
 }
 
-// The argument chooses the thread: 0 is one that has recorded before, as nearly all have, 1 is one
-// that is new.
+// The argument chooses the kind of thread: 0 is a thread that has recorded before, as nearly all
+// have; 1 is a new thread.
 void BM_RecordAfterTheDiskIsFull(benchmark::State& state) {
   SystemCalls full = RealSystemCalls();
   g_bench.Open();

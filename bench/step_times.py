@@ -57,7 +57,7 @@ def mpt(
 
 
 PUBLISHED = [
-    # The shares of card_rates.cc are fitted to these rows.
+    # The shares of a GPU's peak rates in card_rates.cc are fitted to these rows.
     *mpt("125m", 2048, 32, 0, 141737),
     *mpt("760m", 2048, 24, 63147, 32434),
     *mpt("1b", 2048, 14, 45455, 20513),
@@ -66,7 +66,7 @@ PUBLISHED = [
     *mpt("3b", 2048, 10, 24142, 10811),
     *mpt("7b", 2048, 6, 10643, 4641),
     *mpt("7b", 4096, 16, 8611, 3684, "full"),
-    # No share is fitted to these rows.
+    # These rows are not used to fit the shares in card_rates.cc, so they test them.
     *mpt("13b", 2048, 2, 4792, 2262),
     *mpt("30b", 2048, 3, 2002, 916, "full"),
     Published(

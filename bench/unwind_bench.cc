@@ -33,7 +33,8 @@ __attribute__((noinline)) size_t Ours() {
   return g_stack->count();
 }
 
-// Walks with a new epoch each time: the unwind rules are cached, the stack is not.
+// Walks with a new epoch each time, so that the cached unwind rules are used, but not the cached
+// stack.
 __attribute__((noinline)) size_t OursAnew() {
   static uint64_t epoch = 1;
   FramePlace here = {};
