@@ -11,9 +11,9 @@ namespace {
 using DeviceTest = ContractTest;
 using ContextTest = ContractTest;
 using EntryPointTest = ContractTest;
-// Tests of undefined behaviour. Here the driver of a real GPU crashes, and the simulated one
-// returns an error. The acceptance kit for real GPUs skips suites whose names begin with
-// "Undefined".
+// Suites for undefined behaviour. In these tests the driver of a real GPU crashes, and the
+// simulated driver returns an error. The acceptance kit for real GPUs skips suites whose names
+// begin with "Undefined".
 using UndefinedContextTest = ContractTest;
 using UndefinedEntryPointTest = ContractTest;
 

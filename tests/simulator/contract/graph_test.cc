@@ -366,7 +366,7 @@ TEST_F(CaptureTest, AGraphDoesNotEndWhileItIsCaptured) {
   EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
-// This test and the next one check behaviour that the documentation does not describe.
+// The documentation does not describe the behaviour that this test and the next one check.
 TEST_F(UndefinedCaptureTest, WhatADeviceKeepsForGraphsEndsWithAContext) {
   const size_t before = FreeBytes();
   CUcontext own = nullptr;

@@ -153,8 +153,8 @@ TEST_F(LinkTest, ParametersOfAFunctionAreCounted) {
   EXPECT_OK(driver_.cuModuleUnload(module));
 }
 
-// Functions for kernels query a kernel of a library. Launches and occupancy queries accept its
-// handle in place of a function's handle.
+// A kernel of a library has its own functions for queries (cuKernel...). Launches and occupancy
+// queries accept its handle in place of a function's handle.
 TEST_F(LinkTest, AKernelOfALibraryIsLaunchedAsAFunctionIs) {
   NEEDS(cuKernelGetParamInfo);
   NEEDS(cuKernelGetName);

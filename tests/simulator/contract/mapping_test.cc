@@ -31,7 +31,7 @@ class MappingTest : public ContractTest {
     access.flags = flags;
     return driver_.cuMemSetAccess(at, pages * page_, &access, 1);
   }
-  // Maps `pages` pages in the middle of a range, with full access.
+  // Maps `pages` pages of the handle at an address in a range, with full access.
   CUdeviceptr MapOne(CUdeviceptr range, CUmemGenericAllocationHandle handle, size_t pages) {
     EXPECT_OK(driver_.cuMemMap(range, pages * page_, 0, handle, 0));
     EXPECT_OK(SetAccess(range, pages, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));

@@ -339,8 +339,8 @@ class TwoContextsTest : public OrderTest {
     }
     OrderTest::TearDown();
   }
-  // `record` records the event behind a copy that cannot run yet, and the other context waits for
-  // the event.
+  // Submits a copy that cannot run yet, and calls `record`, which records the event after it. Then
+  // the other context waits for the event.
   template <typename Record>
   void CopyBehind(Record record) {
     HeldStream held(first_);

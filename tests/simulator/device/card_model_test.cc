@@ -25,8 +25,8 @@ vramstowSimulatorWorkLine Product(uint64_t operations) {
 }
 
 TEST(CardModelTest, AProductTakesItsShareOfTheCardsRate) {
-  // The model assumes that 10^12 operations run at 0.48 of 989.5 * 10^12 per second, and that the
-  // kernel takes 3 us in addition.
+  // The model assumes that a product runs at 0.48 of the H100's 989.5 * 10^12 operations per
+  // second, and that its kernel takes 3 us in addition. The product has 10^12 operations.
   EXPECT_NEAR(
       2'108'000,
       static_cast<double>(ModelOf("h100,clock=model").WorkNs(Product(1'000'000'000'000), 0)),

@@ -267,8 +267,8 @@ TEST_F(HostCopyTest, MemoryOfTheProgramIsOnlyWrittenWhereItIsNotZeroAndKeepsNoMa
   }
 }
 
-// Compares every byte with a model of which bytes are marked as not computed. A mark may be lost if
-// its page was written, but a computed byte never gets a mark.
+// Compares every byte with a model that knows which bytes are marked as not computed. The mark of
+// an uncomputed byte may be lost if its page was written. A computed byte must never get a mark.
 TEST_F(HostCopyTest, BytesAreThoseOfTheModelWhateverIsCopied) {
   constexpr uint64_t kSize = 96 * 1024;
   const uint64_t device = Allocate(2 * kMiB);

@@ -112,7 +112,7 @@ int RaceOnce(bool with_event) {
   if (!LaunchFill(driver, block, 4096, 1, first)) return 9;
   driver.cuEventRecord(event, first);
   if (with_event) driver.cuStreamWaitEvent(second, event, 0);
-  // The amount of work before the copy makes either order possible.
+  // There is so much work before the copy that the copy may run before or after the kernel.
   for (int i = 0; i < 4; ++i) driver.cuMemsetD8Async(copy, 9, 4096, second);
   driver.cuMemcpyDtoDAsync(copy, block, 4096, second);
   driver.cuCtxSynchronize();

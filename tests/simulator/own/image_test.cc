@@ -162,7 +162,7 @@ TEST(ImageTest, ACubinsSymbolsAndAttributesAreRead) {
 constexpr uint16_t kPtxKind = 1;
 constexpr uint16_t kCubinKind = 2;
 
-// Compressed data, which cannot be read.
+// Stands for compressed data, which the simulator cannot read.
 const std::string kPacked(104, '\x5a');
 
 std::string Member(uint16_t kind, uint32_t architecture, std::string content) {
@@ -282,14 +282,15 @@ TEST(ImageTest, ACubinSaysForWhichCardItIsInTwoWays) {
 }
 
 TEST(ImageTest, OfWhatWasChosenTheKernelsAreThoseThatCanBeRead) {
-  // The cubin describes the kernel in more detail than the PTX, which contains the instructions.
+  // The parameters come from the cubin, which describes the kernel in more detail. The instructions
+  // come from the PTX.
   const std::string bytes = FatBinaryOf(Member(kCubinKind, 90, CubinBuilder().Bytes()) +
                                         Member(kPtxKind, 80, PtxFor("sm_80")));
   Image image;
   ASSERT_EQ(ImageError::kNone, ParseImage(bytes.data(), bytes.size(), kCard, &image));
   ExpectKernelAndVariable(image);
   EXPECT_EQ(PtxFor("sm_80").c_str(), image.ptx);
-  // Another GPU can use only the PTX.
+  // A GPU of another compute capability can use only the PTX.
   ASSERT_EQ(ImageError::kNone,
             ParseImage(bytes.data(), bytes.size(), ImageTarget(86, 13020), &image));
   EXPECT_EQ(1u, image.kernels["k"].parameters.size());

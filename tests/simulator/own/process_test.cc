@@ -301,8 +301,8 @@ TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
               }
               CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);
               memset(pinned, 5, kSize);
-              // All copies are pending until the program waits, and their bytes in host memory
-              // count.
+              // All copies are pending until the program waits. Meanwhile their bytes in host
+              // memory count towards the limit contents=.
               driver.cuMemcpyHtoDAsync(blocks[0], fives.data(), kSize, nullptr);
               driver.cuMemcpyHtoDAsync(blocks[1], fives.data(), kSize, nullptr);
               driver.cuMemcpyHtoDAsync(blocks[2], pinned, kSize, nullptr);
@@ -312,7 +312,7 @@ TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
                 CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[i], kSize) == CUDA_SUCCESS);
                 CHECK_IN_CHILD(read == zeros && count() == static_cast<uint64_t>(i));
               }
-              // Freed memory makes room.
+              // After a block is freed, the limit leaves room for another copy's bytes.
               CHECK_IN_CHILD(driver.cuMemFree(blocks[0]) == CUDA_SUCCESS);
               driver.cuMemcpyHtoD(blocks[1], fives.data(), kSize);
               CHECK_IN_CHILD(driver.cuMemcpyDtoH(read.data(), blocks[1], kSize) == CUDA_SUCCESS);

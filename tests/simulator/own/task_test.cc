@@ -232,7 +232,7 @@ TEST(TaskTest, EachLaunchOfAGraphTellsWhatItsCapturedNodesUse) {
               CHECK_IN_CHILD(scene.Append(3, kChanges) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuStreamEndCapture(scene.stream, &graph) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS);
-              // The use of the task was reported when it was captured.
+              // The task reported its use of a block once, when it was captured.
               CHECK_IN_CHILD(uses.Are(1, 0, 0));
               driver.cuGraphLaunch(executable, scene.stream);
               CHECK_IN_CHILD(uses.Are(2, 1, 1));
@@ -260,7 +260,8 @@ TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
               // again.
               scene.Append(7, kVramstowSimulatorFills, 4096, kVramstowSimulatorNotComputed);
               CHECK_IN_CHILD(scene.Read() == 0);
-              // A failed assertion about values that were not computed is no error of the program.
+              // An assertion in a task may fail because the values that it reads were not computed.
+              // This is no error of the program.
               scene.Append(0, kChanges, 4096, kVramstowSimulatorAssertion);
               CHECK_IN_CHILD(scene.Read() == 0);
               scene.Append(4, kVramstowSimulatorFills, 4096);
@@ -341,7 +342,7 @@ TEST(TaskTest, IsToldThatItReadsOldValuesOrZerosInPlaceOfThem) {
               scene.reads_uncomputed = [](void*, int lost) { told = lost; };
               scene.Append(1, kChanges);
               CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
-              // A task that changes memory in place is left out.
+              // The next task changes memory in place, and it is left out.
               scene.Append(1, kChanges, 4096, kVramstowSimulatorDone, false);
               CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
               scene.Append(1, kChanges);
@@ -416,8 +417,8 @@ TEST(TaskTest, WhatIsNotChangedInPlaceHasOldValuesThatAreComputedWith) {
               Scene scene;
               CHECK_IN_CHILD(scene.Start(8192));
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
-              // The step is left out, so the value stays 9. The next task is computed, and its
-              // result is marked as derived from an old value.
+              // The first task is left out, so the value stays 9. The second task is computed, and
+              // its result is marked as derived from an old value.
               scene.Append(1, kChanges, 8192, kVramstowSimulatorDone, false);
               scene.Append(2, kChanges, 8192);
               CHECK_IN_CHILD(scene.Read() == 11 && scene.api.count_reads() == 1);
@@ -545,11 +546,11 @@ TEST(TaskTest, WhatIsNotComputedTakesNothingOfTheHostAndIsKnownWhenItComesBack) 
               CHECK_IN_CHILD(scene.api.count_reads() == 1);
               scene.block = back;
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 2);
-              // A value that the host writes is copied to the device and counts as computed.
+              // Values that the host writes are copied to the device and count as computed.
               memset(pinned, 7, 4096);
               driver.cuMemcpyHtoDAsync(back, pinned, kSize, scene.stream);
               CHECK_IN_CHILD(scene.Read() == 7 && scene.api.count_reads() == 2);
-              // Fresh memory at the same address has no marks of uncomputed bytes.
+              // Newly allocated memory at the same address has no marks of uncomputed bytes.
               driver.cuMemcpyDtoHAsync(pinned, scene.block, kSize, scene.stream);
               CHECK_IN_CHILD(driver.cuMemFreeHost(pinned) == CUDA_SUCCESS);
               CHECK_IN_CHILD(driver.cuMemHostAlloc(&pinned, kSize, 0) == CUDA_SUCCESS);

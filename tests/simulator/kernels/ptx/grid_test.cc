@@ -51,7 +51,7 @@ TEST(PtxGridTest, BarriersMakeSharedMemorySeen) {
   TestLaunch launch;
   launch.threads = 96;
   launch.blocks = 2;
-  // Each thread twice reads the value that the thread at the mirrored position wrote.
+  // Each thread reads the value that the thread at the mirrored position wrote. It does so twice.
   const std::string body = ".shared .align 4 .b8 mine[384];\n" + std::string(kIndex) + R"(
     mov.u32 %r1, mine;
     shl.b32 %r2, %r29, 2;

@@ -27,8 +27,9 @@ constexpr Layout kLayouts[] = {
     {"64 bytes turned", 2, 64, true}, {"128 bytes turned", 1, 128, true},
 };
 
-// Blocks of 8 × span bytes follow each other, first along the contiguous dimension, then along the
-// other one.
+// Leading and Stride return the two distances between blocks, in bytes, that a matrix descriptor
+// contains. A block has 8 × span bytes. Blocks follow each other first along the contiguous
+// dimension, then along the other one.
 unsigned Leading(const Layout& layout) {
   if (!layout.transposed) return 8 * layout.span;
   return layout.span == 16 ? 8 * 128 : 8 * layout.span;
@@ -175,8 +176,8 @@ TEST(PtxWarpgroupTest, SumsGoOnAndSignsTurn) {
     return "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " + Vector(kColumns / 2) + ", " +
            DescriptorOf(kLayouts[1], 0) + ", " + DescriptorOf(kLayouts[3], kPlaceOfB) + rest;
   };
-  // Multiplies several times: the first product is overwritten, others are added, one with both
-  // signs negated, and one with a negated sign.
+  // Multiplies six times. The first result is overwritten, and the other results are added: one of
+  // them with both signs negated, and one with one sign negated.
   std::string text = product(", %p2, 1, 1, 0, 0;\n") + product(", %p3, 1, 1, 0, 0;\n");
   text += product(", %p2, 1, 1, 0, 0;\n") + product(", %p2, -1, -1, 0, 0;\n");
   text += product(", 1, 1, 1, 0, 0;\n") + product(", %p2, 1, -1, 0, 0;\n");
