@@ -137,7 +137,8 @@ class Environment(OwnEnvironment):
         if not (self._keep and self.adapters.is_dir()):  # the last step of an earlier run
             self._install_torch(pip)
             self.adapters.mkdir()
-        # An environment from an earlier run may be older than the list.
+        # If an environment is left from an earlier run, its packages may be older than those of the
+        # list.
         kernel = kernel_of(self._release.python)
         mark = self._folder / "notebook.txt"
         if not mark.is_file() or mark.read_text() != kernel.read_text():

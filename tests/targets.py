@@ -17,7 +17,8 @@ def targets(lines: list[str], pattern: str) -> list[str]:
     for line in lines:
         test, _, needed = line.partition(":")
         if re.search(pattern, test):
-            # A test may need no target; ninja would build everything then.
+            # A test may need no target. With an empty list ninja would build everything, so the
+            # list contains build.ninja.
             found.update(needed.split() or ["build.ninja"])
     return ["all"] if "all" in found else sorted(found)
 

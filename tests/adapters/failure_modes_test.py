@@ -42,7 +42,8 @@ def test_emptying_the_cache_every_step_shows_as_churn(failure_mode: Job) -> None
     facts = failure_mode("empties_the_cache_every_step", steps)
     cache = facts["cache"]
     assert cache["flush_count"] == 6, cache
-    # Memory that was released is allocated again in the next step, except after the last step.
+    # The bytes that PyTorch released from its cache are allocated again in the next step, except
+    # after the last step.
     again = [flush["taken_again_bytes"] for flush in cache["flushes"]]
     assert all(taken >= MIB for taken in again[:-1]) and again[-1] == 0, cache
 
@@ -63,7 +64,8 @@ def test_what_is_deleted_too_late_is_at_the_peak_with_what_follows_it(failure_mo
 
 def test_losses_in_a_list_keep_what_the_site_of_the_model_made(failure_mode: Job) -> None:
     facts = failure_mode("keeps_losses_in_a_list", "freed 8\n")
-    # The peak has eight times the activations of 1,024 rows, all from one source line.
+    # The peak is at least eight times the bytes of one layer's activations (1,024 rows of 256
+    # numbers). One source line allocates all of them.
     assert facts["peak"]["allocated_bytes"] > 8 * 1024 * 256 * 4
     assert "keeps_losses_in_a_list" in facts["text"]
 
@@ -76,8 +78,8 @@ def test_two_models_at_once_are_all_of_the_peak_at_one_site(failure_mode: Job) -
 
 def test_a_forked_child_is_told_by_pytorch_and_leaves_the_parent_alone(failure_mode: Job) -> None:
     facts = failure_mode("forks_after_cuda_was_used", "child 7 1000.0\n")
-    # The child allocated and freed nothing. So all counts are those of the parent: 1,000 numbers
-    # and their sum.
+    # The child's operations must not be in the trace. So all counts are those of the parent, which
+    # allocates 1,000 numbers and their sum.
     assert facts["counts"]["allocations"] - facts["counts"]["frees"] == 1, facts["counts"]
     assert facts["counts"]["frees_of_unseen"] == 0
     assert facts["peak"]["allocated_bytes"] == 4096 + 512

@@ -56,8 +56,8 @@ def test_a_cxx_program_trains_with_its_tensors_in_the_pool(
     events = tensor_events(trace)
     made = [row for row in events if row["kind"] == "allocate"]
     gone = [row for row in events if row["kind"] == "free"]
-    # There are two weights, two biases, their gradients, and Adam's two moments, of at least 256 x
-    # 64 numbers.
+    # The model has two weights and two biases. For each there are a gradient and Adam's two
+    # moments. A weight has at least 256 x 64 numbers.
     assert len(made) > 5 * 10
     assert 0 <= len(made) - len(gone) < 40
     # The pool's memory equals the driver's memory exactly: created chunks minus released chunks.

@@ -172,8 +172,8 @@ def test_a_second_run_by_default_finds_the_observer_and_hands_it_to_its_children
     first = rehearse(python, "-c", CHILD, env=observed)
     assert first.status == 0, first.err[-4000:]
     first.traces[0].unlink()
-    # If VRAMSTOW_LEVEL is not set, the level is chosen automatically. In this test there is no
-    # compiler either.
+    # Without VRAMSTOW_LEVEL the level is chosen automatically. Moreover, no compiler can be found
+    # in this run.
     default = {key: value for key, value in observed.items() if key != "VRAMSTOW_LEVEL"}
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -14,7 +14,7 @@ from jobs_conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
-# The acceptance kit for real GPUs also makes the comparison of this test.
+# The comparison of this test is in the acceptance kit for real GPUs, which also runs it.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "card"))
 
 from kit import touches

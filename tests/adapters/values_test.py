@@ -208,7 +208,8 @@ print(here.sum().item(), torch.equal(here.to("cuda:1"), data), contexts())
 """
 
 
-# In this test the current GPU is the first one, although the program never uses it.
+# The program uses only the second GPU, while the first one is the current GPU. The first one must
+# get no context.
 def test_a_card_gets_no_context_because_another_one_computes(
     rehearse: Rehearse, python: str
 ) -> None:

@@ -54,7 +54,8 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
     assert holders["global weights[0..7]"] == 8 * MIB, holders
     assert any(name.startswith("global history[0..") for name in holders)
     assert answer["stopped_ms"] < 500  # 8 ms on a machine with nothing else to do
-    # The thread that answered ends after its answer; on a busy machine that may take a while.
+    # The thread in which the process answered ends afterwards. On a busy machine that may take a
+    # while.
     job.wait_for("task", threads)
     descriptors = job.count("fd")
     attach(job.pid, "--census")
@@ -75,8 +76,9 @@ def test_growth_names_the_holder_and_the_line(start: Start) -> None:
     source = (Path(__file__).parent / "programs/grows.py").read_text().splitlines()
     number = next(i for i, line in enumerate(source, 1) if "history.append" in line)
     line = lines[f"grows.py:{number} step"]
-    # The observation began before the first census. The program makes one block at a time, so at
-    # most one block was allocated before the observation and appended after the first census.
+    # The observation began before the first census (reference scan). The program makes one block at
+    # a time. So at most one block may have been allocated before the observation and appended to
+    # the list after the first census.
     assert line["blocks"] >= first["grown_blocks"] - 1
     assert line["bytes"] == line["blocks"] * MIB
     text = attach(job.pid, "--growth", "--every", "1s")
@@ -294,7 +296,7 @@ def test_a_filter_of_system_calls_is_told_or_got_around(start: Start) -> None:
     assert "SYS_PTRACE" in done.stderr
     assert "libvramstow" not in Path(f"/proc/{job.pid}/maps").read_text()
     assert Path(f"/proc/{job.pid}/maps").read_text().count("\n") <= before + 1
-    # ptrace alone is sufficient.
+    # If only process_vm_writev is refused, attach still works, because ptrace alone is sufficient.
     done = attach_filtered("process_vm_writev", job.pid)
     assert done.returncode == 0 and "global weights" in done.stdout, done.stderr
 

@@ -56,7 +56,8 @@ def ask(question: str, library: Path, *, preloaded: bool = False) -> dict[str, A
     command = [sys.executable, str(HERE / "questions.py"), question, str(library)]
     more = {"VRAMSTOW_FUNCTIONS": str(FUNCTIONS)}
     if library == SIMULATED:
-        # This behaves like a machine without a GPU: cuInit finds no device.
+        # With these settings cuInit of the simulated driver finds no device, as on a machine
+        # without a GPU.
         more |= {"VRAMSTOW_SIMULATE": "h100", "CUDA_VISIBLE_DEVICES": ""}
     done = run_program(
         *(PRELOADED + command if preloaded else command),

@@ -65,8 +65,8 @@ def test_each_look_up_gives_the_row_that_the_table_names(release: Release) -> No
                 # These are the results of both forms of cuGetProcAddress; older drivers have only
                 # one.
                 given = {answer[-1], answer[2] if len(answer) > 2 else answer[-1]}
-                # A look-up without a row gives the old form of a function whose later forms are
-                # hooked, or nothing.
+                # If vramstow's table has no row for a look-up, the look-up may return nothing, or
+                # an old form of a function whose later forms are hooked.
                 if given != {expected} and (expected is not None or given & hooked):
                     wrong[f"{name} {version} {flag}"] = (answer, expected)
     assert not wrong, list(wrong.items())[:20]

@@ -28,7 +28,8 @@ def test_look_ups_give_the_same(release: Release) -> None:
         if int(version) > release.cuda:
             continue
         expected = list(answer)
-        # The simulated driver is newer and has the name.
+        # The real driver does not know the name, because it is older. The simulated driver is newer
+        # and knows it.
         if first.get(name, 0) > release.cuda and expected[1] == SYMBOL_NOT_FOUND:
             expected[1] = VERSION_NOT_SUFFICIENT
         compared += 1
@@ -42,7 +43,8 @@ def test_results_have_the_same_names_and_texts(release: Release) -> None:
     answers = simulated("errors")
     known = {key: answer for key, answer in told("errors", release).items() if answer[0] == 0}
     assert len(known) > 70
-    # Functions that the newer driver names differently would be listed here; there are none so far.
+    # A newer driver could give a result another name than an older driver. So far no result has
+    # such a change.
     assert known == {key: answers[key] for key in known}
 
 
@@ -64,8 +66,8 @@ def test_what_needs_cuinit_says_so_before_it_and_after_a_failed_one(release: Rel
     wrong = {
         symbol: (answers[symbol], answer)
         for symbol, answer in asked.items()
-        # If the vendor's library examines the arguments after a failed cuInit, which are not valid
-        # here, its answer is not compared.
+        # The answer is not compared if the vendor's library examines the arguments after cuInit has
+        # failed: the arguments of this test are not valid.
         if answers[symbol] != [NOT_INITIALISED, NOT_INITIALISED]
     }
     assert not wrong, list(wrong.items())[:20]

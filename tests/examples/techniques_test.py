@@ -17,7 +17,8 @@ from technique import BadTechniqueError, every, read
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 PAGE = ROOT / "docs/techniques.md"
-# Techniques without a peak that must fall or stay; `wrong` has special checks for them.
+# Techniques for which it is not checked that a peak falls or stays equal; `wrong` has special
+# checks for them.
 SPECIAL = {"batch_size", "fragmentation", "grad_scaler", "pruning_by_mask", "vramstow_offload"}
 
 

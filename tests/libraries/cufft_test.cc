@@ -65,7 +65,8 @@ TEST_F(CufftTest, OutputsAreAsLargeAsTheirLayoutSays) {
   // In a transform in place, rows of real numbers are padded to the length of complex rows.
   ExpectOutput(plan, cufftExecC2R, 3 * 12 - 2, true);
   EXPECT_EQ(cufftDestroy(plan), kSuccess);
-  // Two lines of four elements: the input is interleaved, the output is contiguous.
+  // The plan transforms two rows of four elements. The elements of the two input rows alternate;
+  // the output rows are contiguous.
   int n[] = {4};
   ASSERT_EQ(cufftPlanMany(&plan, 1, n, n, 2, 1, n, 1, 5, kComplex, 2), kSuccess);
   ExpectOutput(plan, Forward, 2 * (5 + 4), false);

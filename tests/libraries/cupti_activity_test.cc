@@ -132,8 +132,8 @@ TEST_F(CuptiActivity, AKernelHasItsNameShapeAndTimes) {
   EXPECT_EQ(kernels[0].gridY, 2);
   EXPECT_EQ(kernels[0].blockX, 64);
   EXPECT_EQ(kernels[0].dynamicSharedMemory, 128);
-  // The duration is kernel-time of the SPEC, by the device's clock; kernels of one stream run one
-  // after the other.
+  // The duration of a kernel is the option kernel-time of the SPEC, measured by the device's clock.
+  // Kernels of one stream run one after the other.
   EXPECT_EQ(kernels[0].end - kernels[0].start, 20'000u);
   EXPECT_GE(kernels[1].start, kernels[0].end);
   EXPECT_EQ(kernels[0].streamId, kernels[1].streamId);

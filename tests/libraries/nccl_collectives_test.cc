@@ -26,7 +26,7 @@ TEST_F(NcclCollectives, AllReduceAddsAcrossRanksOverSeveralRounds) {
   EXPECT_EQ(other.Read(), expected);
 }
 
-// Combines 3 and 5 by every operation.
+// A fixture for each data type, whose test combines 3 and 5 by every operation.
 template <typename T>
 class NcclTypes : public NcclTest {};
 

@@ -154,7 +154,7 @@ TEST(Nvml, IsNothingBeforeItsInit) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("nvmlUnitGetCount"), std::string::npos);
 }
 
-// Observing the device does not initialise the driver.
+// A program that queries the device through NVML must not initialise the driver by that.
 TEST(Nvml, AsksWithoutInitialisingCuda) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -35,9 +35,9 @@ class System:
         return self.release + (f"-python{self.python}" if self.python else "")
 
 
-# Debian 11's Python has no newer PyTorch. Ubuntu 24.04 is not available where only Debian's
-# packages are: its Python is tried on Debian 13, and its C library (2.39) lies between those of 12
-# and 13.
+# The systems on which the wheel is tested. For Debian 11's Python there is no newer PyTorch. Ubuntu
+# 24.04 cannot be installed from Debian's packages. Its version of Python is tried on Debian 13, and
+# its C library (2.39) is between those of Debian 12 and 13.
 SYSTEMS = (
     System("bookworm", "2.15.0"),
     System("trixie", "2.15.0"),
@@ -107,8 +107,9 @@ class Tried(BareRoot):
                 why = copy_python(self.system.python, self.folder)
             if why is not None:
                 return why
-            # A Python that is linked to a library of its own searches it in the folder of its
-            # build.
+            # If Python is linked to a shared libpython, it searches the library in the folder in
+            # which it was built. So the copied folder is added to the dynamic linker's
+            # configuration.
             (self.folder / "etc/ld.so.conf.d/python.conf").write_text("/opt/python/lib\n")
             self.run("root", "/usr/sbin/ldconfig")
             python = f"/opt/python/bin/python{self.system.python}"

@@ -45,7 +45,8 @@ def test_what_it_says_of_itself(package: Path) -> None:
 
 def test_it_depends_on_what_it_links(package: Path) -> None:
     depends = {re.split(r"[ (|]", name.strip())[0] for name in field(package, "Depends").split(",")}
-    # All else is linked statically. Its copy of libunwind needs a library, which every Debian has.
+    # The package depends only on the C library and liblzma, which every Debian has: the package's
+    # copy of libunwind needs it. All else is linked statically.
     assert depends == {"libc6", "liblzma5"}
     # All dependencies are installed here, because the build needed them.
     must("dpkg", "--simulate", "--force-not-root", "--install", package)

@@ -64,8 +64,8 @@ def test_nothing_installed_knows_where_it_was_built(prefix: Path) -> None:
 
 
 def test_it_needs_the_c_library_only(prefix: Path) -> None:
-    # The newest symbol version is that of the machine's C library; setup/wheel builds for an older
-    # one.
+    # In this build the newest symbol version may be that of the machine's C library. (setup/wheel
+    # builds for an older C library.)
     newest = os.confstr("CS_GNU_LIBC_VERSION")
     assert newest is not None
     check_needs(prefix, newest.replace("glibc ", "GLIBC_"))

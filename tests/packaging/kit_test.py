@@ -155,7 +155,8 @@ def test_the_bundle_is_whole_in_a_bare_root(bundle: Path, bare: BareRoot) -> Non
     assert ran.returncode == 3, ran.stdout + ran.stderr
     results = bare.folder / "home/plain/results"
     page = (results / "results.md").read_text()
-    # Without a C compiler torch.compile fails without vramstow, too.
+    # torch.compile needs a C compiler, with and without vramstow. So the step "compiled" fails
+    # here.
     check_rehearsal(
         json.loads((results / "results.json").read_text()), page, NOT_SHOWN | {"compiled"}
     )

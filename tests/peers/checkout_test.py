@@ -43,8 +43,8 @@ SUITES = [
         "h200,memory=4GiB",
         ("-p", "no:randomly"),
     ),
-    # The library's hook is preloaded before the interposer, as the library's own functions do it,
-    # and in another run after it.
+    # torch_memory_saver preloads a library with hooks. In one run it is preloaded before vramstow's
+    # interposer, as its own functions do it, and in another run after it.
     Suite(
         "TORCH_MEMORY_SAVER",
         "test",

@@ -104,7 +104,7 @@ def main() -> None:
         before = max(del_cached, free_mib())
         sleeper.sleep(level)
         print("level", level, "gave", free_mib() - before, "MiB", flush=True)
-        # Another user of the GPU allocates meanwhile.
+        # While the engine sleeps, another user of the GPU allocates memory.
         other = torch.full((16 * MIB,), float(level), device="cuda")
         print("beside", float(other.double().sum()), flush=True)
         del other

@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 FILE = Path(__file__).resolve().parents[2] / "python/start/builds.py"
-# Each build waits until the other one has begun, so that builds one after the other would never
-# end.
+# A compiler that waits until the other build has begun, too. If the two builds ran one after the
+# other, the first one would fail after ten seconds.
 PROGRAM = """#!/bin/sh
 touch "{folder}/begun$6"
 for i in $(seq 100); do
@@ -51,7 +51,7 @@ def test_all_are_built_at_the_same_time_and_each_tells_how_it_ended(
     ended = builds.run(program, "/torch", {"ONE": ("--one",), "OTHER": ("--other",)})
     assert (ended["ONE"].status, ended["ONE"].file) == (0, "/compiled/one.so")
     assert (ended["OTHER"].status, ended["OTHER"].why) == (1, "there is no compiler")
-    # The message appears once for both builds.
+    # Both builds together print the message only once.
     assert capfd.readouterr().err == (
         "vramstow: compiling libraries for this PyTorch (only once); this takes about 15 seconds.\n"
     )

@@ -328,7 +328,8 @@ class Optimizer:
         self.hooks.clear()
 
 model, optimizer = Model(), Optimizer()
-# Another tensor will reuse this address: an annotation applies to the block of its moment.
+# An annotation belongs to the block that is live at that moment. Another tensor will reuse this
+# address later.
 old = Tensor(2 * MIB)
 class Wrapper:  # as PyTorch's tensors that stand for others: without memory of its own
     is_cuda = True
@@ -352,7 +353,7 @@ told.again()
 told.remove()
 assert not optimizer.hooks
 """
-    # Stacks are off, because they would also tell where a model was made.
+    # Stacks are off, because they would also show at which source line a model was created.
     said(run(program, "--pool=on", "--stacks=off"))
     listing = run_vramstow("analyze", "--json", *tmp_path.glob("*.stow"), check=True)
     rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}

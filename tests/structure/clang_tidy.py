@@ -33,7 +33,8 @@ def inclusions(build: Path) -> dict[Path, set[Path]]:
     for paragraph in listing.split("\n\n"):
         lines = [line.strip() for line in paragraph.splitlines()[1:]]
         paths = [Path(os.path.normpath(build / line)) for line in lines if line]
-        # A file that the build combined stands for the files of the tree that it includes.
+        # If the build combined several files into one, the result stands for the files of the tree
+        # that it includes.
         own = [path for path in paths if path in known and path.suffix == ".cc"]
         for source in own:
             found.setdefault(source, set()).update(known.intersection(paths))

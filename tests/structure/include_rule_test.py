@@ -228,8 +228,8 @@ RULE: dict[str, set[str]] = {
         "tracer/format",
         "base",
     },
-    # The folders of the analysis, in the order of the data. The folder that all of them fill is at
-    # the bottom.
+    # The folders of the analysis, in the order in which data flow through them. All of them fill
+    # the facts, whose folder is at the bottom.
     "tools/analysis/facts": {"tools/base", "tracer/format", "base"},
     "tools/analysis/accounts": {"tools/analysis/facts", "tools/base", "tracer/format", "base"},
     "tools/analysis/fidelity": {"tools/analysis/accounts", "base"},
@@ -295,7 +295,7 @@ def violations_in(path: str, text: str) -> list[str]:
             continue
         other = room_of(included)
         if other is None:
-            # Headers of CUDA and files of the build must be included with <>.
+            # A header of CUDA or a file that the build makes must be included with <>.
             found.append(f"{path} includes {included}, which is in no room")
         elif other == SHARED.partition("/")[0] and included != SHARED and not of_simulator:
             found.append(f"{path} includes {included}: only {SHARED} is for other rooms")

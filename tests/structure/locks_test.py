@@ -14,7 +14,7 @@ ROOMS = ("allocator/", "interpose/", "simulator/", "tracer/")
 LOCK = re.compile(
     r"\b(?:Fast|Owner|Locked|Signal)?Mutex$|\bstd::(?:recursive_|shared_|timed_)?mutex$"
 )
-# Locks that no annotation in their own file names, with the reason.
+# Locks that no annotation in their own file mentions, each with the reason.
 REASONS: dict[str, str] = {
     "DeviceMutex::mutex_": "guards what asks for kDeviceLock, in all rooms of the allocator",
 }

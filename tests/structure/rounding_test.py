@@ -11,13 +11,15 @@ import tree
 HOME = "base/rounding.h"
 NAME = r"[\w.:]+(?:->\w+|\(\))*"
 BY_HAND = (
-    # (value + unit - 1) / unit * unit, also with a constant: (value + 7) / 8 * 8.
+    # This pattern is (value + unit - 1) / unit * unit, and the next one has a constant: (value + 7)
+    # / 8 * 8.
     re.compile(rf"\+\s*({NAME}) - 1\)\s*/\s*\1\s*\*\s*\1\b"),
     re.compile(r"\+\s*(?P<less>\d+)\)\s*/\s*(?P<unit>\d+)\s*\*\s*(?P=unit)\b"),
-    # (value + unit - 1) & ~(unit - 1), also with a constant: (value + 7) & ~size_t{7}.
+    # This pattern is (value + unit - 1) & ~(unit - 1), and the next one has a constant: (value + 7)
+    # & ~size_t{7}.
     re.compile(rf"\+\s*({NAME}) - 1\)\s*&\s*~\s*\(\1 - 1\)"),
     re.compile(r"\+\s*(?P<less>\d+)\)\s*&\s*~\s*[\w:]*[{(]?(?P=less)\b"),
-    # A second definition of a function of one of these names.
+    # This pattern is a second definition of RoundUp, AlignUp or DivideUp.
     re.compile(r"\b\w+ (RoundUp|AlignUp|DivideUp)\([^()]*\) \{"),
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tree
 
-# Stands for apt-get: it prints several lines for each package, on both streams.
+# A script that replaces apt-get: it prints several lines for each package, to stdout and to stderr.
 APT = """#!/bin/sh
 echo "Unpacking $*"
 echo "(Reading database ... 5%" >&2

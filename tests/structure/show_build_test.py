@@ -93,5 +93,5 @@ def test_what_is_left_follows_from_the_weights(
     monkeypatch.setattr(show_build.time, "monotonic", lambda: next(clock))
     work = show_build.Work(tmp_path / "build", steps)
     work.add(steps[0])
-    # A quarter of the lines, including headers, took ten seconds.
+    # A quarter of the lines to compile, including those of headers, took ten seconds.
     assert work.text(steps[0]) == f"[{'#' * 6}{'.' * 18}]  25%, about 30 s left: room"

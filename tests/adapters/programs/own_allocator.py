@@ -49,7 +49,8 @@ def main() -> None:
     assert again.data_ptr() == address and given.value == 2
     del again
 
-    # A pool that requests bypass serves nothing.
+    # With PyTorch's cache disabled, a request bypasses vramstow's pool, and the pool's statistics
+    # do not change.
     torch.cuda.caching_allocator_enable(False)
     before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
     stream_number = torch._C._cuda_getCurrentRawStream(0)
@@ -58,7 +59,8 @@ def main() -> None:
     torch._C._cuda_cudaCachingAllocator_raw_delete(bypassed)
     torch.cuda.caching_allocator_enable(True)
 
-    # A fraction of the device applies to both allocators together.
+    # The allowed fraction of the GPU's memory is a limit for the pool and the program's own
+    # allocator together.
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.empty_cache()
     held = torch.cuda.memory_reserved()

@@ -90,7 +90,8 @@ class Contract:
         self._machine.extra |= {
             "VRAMSTOW_TEST_DRIVER": self._machine.driver,
             "VRAMSTOW_TEST_KEEPS_CONTEXT": "1",
-            # The processes of one run share a simulated GPU.
+            # Processes with the same VRAMSTOW_RUN_ID share a simulated GPU. Each run of the program
+            # has its own.
             "VRAMSTOW_RUN_ID": f"contract-{self._runs}",
         }
         ended = self._machine.run([self._program, f"--gtest_filter={':'.join(names)}"])

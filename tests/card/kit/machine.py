@@ -65,8 +65,8 @@ class Machine:
         self.memory_bytes = memory_bytes
         self.folder = folder
         self.program = str(bundle / "vramstow/native/bin/vramstow")
-        # The driver as the dynamic linker finds it, also through LD_LIBRARY_PATH, which commands
-        # keep.
+        # The dynamic linker finds the driver by this name. It also searches LD_LIBRARY_PATH, which
+        # all commands of the kit inherit.
         self.driver = "libcuda.so.1"
         self.is_rehearsal = bool(rehearsal.SIMULATE)
         self.end = time.monotonic() + minutes * 60

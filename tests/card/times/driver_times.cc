@@ -324,7 +324,7 @@ bool MeasureDriverTimes(const char* library, DriverTimes* times, std::string* er
       measurement.MeasureRuns(/*on_host=*/false);
       measurement.MeasurePinned();
       if (driver.Good()) measurement.MeasurePinnedCopies();
-      // Functions that a driver may not have are measured last.
+      // A driver may lack the following functions, so they are measured last.
       if (driver.Good()) measurement.MeasureRuns(/*on_host=*/true);
       if (driver.Good()) measurement.MeasureAccess();
       if (driver.Good()) measurement.MeasureMappedCopies();
