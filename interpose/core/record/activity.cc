@@ -13,12 +13,12 @@
 namespace vramstow {
 namespace {
 
-// The only Activity in this process. CUPTI passes no argument when another client comes, so the
-// callback finds the object here.
+// The only Activity in this process. CUPTI passes no argument to the callback that reports another
+// client, so the callback finds the object here.
 constinit Activity* the_activity = nullptr;
 
-// Has `listener` called when another client of CUPTI comes. Returns false if libvramstow-cupti.so
-// is not loaded.
+// Registers `listener`, which is called when another client wants to use CUPTI. Returns false if
+// libvramstow-cupti.so is not loaded.
 bool Watch(void (*listener)()) {
   using WatchFunction = void (*)(void (*)());
   const auto watch =
@@ -27,8 +27,8 @@ bool Watch(void (*listener)()) {
   return watch != nullptr;
 }
 
-// Stores the correlation number of the current call. A call of the runtime gives its number to the
-// driver calls inside it.
+// Stores the correlation number (CUPTI's number) of the current call. Driver calls inside a call of
+// the CUDA runtime get the number of that call.
 void NoteCall(bool of_runtime, bool enters, uint32_t correlation) {
   VramstowThread* const thread = ThisThread();
   if (of_runtime) {

@@ -1,13 +1,13 @@
 // Activity records, on request (--cupti), what CUPTI reports about this process: kernels, copies
-// and fills on the device, and the driver's own view of memory. Each record is joined to the call
-// that caused it.
+// and fills on the device, and the driver's own view of memory. Each of CUPTI's records can be
+// matched to the call that caused it.
 //
 // Idea: vramstow is an ordinary client of CUPTI, which accepts only one subscriber. CUPTI calls
 // vramstow when the program makes a call that concerns memory, and passes the correlation number of
 // that call. vramstow records this number as a separate event (kCorrelation) with the events of the
-// call; CUPTI's records have the same number. Every other client has precedence, whether it came
-// earlier or comes later. When libvramstow-cupti.so reports another client, vramstow unsubscribes,
-// logs this once, and never subscribes again.
+// call; CUPTI's records have the same number. Every other client of CUPTI has precedence, whether
+// it subscribed earlier or wants to subscribe later. When libvramstow-cupti.so reports another
+// client, vramstow unsubscribes, logs this once, and never subscribes again.
 //
 // Ownership: static; buffers for records are mapped and reused. Threads: any; CUPTI delivers
 // records on its own threads or in calls of the program. Errors: what CUPTI cannot provide is
@@ -30,13 +30,14 @@ class Activity {
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  // Becomes CUPTI's client if the user asked for it. Called inside a wrapper after cuInit.
+  // Subscribes to CUPTI if the user asked for it. Called inside a wrapper after cuInit.
   void Start();
-  // Unsubscribes, because another client comes.
+  // Unsubscribes, because another client wants to use CUPTI.
   void StandBack();
-  // Reads the records that CUPTI still holds, at the end of the process.
+  // Reads the records that CUPTI still holds. Called at the end of the process.
   void Finish();
-  // Called in a forked child, async-signal-safe: the subscription remains the parent's.
+  // Forgets the subscription, which belongs to the parent. Called in a forked child;
+  // async-signal-safe.
   void AbandonAfterFork();
 
   // Records the correlation number at the end of a recorded call, if CUPTI gave one.

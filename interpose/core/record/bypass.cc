@@ -48,9 +48,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// True if the file's .rodata contains the driver's file name, as in every copy of the CUDA runtime,
-// which opens the driver by that name. Other sections are not read, because device code can be
-// gigabytes.
+// True if the file's .rodata section contains the driver's file name. Every copy of the CUDA
+// runtime contains that name, because it opens the driver by it. Other sections are not read,
+// because device code can be gigabytes.
 bool NamesTheDriver(const char* path) {
   const MappedFile file(path);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(file.At(0, sizeof(ElfW(Ehdr))));
@@ -99,13 +99,14 @@ int ReportDeepbind(const VramstowShim& shim) {
   return lines;
 }
 
-// Logs the driver libraries in link namespaces other than the program's, and returns their number.
+// Logs each driver library that was loaded in a link namespace other than the program's. Returns
+// the number of logged lines.
 int ReportNameSpaces() {
 #if __GLIBC_PREREQ(2, 35)
   if (&_r_debug == nullptr || _r_debug.r_version < 2) return 0;
   int lines = 0;
-  // The object is larger than its declaration says. Volatile hides the declaration from the
-  // compiler's bounds checks.
+  // The object is larger than its declaration says. So the pointer is volatile, which hides the
+  // declaration from the compiler's bounds checks.
   const r_debug* volatile first = &_r_debug;
   const auto* space = reinterpret_cast<const r_debug_extended*>(first)->r_next;
   for (; space != nullptr; space = space->r_next) {

@@ -14,8 +14,9 @@
 
 namespace vramstow {
 
-// Logs one line for each library and returns the number of lines. `was_seen` returns true if the
-// library that contains an address came through vramstow or does not use the driver at all.
+// Logs the signs of a bypass that the loaded libraries show, one line for each. Returns the number
+// of lines. `was_seen` gets an address in a library; it returns true if that library called the
+// driver through vramstow, or does not use the driver at all.
 int ReportUnseenLibraries(const VramstowShim& shim,
                           bool (*was_seen)(const void* context, const void* address),
                           const void* context);

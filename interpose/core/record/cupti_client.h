@@ -14,7 +14,7 @@
 
 namespace vramstow {
 
-// One kernel, copy or fill.
+// A record of CUPTI about one kernel, copy or fill.
 struct CuptiWork {
   const char* text;
   int device;
@@ -54,9 +54,9 @@ enum class CuptiStart {
 // Subscribes and enables the records. `listener` is copied; its context must live as long as the
 // process.
 CuptiStart StartCupti(const VramstowShim& shim, const CuptiListener& listener);
-// Makes CUPTI deliver the records that it has now.
+// Requests that CUPTI delivers the records that it has now.
 void FlushCupti();
-// Like FlushCupti, and unsubscribes.
+// Requests that CUPTI delivers the records that it has now, and unsubscribes.
 void EndCupti();
 
 }  // namespace vramstow

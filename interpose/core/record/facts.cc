@@ -33,7 +33,8 @@ const char* ProgramPath() {
   return program_path;
 }
 
-// Reads a file of /proc, whose size cannot be asked for. Returns the number of bytes.
+// Reads a file of /proc. The size of such a file cannot be found out before. Returns the number of
+// bytes.
 size_t ReadWhole(const char* path, char* buffer, size_t size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -47,8 +48,8 @@ size_t ReadWhole(const char* path, char* buffer, size_t size) {
   return length;
 }
 
-// Describes the command: its arguments, separated by spaces and without secrets. A very long
-// command is cut.
+// Records the command as a fact: its arguments, separated by spaces and without secrets. A very
+// long command is cut.
 void DescribeCommand(Recorder* recorder) {
   char arguments[4096];
   const size_t size = ReadWhole("/proc/self/cmdline", arguments, sizeof arguments);
@@ -121,8 +122,9 @@ constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WOR
 constexpr const char* kLocalRankVariables[] = {"LOCAL_RANK", "SLURM_LOCALID",
                                                "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"};
 
-// Describes the job by the launcher's name for it, because each rank of a job may have its own
-// `vramstow run`. If torchrun gives no name, MASTER_ADDR and MASTER_PORT identify the job.
+// Records which job the process belongs to, by the launcher's name for the job, because each rank
+// of a job may have its own `vramstow run`. If torchrun gives no name, MASTER_ADDR and MASTER_PORT
+// identify the job.
 void DescribeJob(Recorder* recorder) {
   const auto value_of = [](const char* variable) {
     const char* value = std::getenv(variable);
@@ -144,7 +146,7 @@ void DescribeJob(Recorder* recorder) {
                     value_of("MASTER_PORT"));
 }
 
-// Returns null if the text is no number.
+// Returns the text, or null if it is no number.
 const char* NumberOf(const char* text) {
   constexpr size_t kMaxDigits = 9;
   if (text == nullptr) return nullptr;

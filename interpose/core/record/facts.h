@@ -1,9 +1,9 @@
 // Writes the facts about the process, the settings, the driver and the devices into a trace.
 // docs/contracts.md lists them.
 //
-// Ownership: the recorder copies. Threads: called by the thread that made the trace. Errors: facts
-// that cannot be found are omitted. No heap; the driver is only asked what is legal directly after
-// cuInit. Units: in the facts' names.
+// Ownership: the recorder copies the facts. Threads: called by the thread that made the trace.
+// Errors: facts that cannot be found are omitted. No heap. Only those functions of the driver are
+// called that are legal directly after cuInit. Units: in the facts' names.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_FACTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_FACTS_H_
 
@@ -22,7 +22,8 @@ const char* ProgramName();
 
 // Returns the rank of the process in its job as the launcher set it, or null if no launcher did.
 const char* RankText();
-// Like RankText, but the rank on this machine.
+// Returns the rank of the process on this machine as the launcher set it, or null if no launcher
+// did.
 const char* LocalRankText();
 
 // Returns the start time of a process in clock ticks since boot, or 0 if it cannot be read.

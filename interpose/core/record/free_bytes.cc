@@ -7,7 +7,8 @@
 
 namespace vramstow {
 
-// Asks for the memory of the current device. Returns false if the driver does not answer.
+// Gets the free and total memory of the current device. Returns false if the driver does not
+// answer.
 bool FreeBytes::Ask(size_t* free_bytes, size_t* total_bytes) const {
   KeepErrno keep_errno;
   auto* memory_info =

@@ -1,11 +1,11 @@
 // FreeBytes records the free memory of a device in the trace: when a device is first used, and then
 // from time to time.
 //
-// Idea: an allocation that calls the driver anyway also asks the driver for the free memory,
-// without passing the hooks.
+// Idea: before an allocation that calls the driver anyway, the driver is also asked for the free
+// memory. This call goes to the driver directly, not through the hooks.
 //
 // Ownership: none. Threads: any whose current context belongs to the device. Errors: none; if the
-// driver does not answer, the trace has no such fact. Units: bytes, device numbers. Nothing here
+// driver does not answer, the trace has no such fact. Units: bytes, device numbers. No call here
 // invalidates or joins a stream capture.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
@@ -25,7 +25,7 @@ class FreeBytes {
 
   // Records the free memory of a device as a fact, if the device is used for the first time.
   void Describe(int16_t device) const;
-  // Records the free memory as an event, if the last event is at least one second old.
+  // Records the free memory as an event, at most once a second for each device.
   void Sample(int16_t device) const;
 
  private:

@@ -96,8 +96,9 @@ void InterceptionReport::ReportObject(const CallerObject& object, size_t index) 
     separator = ", ";
     looked_up = true;
   }
-  // Exported symbols are resolved only for their first caller. So a library that calls without a
-  // look-up is linked with the driver, or got the function from another library.
+  // The dynamic linker resolves an exported symbol at the first call only. So a library that calls
+  // a function without a look-up is linked with the driver, or got the function from another
+  // library.
   if (!looked_up) line.Add(": by a direct link, or with functions that another library looked up");
   separator = "; called ";
   for (size_t hook = 0; hook < kHookCount; ++hook) {

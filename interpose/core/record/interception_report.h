@@ -1,9 +1,9 @@
 // InterceptionReport lists how each library reached the driver, and which libraries could have
 // bypassed vramstow. It is written to stderr at exit, on request (--interception-report).
 //
-// Idea: every look-up and every call is counted under the library that made it, including libraries
-// in between. At exit the report searches the loaded libraries for those that could reach the
-// driver but never called a hook.
+// Idea: every look-up and every call is counted under the library that made it, even if that
+// library only passes on calls of other libraries. At exit the report searches the loaded libraries
+// for those that could reach the driver but never called a hook.
 //
 // Ownership: static storage. Threads: any thread counts, one thread reports. Errors: a library that
 // does not fit into the table of callers is not counted. Units: calls.
@@ -38,7 +38,7 @@ class InterceptionReport {
 
   // Counts the outcome of a look-up of a hooked function by `caller`.
   void NoteLookUp(LookUp outcome, VramstowWay way, const void* caller);
-  // Counts the outcome of a cuGetProcAddress call for a name at a version.
+  // Counts the outcome of a call of cuGetProcAddress for a name and a CUDA version.
   void NoteProcAddress(LookUp outcome, const char* name, int version, const void* caller);
   // Counts a call that came through a wrapper.
   void NoteCall(const CallSite& site);

@@ -54,8 +54,8 @@ void Launches::Note(const CallSite& site, CUfunction function, uint64_t stream) 
 }
 
 Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
-  // A launch that names no function is stored under the number of its hook, which is smaller than
-  // any handle.
+  // A launch that names no function is stored under the number of its hook. Such a number is
+  // smaller than any handle.
   const uint64_t handle = function != nullptr ? reinterpret_cast<uint64_t>(function)
                                               : uint64_t{static_cast<uint16_t>(hook)} + 1;
   uint64_t place = FirstPlace(handle, kPlaceBits);
@@ -85,8 +85,8 @@ Launches::Kernel* Launches::Add(uint64_t handle, const char* name) {
   return kernel;
 }
 
-// Returns the kernel with this name. One name may belong to several handles, at the same time or
-// one after the other.
+// Returns the entry of the kernel with this name. Several handles may have the same name, at the
+// same time or one after the other.
 Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 1; i < count; ++i) {
@@ -98,8 +98,8 @@ Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
   return &kernels_[count];
 }
 
-// Stores the handle of a kernel. A handle that does not fit into the table is looked up again at
-// each launch.
+// Stores which entry belongs to the handle of a kernel. If the table is full, the kernel's name is
+// looked up again at each launch.
 void Launches::Keep(uint64_t handle, const Kernel* kernel) {
   if (handle >> (64 - kNumberBits) != 0) return;
   uint64_t place = FirstPlace(handle, kPlaceBits);
@@ -115,8 +115,8 @@ void Launches::Keep(uint64_t handle, const Kernel* kernel) {
 void Launches::Emit() {
   if (mode_.load(std::memory_order_acquire) != Mode::kCounted) return;
   // Only one thread at a time writes counts, so that all launches before a mark are recorded before
-  // it. If this code runs in a signal handler that has interrupted the writing thread, it returns
-  // and leaves the counts to that thread.
+  // that mark. This code may run in a signal handler that has interrupted the writing thread. Then
+  // it returns and leaves the counts to that thread.
   if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self())) return;
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {

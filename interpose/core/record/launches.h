@@ -42,18 +42,19 @@ class Launches {
   // kernel; the launch is then counted under the name of the hooked function. `stream` is the
   // stream's number in events.
   void Note(const CallSite& site, CUfunction function, uint64_t stream);
-  // Writes the counts since the last time to the trace.
+  // Writes the launches that were counted since the last call to the trace.
   void Emit();
 
-  // Called before modules are unloaded, because their handles may be reused.
+  // Forgets the handles of all functions. Called before modules are unloaded, because handles may
+  // then be reused.
   void ForgetFunctions();
-  // Called in a forked child, async-signal-safe.
+  // Forgets the parent's counts. Called in a forked child; async-signal-safe.
   void AbandonAfterFork();
 
  private:
   enum class Mode : uint8_t { kUnknown, kOff, kCounted, kSampled };
 
-  // The first one counts all kernels that do not fit into the table.
+  // The number of entries. The first entry counts all kernels that do not fit into the table.
   static constexpr uint32_t kMaxKernels = 4096;
   static constexpr uint32_t kPlaces = 8192;
   static constexpr unsigned kPlaceBits = 13;

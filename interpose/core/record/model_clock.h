@@ -1,12 +1,13 @@
-// ModelClock samples a simulated GPU's own clock (clock=model) for the trace.
+// ModelClock samples the virtual clock of a simulated GPU (clock=model) for the trace.
 //
-// Idea: the trace asks whether a sample is due before it records an event. A sample is due if,
-// since the last one, the clock has advanced by a tenth of a millisecond, or the moment at which
-// all submitted work will have ended has. At a mark it is due if any time has passed. Without such
-// a clock no sample is ever due, and the question costs one load.
+// Idea: before the trace records an event, it checks whether a sample is due. A sample is due in
+// two cases: since the last sample, the clock has advanced by a tenth of a millisecond, or the time
+// at which all submitted work will have ended has advanced by that much. At a mark, a sample is due
+// if the clock has advanced at all. Without such a clock no sample is ever due, and the check costs
+// one load.
 //
-// Ownership: static storage. Threads: any; if several ask at once, one of them takes the sample.
-// Errors: none. Units: nanoseconds of the GPU's time, bytes.
+// Ownership: static storage. Threads: any; if several threads check at once, one of them takes the
+// sample. Errors: none. Units: nanoseconds of the GPU's time, bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_MODEL_CLOCK_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_MODEL_CLOCK_H_
 
@@ -28,8 +29,8 @@ class ModelClock {
   void Start();
   bool is_there() const { return is_there_.load(std::memory_order_relaxed); }
 
-  // Returns true if a sample is due, with the time and the work up to it. `at_mark` makes it due
-  // after any time.
+  // Returns true if a sample is due, and fills in the time and the work up to that time. If
+  // `at_mark` is true, a sample is due if the clock has advanced at all.
   bool TakeSample(bool at_mark, ModelClockEvent* sample, ModelWorkEvent* work);
   // Adds time for which work had to wait while memory was moved.
   void NoteHeld(uint64_t nanoseconds) {
@@ -46,7 +47,7 @@ class ModelClock {
 
 // Reads the time of a simulated GPU's own clock. Returns false if the driver has none.
 bool ReadModelTime(const Driver& driver, uint64_t* time_ns);
-// Advances that clock as if this thread had been idle for so long.
+// Advances the clock of a simulated GPU as if this thread had been idle for so long.
 void PassModelTime(const Driver& driver, uint64_t nanoseconds);
 
 }  // namespace vramstow

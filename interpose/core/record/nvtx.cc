@@ -81,7 +81,8 @@ uint64_t Emit(MarkKind kind, const char* text, uint64_t number) {
       ->Mark(kind, text == nullptr ? "(no text)" : text, number);
 }
 
-// NVTX expects the nesting depth of a thread's ranges as a result, but vramstow does not count it.
+// The result of functions that should return the nesting depth of a thread's ranges. vramstow does
+// not count that depth.
 constexpr int kDepthIsNotKnown = 0;
 
 void Mark(const char* text) { Emit(MarkKind::kMoment, text, 0); }

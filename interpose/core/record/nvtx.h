@@ -1,11 +1,11 @@
-// Records the NVTX ranges and marks of programs as annotations. Programs contain them for NVIDIA's
-// tools.
+// Records the NVTX ranges and marks of programs as annotations. Many programs contain such ranges
+// and marks for NVIDIA's tools.
 //
-// Idea: each library that uses NVTX (version 3 of NVTX is compiled into it) opens the file that
-// NVTX_INJECTION64_PATH names at its first call, and lets that file put functions into a table.
-// `vramstow run` sets this variable to this library, unless it names another tool already.
+// Idea: version 3 of NVTX is compiled into each library that uses it. At its first call such a
+// library opens the file that NVTX_INJECTION64_PATH names, and lets that file put functions into a
+// table. `vramstow run` sets this variable to this library, unless it names another tool already.
 //
-// NVTX may have opened this library alone, without the shim: then nothing is attached, and nothing
+// NVTX may open this library in a process without the shim. Then nothing is attached, and nothing
 // is recorded.
 //
 // Ownership: texts are copied. Threads: any. Errors: false if the client's table is unknown. Units:

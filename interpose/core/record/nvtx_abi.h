@@ -1,6 +1,6 @@
-// Declares the tables and structures of NVTX, for tools and clients: those of NVIDIA's public
-// headers (nvtx3/nvtxDetail/nvtxTypes.h and nvtxExtTypes.h, nvtx3/nvToolsExtMem.h), under our
-// names.
+// Declares the tables and structures of NVTX that tools and clients share. They are those of
+// NVIDIA's public headers (nvtx3/nvtxDetail/nvtxTypes.h and nvtxExtTypes.h, nvtx3/nvToolsExtMem.h),
+// under vramstow's names.
 //
 // Idea: a client (each library into which NVTX is compiled) opens the tool that
 // NVTX_INJECTION64_PATH names and lets it put functions into the client's tables. nvtx.cc is such a
@@ -47,7 +47,8 @@ struct ExtensionModule {
   intptr_t (*export_function)(uint32_t number);
   const void* info;
 };
-// Values of a function's slot: before the tool was asked, and if the tool has no such function.
+// Values of the slot for a function. kFunctionFresh means that the tool was not asked yet; the
+// other value means that the tool has no such function.
 inline constexpr intptr_t kFunctionFresh = 0;
 inline constexpr intptr_t kFunctionDisabled = 1;
 

@@ -115,7 +115,7 @@ void NvtxMemory::AbandonAfterFork() {
 
 // --- Heaps --------------------------------------------------------------------------------------
 
-// Returns the index of the first heap behind the address.
+// Returns the index of the first heap that begins behind the address.
 size_t NvtxMemory::PlaceOf(uint64_t address) const {
   const Heap* end = heaps_ + count_;
   return static_cast<size_t>(
@@ -205,7 +205,8 @@ void NvtxMemory::EmitRegionGone(const Event& event) const {
 void NvtxMemory::OnEvent(const Event& event) {
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::kDeaf) return;
-  // While another thread still asks the tool, heaps are stored but not announced.
+  // While another thread is still opening the tool, heaps are stored but not registered with the
+  // tool.
   const bool listens = state == State::kListening;
   void* heap = nullptr;
   switch (event.kind) {

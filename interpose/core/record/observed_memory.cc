@@ -46,7 +46,7 @@ void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {
 void ObservedMemory::Refuse(int device) {
   Device* const of = Find(device);
   if (of == nullptr) return;
-  // This is called without the allocator's lock, so the addition has to be atomic.
+  // This function is called without the allocator's lock, so the addition has to be atomic.
   of->out_of_memory.fetch_add(1, kRelaxed);
   of->is_refused.store(false, kRelaxed);
 }

@@ -1,15 +1,17 @@
-// ObservedMemory sums up how much memory a framework's own allocator holds now, from the events of
+// ObservedMemory adds up how much memory a framework's own allocator holds now, from the events of
 // its observer.
 //
 // Idea: a question about the current state should not have to read the trace. So each event is
-// added up when it arrives. An observer reports events of a device under the lock of that device's
-// allocator, so each device has one writer at a time, which needs no locked instructions. A reader
-// sees each figure as it was at some moment, but not all figures at the same moment.
+// added when it arrives. An observer reports events of a device under the lock of that device's
+// allocator. So each device has one writer at a time, and the writer needs no atomic
+// read-modify-write instructions. A reader sees each number as it was at some moment, but not all
+// numbers at the same moment.
 //
-// Ownership: static storage. Threads: Allocate, Free, Complete and Reserve of a device one at a
-// time; all others from any thread. Peaks are exact if the thread that resets them is the one that
-// allocates; otherwise an allocation of another thread at that moment may be missing from them.
-// Errors: devices out of range are ignored. No heap, no lock. Units: bytes.
+// Ownership: static storage. Threads: Allocate, Free, Complete and Reserve of a device are called
+// by one thread at a time; all other functions by any thread. Peaks are exact if the thread that
+// resets them is the one that allocates; otherwise an allocation of another thread at that moment
+// may be missing from them. Errors: devices out of range are ignored. No heap, no lock. Units:
+// bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 
@@ -49,18 +51,19 @@ class ObservedMemory {
   bool is_followed() const { return is_followed_.load(std::memory_order_acquire); }
 
   void Allocate(int device, uint64_t size, uint64_t requested);
-  // `size` is 0 if the block is older than the observer.
+  // Counts a free. `size` is 0 if the block is older than the observer.
   void Free(int device, uint64_t size, uint64_t requested);
   void Complete(int device, uint64_t size);
   // Stores the total memory of the device.
   void NoteSize(int device, uint64_t bytes);
   uint64_t SizeOf(int device) const;  // 0 if unknown
-  // The framework got memory from the device, or returned some (`bytes` is negative). `retries` is
-  // the number of retries so far. With 0 bytes, any thread may call this.
+  // Counts memory that the framework got from the device, or returned to it (`bytes` is then
+  // negative). `retries` is the number of retries so far. If `bytes` is 0, any thread may call
+  // this.
   void Reserve(int device, int64_t bytes, uint64_t retries);
   void Refuse(int device);
-  // The driver had no memory for the framework's allocator, which retries or fails. Called by any
-  // thread.
+  // Notes that the driver had no memory for the framework's allocator. The allocator then retries
+  // or fails. Called by any thread.
   void NoteDriverRefusal(int device);
 
   // Returns false if no memory of this device was requested in this process.
@@ -68,7 +71,7 @@ class ObservedMemory {
   // Sets the peaks to the current figures.
   bool ResetPeaks(int device);
 
-  // Called in a forked child, async-signal-safe: the counts belong to the parent.
+  // Removes the counts, which belong to the parent. Called in a forked child; async-signal-safe.
   void AbandonAfterFork();
 
  private:
@@ -94,7 +97,8 @@ class ObservedMemory {
   Device* Find(int device) {
     return device < 0 || device >= kMaxDevices || !is_followed() ? nullptr : &devices_[device];
   }
-  // Adds without a locked instruction; only the device's single writer may call it.
+  // Adds without an atomic read-modify-write instruction. Only the device's single writer may call
+  // it.
   static uint64_t Add(Number* number, uint64_t value) {
     const uint64_t now = number->load(std::memory_order_relaxed) + value;
     number->store(now, std::memory_order_relaxed);

@@ -8,7 +8,8 @@ namespace vramstow {
 namespace {
 
 constexpr std::string_view kHidden = "***";
-// A name is secret if it contains one of these words: "HF_TOKEN", "--api-key", "dbPassword".
+// A name counts as secret if it contains one of these words, for example "HF_TOKEN", "--api-key"
+// and "dbPassword".
 constexpr std::string_view kSecretWords[] = {"token",       "key",        "apikey", "password",
                                              "passwd",      "passphrase", "secret", "credential",
                                              "credentials", "pat",        "bearer", "auth"};
@@ -17,7 +18,8 @@ constexpr std::string_view kTokenStarts[] = {
     "hf_", "sk-", "sk_", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "eyJ"};
 constexpr size_t kShortestToken = 16;  // including its beginning
 
-// Like substr, but without exceptions, because vramstow must not bring exceptions into the process.
+// Returns a part of the text, as substr does, but without exceptions, which vramstow must not bring
+// into the process.
 std::string_view Part(std::string_view text, size_t at, size_t count = std::string_view::npos) {
   if (at > text.size()) return {};
   return {text.data() + at, std::min(count, text.size() - at)};
@@ -36,8 +38,8 @@ bool EqualsInAnyCase(std::string_view text, std::string_view lower) {
                                                    [](char a, char b) { return ToLower(a) == b; });
 }
 
-// Splits a name into words, which end where the letters end and where a capital follows a small
-// letter, and looks for a secret word.
+// True if a name contains a secret word. A word of the name ends where the letters end, and where a
+// capital letter follows a small letter.
 bool IsSecretName(std::string_view name) {
   size_t start = 0;
   while (start < name.size()) {
@@ -123,7 +125,8 @@ void AddText(std::string_view text, Shown* shown) {
   }
 }
 
-// Appends one argument. Returns true if the next argument is the value of a secret.
+// Appends one argument. Returns true if the argument is a secret name whose value is the next
+// argument.
 bool AddArgument(std::string_view argument, Shown* shown) {
   const size_t equals = argument.find('=');
   const std::string_view name = Part(argument, 0, equals);

@@ -45,8 +45,8 @@ uint64_t NowMs() {
          static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
-// True if an event is a reason to make the file. Failed requests and frees of unknown memory are
-// not.
+// True if an event is a reason to make the trace's file. Failed requests and frees of unknown
+// memory are no reason.
 bool IsWorthAFile(const Event& event) {
   return event.result == 0 && event.kind != EventKind::kFree && event.kind != EventKind::kUnmap &&
          event.kind != EventKind::kUnreserve && event.kind != EventKind::kUnregister &&
@@ -119,7 +119,7 @@ RecorderError Trace::MakeFile(const char* folder) {
   }
   model_clock_.Start();
   state_.store(State::kOpen, std::memory_order_release);
-  // Other threads do not wait while the following facts are written.
+  // The trace is open already, so other threads do not wait while the facts are written.
   DescribeProcess(&recorder_, options);
   // The default depends on the program, so the trace states the outcome.
   if (!WantsStacks(options)) recorder_.Describe("option.stacks", "off");
@@ -137,7 +137,7 @@ bool Trace::IsOpenFor(const Event& event) {
     OpenAs(&state);
     state = state_.load(std::memory_order_acquire);
   }
-  // Another thread makes the file. It never waits for this thread while it does so.
+  // Another thread makes the file. It never waits for this thread while it makes it.
   constexpr int kMaxWaits = 2000;
   for (int i = 0; i < kMaxWaits && state == State::kOpening; ++i) {
     const timespec wait = {0, 1000000};
@@ -166,8 +166,8 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]] {
     if (event.layer == Layer::kPool) callbacks_.framework_refused(event.device);
     NoteOutOfMemory();
-    // When a framework makes physical memory, it holds the lock that a garbage collection needs. So
-    // the callback is not called for such memory.
+    // When a framework makes physical memory, it holds a lock that a garbage collection also takes.
+    // So the callback is not called for physical memory.
     if (event.memory == MemoryKind::kDevice && observer() != kUnknownName) {
       callbacks_.no_memory(event.device, event.layer == Layer::kPool);
     }
@@ -230,7 +230,8 @@ uint32_t Trace::CaptureStack(EventKind kind) {
   return recorder_.CaptureStack(kind);
 }
 
-// The caller preserves errno, because each access to errno is a function call.
+// The caller preserves errno, because this function is called often and each access to errno is a
+// function call.
 uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
   if (!is_open() && !IsOpenFor(*event)) return 0;
   LookAtClock();
@@ -358,8 +359,8 @@ int Trace::WriteCopy(char* path, size_t size) {
 void Trace::NoteOutOfMemory() {
   constexpr uint64_t kPauseMs = 1000;
   if (state_.load(std::memory_order_acquire) != State::kOpen) return;
-  // Without --trace-size, most traces contain all events, so a copy is made only if old events are
-  // about to become sums.
+  // Without --trace-size, most traces contain all events and need no copy. So a copy is made only
+  // if old events are about to be replaced by sums.
   if (!wants_copies_.load(std::memory_order_relaxed)) return recorder_.CopyBeforeSums();
   KeepErrno keep_errno;
   // A program that retries again and again must not cause a copy each time.

@@ -25,7 +25,8 @@ namespace vramstow {
 
 class Trace {
  public:
-  // Functions of parts above the trace, which use the trace. The trace calls them through pointers.
+  // Functions of other parts of the core. These parts use the trace, so the trace calls them
+  // through pointers.
   struct Callbacks {
     void (*before_mark)();  // records the counts so far
     void (*ring_opened)();  // the newest events can be copied on request from now on
@@ -45,8 +46,9 @@ class Trace {
 
   // Makes the file, if the settings ask for a trace and there is none yet.
   void Open();
-  // Makes the file in this folder, in a process that already runs, also after an earlier trace was
-  // closed. Returns 0, EBUSY if there is a trace, or another errno. Prints nothing on stderr.
+  // Makes the file in this folder, in a process that already runs. May also be called after an
+  // earlier trace was closed. Returns 0, EBUSY if there is a trace, or another errno. Prints
+  // nothing on stderr.
   int OpenIn(const char* folder);
   // Returns the file's path, or "" while there is none.
   const char* path() const { return recorder_.path(); }
@@ -54,29 +56,29 @@ class Trace {
   // Stores an event under the function's name and the library that called it. Returns its sequence
   // number, or 0 if nothing was stored.
   uint64_t Record(const CallSite& site, Event event);
-  // Like Record, for the effect of a call of the program: CUPTI's number of the call is joined to
-  // the event if it is known when the call ends.
+  // Records the effect of a call of the program. If CUPTI's number of the call is known when the
+  // call ends, that number is recorded with the event.
   uint64_t RecordCall(const CallSite& site, const Event& event) {
     return site.thread->recorded = Record(site, event);
   }
 
-  // Like Record, for events that a pool makes under its locks. `hook` is kNoHook if there is no
-  // entry point. The caller has found the library's number and captured the stack (CaptureStack)
-  // before it took these locks.
+  // Records an event that a pool makes under its locks. `hook` is kNoHook if no function of the
+  // driver was called. The caller has found the library's number and captured the stack
+  // (CaptureStack) before it took these locks.
   uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
-  // Like RecordFor, for a framework's segment if the driver is not hooked.
+  // Records a segment of a framework's allocator in a process in which the driver is not hooked.
   uint64_t RecordReserved(uint16_t library, Event* event);
-  // Like RecordFor, for a framework's block that existed before the trace began.
+  // Records a block of a framework's allocator that existed before the trace began.
   uint64_t RecordAdopted(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
   // Records an event of a framework's block with its stack, for callers that hold locks of the
   // framework.
   uint64_t RecordObserved(uint16_t library, Event* event);
-  // Records that the memory of this free may be allocated again. Returns false if the caller has to
-  // record a separate event.
+  // Records that the memory of this free, which had the number `sequence`, may be allocated again.
+  // Returns false if the caller has to record a separate event.
   bool CompleteFree(uint64_t sequence) { return recorder_.CompleteFree(sequence); }
-  // Returns the number of a stack that consists of `stack` and the framework's names for the
-  // operations inside it.
+  // Returns the number of a stack that consists of `stack` and, as its innermost frames, the
+  // framework's names for the running operations.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // Returns the number of the library that contains a return address; kUnknownName while there is
   // no trace.
@@ -103,7 +105,8 @@ class Trace {
   // Writes a fact, if there is a trace.
   void Describe(const char* key, const char* value);
 
-  // Record the free bytes of a device when it is first used. The device must be the current one.
+  // These functions record the free bytes of a device when it is first used. The device must be the
+  // current one.
   bool WantsFreeBytes(int device);
   void DescribeFreeBytes(int device, uint64_t bytes);
   // Returns true at most once a second for each device; then the caller records the device's free
@@ -125,7 +128,7 @@ class Trace {
   bool is_off() const { return state_.load(std::memory_order_relaxed) == State::kOff; }
 
   void Close();
-  // Called in a forked child, async-signal-safe.
+  // Forgets the trace, which belongs to the parent. Called in a forked child; async-signal-safe.
   void AbandonAfterFork();
 
  private:

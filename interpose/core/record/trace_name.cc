@@ -50,7 +50,7 @@ std::string_view ScriptOf(std::string_view arguments) {
     }
     if (argument.starts_with("--")) continue;
     if (!argument.starts_with('-')) return WithoutFolder(argument);
-    // Short options may be combined: "-um train".
+    // Short options may be combined, as in "-um train".
     argument.remove_prefix(1);
     for (; !argument.empty(); argument.remove_prefix(1)) {
       const char option = argument.front();

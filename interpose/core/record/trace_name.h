@@ -1,5 +1,5 @@
-// Makes the name of a process's trace, "train-1125-2303-4711": the script, the day and time of its
-// start, and the process number.
+// Makes the name of a process's trace, for example "train-1125-2303-4711". It consists of the
+// script, the day and time of its start, and the process number.
 //
 // Idea: the program's name, "python3.11", does not help a user to find the trace of a training. So
 // the name is taken from the script or module in Python's command line.

@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kMaxFrames = 192;
 
-// A mangled kernel name is long and means nothing to the user, so it becomes "a kernel".
+// Returns the name that a message uses. A mangled kernel name is long and means nothing to the
+// user, so it is replaced by "a kernel".
 const char* Words(const char* by) { return std::strncmp(by, "_Z", 2) == 0 ? "a kernel" : by; }
 
 }  // namespace
@@ -45,13 +46,14 @@ int UncomputedReads::OnSize(const char* by, void* self) {
   return 1;
 }
 
-// True if this process prints the message: of many ranks only rank 0 does.
+// True if this process prints the message. Of the processes of a distributed job, only the one with
+// rank 0 does.
 bool UncomputedReads::IsTold() const {
   const char* rank = RankText();
   return !process_.options().quiet && (rank == nullptr || std::strcmp(rank, "0") == 0);
 }
 
-// Returns the end of the message: the setting that simulates the value, if there is one.
+// Returns the end of the message. It names the setting that simulates the value, if there is one.
 const char* UncomputedReads::Remedy(const char* by) const {
   if (std::strncmp(by, "a copy", 6) == 0) return "; contents=keep in --simulate stores it.";
   const bool is_all = std::strstr(process_.options().simulate, "values=all") != nullptr;
@@ -72,8 +74,8 @@ void UncomputedReads::LogUncomputedSize(const char* by) const {
       Words(by), at, Remedy(by));
 }
 
-// Finds the innermost line of the user's own code. If there is none, finds a line of a library
-// other than PyTorch. Returns false if the read only serves to print a tensor.
+// Finds the innermost line of the user's own code on the Python stack. If there is none, finds a
+// line of a library other than PyTorch. Returns false if the value is only read to print a tensor.
 bool UncomputedReads::FindLine(First* first) const {
   if (python_.state() != PythonRuntime::State::kUsable) return true;
   StackFrame frames[kMaxFrames];

@@ -30,13 +30,14 @@ class UncomputedReads {
   UncomputedReads(const UncomputedReads&) = delete;
   UncomputedReads& operator=(const UncomputedReads&) = delete;
 
-  // Called after cuInit, by a thread that runs Python if any does.
+  // Begins to watch. Called after cuInit; if any thread runs Python, by such a thread.
   void Watch();
   // Writes the totals; called before the trace is closed.
   void Finish();
 
  private:
-  // Describes the first read, or the first size.
+  // Describes the first read of a value that was not computed, or the first size that follows from
+  // one.
   struct First {
     std::atomic<const char*> by{nullptr};  // set last, after the line
     char line[1200] = {};                  // "FILE:NUMBER FUNCTION", or empty
