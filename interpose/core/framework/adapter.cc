@@ -74,8 +74,8 @@ bool FindReady(const char* variable, const char* folder, char (&path)[PATH_MAX])
   return false;
 }
 
-// Loads the library and calls its function of that name. Returns null after success, else the
-// reason for the failure.
+// Loads the library and calls its function of that name. Returns null after success, else a text
+// with the reason for the failure.
 template <typename Function, typename... Arguments>
 const char* Install(const char* path, const char* name, Arguments... arguments) {
   void* adapter = Shim().open_library(path, RTLD_NOW | RTLD_LOCAL);
@@ -115,7 +115,8 @@ const char* SwitchAgainstHook() {
   return nullptr;
 }
 
-// True if Python's start-up hook ran; it has then loaded the library, or reported why it cannot.
+// True if Python's start-up hook ran. The hook has then loaded the library, or reported why it
+// cannot.
 bool HasStartUpHook() { return std::getenv(VRAMSTOW_HOOKED_VARIABLE) != nullptr; }
 
 // Logs why tensors are not observed. Python's start-up hook, which `vramstow run` puts on
@@ -142,7 +143,7 @@ void LogWhyNotObserved() {
       found);
 }
 
-// True if the SPEC of the simulated GPU contains this option.
+// True if the description of the simulated GPU (the value of --simulate) contains this option.
 bool HasOption(const char* spec, const char* option) {
   const size_t length = std::strlen(option);
   for (const char* at = std::strchr(spec, ','); at != nullptr; at = std::strchr(at, ',')) {
@@ -171,8 +172,8 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
   }
 }
 
-// Finds the folder of the PyTorch that is loaded. If none is loaded yet, returns false and resets
-// `done`, so that the next call tries again.
+// Finds the folder of the PyTorch that this process has loaded. If none is loaded yet, returns
+// false and resets `done`, so that the next call tries again.
 bool FindTorch(char (&folder)[PATH_MAX], std::atomic<bool>* done) {
   if (dl_iterate_phdr(FindLibrary, folder) != 0) return true;
   done->store(false);
@@ -194,8 +195,9 @@ void LoadValues(const Options& options) {
   const bool without = HasOption(options.simulate, "values=off") ||
                        HasOption(options.simulate, "emulation=off") ||
                        HasOption(options.simulate, "effects=off");
-  // These two options need information about operators even if no values are computed: offloading
-  // needs the memory that operators use, and the model's clock needs their durations.
+  // These two settings need information about operators even if no values are computed. Offloading
+  // needs to know which memory operators use, and the clock of the simulated GPU needs their
+  // durations.
   const bool wants_all = WantsOffload(options) || HasOption(options.simulate, "clock=model");
   LoadValuesFor(folder, without && !wants_all);
 }

@@ -22,8 +22,8 @@ namespace vramstow {
 // --level=segments. Without the pool it only logs why tensors are not observed.
 void LoadAdapter(const Options& options);
 
-// Like LoadAdapter, for the library that computes values in a simulated run. Does nothing on a real
-// GPU.
+// Loads the library that computes the values of PyTorch's operators in a simulated run. Does
+// nothing on a real GPU.
 void LoadValues(const Options& options);
 
 // Returns why Python's start-up hook did not run in a process that has PyTorch; null if it ran, was

@@ -115,8 +115,8 @@ constexpr vramstow_framework_attachment kTable = {
     Adopted,
     End};
 
-// True if the shim is preloaded: then its names are in the program's global scope. RTLD_DEFAULT
-// would also search the shim's own scope.
+// True if the shim is preloaded. Its names are then in the program's global scope. RTLD_DEFAULT is
+// not used, because it would also search the shim's own scope.
 bool IsPreloaded() {
   void* const program = Shim().open_library(nullptr, RTLD_LAZY);
   return program != nullptr && Shim().find_symbol(program, "vramstow_version") != nullptr;

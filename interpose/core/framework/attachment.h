@@ -1,4 +1,5 @@
-// Begins and ends a trace while the process runs: the fifth table of include/vramstow/framework.h.
+// Provides the fifth table of include/vramstow/framework.h, by which a trace begins and ends while
+// the process runs.
 //
 // Idea: a program that was started without vramstow loads the library, and from then on an observer
 // reports the memory and the events of PyTorch's allocator. No function of the driver is hooked. A

@@ -37,7 +37,7 @@ Function Find(void* library, const char* name) {
   return reinterpret_cast<Function>(Shim().find_symbol(library, name));
 }
 
-// Lists the processes of a device. Returns their number, or 0 if they cannot be found.
+// Lists the processes that use a device. Returns their number, or 0 if they cannot be found.
 unsigned List(int device, Listed (&processes)[kMaxProcesses]) {
   void* const library = Shim().open_library("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return 0;
@@ -55,8 +55,8 @@ unsigned List(int device, Listed (&processes)[kMaxProcesses]) {
   WriteDeviceUuid(uuid.bytes, name);
   Device card = nullptr;
   unsigned count = kMaxProcesses;
-  // NVML counts its initialisations. This one is never undone, so the library is not shut down
-  // while PyTorch uses it.
+  // NVML counts how often it was initialised. This initialisation is never undone, so the library
+  // is not shut down while PyTorch uses it.
   if (initialise() != 0 || find(name, &card) != 0 || list(card, &count, processes) != 0) return 0;
   return std::min(count, kMaxProcesses);
 }

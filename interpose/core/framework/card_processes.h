@@ -1,8 +1,9 @@
 // CardProcesses lists the other processes that hold memory of a GPU when a request fails.
 //
-// Idea: PyTorch's own error names them, by the driver's management library (NVML), which PyTorch
-// has loaded by then. This code loads nothing. If that library does not list this process itself,
-// its process numbers belong to another namespace and are not used.
+// Idea: PyTorch's own error message names these processes. It finds them by the driver's management
+// library (NVML), which is therefore loaded by then. The code here uses that library and loads
+// nothing. If the library does not list this process itself, its process numbers belong to another
+// namespace and are not used.
 //
 // Ownership: writes a fact of the trace. Threads: any; PyTorch reports failures without its locks.
 // Errors: no fact, if the library is not loaded or returns no processes. Units: bytes. No heap of

@@ -25,7 +25,8 @@ constexpr const char* kRoles[] = {"other",    "parameter",       "buffer",
 static_assert(std::size(kReasons) == VRAMSTOW_CENSUS_TOLD + 1);
 static_assert(std::size(kRoles) == VRAMSTOW_ROLE_SAVED + 1);
 
-// Records a mark in the form that docs/trace-format.md describes.
+// Records an event kMark with a text that describes a part of a reference scan.
+// docs/trace-format.md describes the form of the text. `number` is 0 or an address.
 int Mark(const char* text, uint64_t number) {
   const KeepErrno keep_errno;
   const uint64_t marked = framework_context.trace.Mark(MarkKind::kMoment, text, number);
@@ -56,7 +57,8 @@ int Hold(const vramstow_framework_holding* holding) {
 
 constinit std::atomic<const vramstow_framework_census_taker*> the_taker{nullptr};
 
-// From now on other processes may ask for a census, so the service has to listen.
+// Stores the census taker, the adapter's functions that carry out a census (a reference scan). From
+// now on other processes may request a census, so the service thread has to listen.
 int Serve(const vramstow_framework_census_taker* taker) {
   the_taker.store(taker, std::memory_order_release);
   if (taker != nullptr) framework_context.start_service();
@@ -69,8 +71,8 @@ constexpr vramstow_framework_census kTable = {
     Hold,
     Serve};
 
-// Writes the result of a census as JSON into the caller's memory. Groups that do not fit are left
-// out, and their number is written.
+// Writes the result of a census (a reference scan) as JSON into the caller's memory. Groups that do
+// not fit are left out, and their number is written.
 class Listing {
  public:
   Listing(char* text, size_t size) : text_(text), size_(size) {}

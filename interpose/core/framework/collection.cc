@@ -27,7 +27,8 @@ bool Is(const char* value) {
 
 int IsAskedFor() { return Is("on") ? 1 : 0; }
 
-// Records a mark in the form that docs/trace-format.md describes.
+// Records an event kMark with a text that describes a garbage collection. docs/trace-format.md
+// describes the form of the text.
 int Mark(const char* text) {
   const KeepErrno keep_errno;
   return framework_context.trace.Mark(MarkKind::kMoment, text, 0) != 0 ? VRAMSTOW_OK

@@ -41,15 +41,15 @@ uint16_t LibraryOf(const void* return_address) {
   return library;
 }
 
-// Marks a call of the adapter, which is no call of the driver. While the pool works for it, calls
-// that come through the hooks are passed on to the driver.
+// Marks a request of the adapter, which is no call of a driver function. While the pool works for
+// this request, calls that reach the hooks are passed on to the driver.
 class FrameworkCall {
  public:
   explicit FrameworkCall(const void* return_address, EventKind kind = EventKind::kFree,
                          const StackName* names = nullptr, size_t count = 0)
       : call_(framework_context.trace, LibraryOf(return_address), kind, names, count) {}
-  // Records the failed request, as is done for functions of the driver. The pool itself records the
-  // steps by which it tried to serve the request.
+  // Records the failed request in the form that is used for functions of the driver. The pool
+  // itself records the steps by which it tried to serve the request.
   void RecordRefusal(const BlockRequest& request, int device, FailureEnd end) const {
     Event event;
     event.kind = EventKind::kAllocate;
@@ -221,8 +221,8 @@ int Free(uint64_t address, vramstow_framework_block* block) {
   Pools::Use use = framework_context.pools.Owning(address);
   if (!use) return VRAMSTOW_NOT_OURS;
   BlockInfo info;
-  // A tensor of PyTorch's own allocator may lie in a block of this pool, because that allocator
-  // called cuMemAlloc.
+  // The address may belong to a tensor of PyTorch's own allocator that lies in a block of this
+  // pool, because that allocator called cuMemAlloc. Such a block must not be freed here.
   const PoolError error = use->Free(address, &info, true);
   if (error != PoolError::kOk) return CodeOf(error);
   PutBlock(info, use.device(), block);
@@ -353,11 +353,12 @@ int Shortage(int handle, vramstow_framework_shortage* shortage) {
   return VRAMSTOW_OK;
 }
 
-// Passes on the events that the observer needs. Called for every event of the pools.
+// Calls the observer for the events that it needs. It is called for every event of the pools.
 void OnEvent(const Event& event) {
   const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
   if (observer == nullptr) return;
-  // A segment is mapped as long as it exists, so its allocation counts as a mapping.
+  // A segment (an allocation of the plain driver) is mapped as long as it exists, so its allocation
+  // is reported as a mapping.
   const bool segment = event.layer == Layer::kPool && event.memory == MemoryKind::kDevice;
   switch (event.kind) {
     case EventKind::kAllocate:

@@ -1,7 +1,8 @@
-// Offers the pool as a framework's own allocator: the table of include/vramstow/framework.h.
+// Provides the first table of include/vramstow/framework.h, by which a framework's adapter uses the
+// pool as the framework's allocator.
 //
 // Idea: a call of cuMemAlloc names neither stream nor purpose, but a framework's adapter knows
-// both. Its blocks lie in the same pools, in layer kFramework.
+// both. The framework's blocks lie in the same pools as all others and belong to layer kFramework.
 //
 // Ownership: static storage. Threads: any. Errors: codes of the two C headers. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_FRAMEWORK_H_
@@ -16,7 +17,7 @@ struct vramstow_table;
 namespace vramstow {
 
 // The parts of the core that the table's functions use. An adapter cannot pass them as arguments,
-// so they stand in a global object, which wiring.cc defines.
+// so they are members of a global object, which wiring.cc defines.
 struct FrameworkContext {
   Process& process;
   Trace& trace;
@@ -30,7 +31,7 @@ struct FrameworkContext {
 };
 extern const FrameworkContext framework_context;
 
-// Returns null if there is no table of this version.
+// Returns the table of this kind and version, or null if there is none.
 const vramstow_table* TableOf(uint32_t kind, uint32_t version);
 
 // True if a framework's adapter allocates from the pools.

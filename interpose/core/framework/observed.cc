@@ -35,10 +35,10 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
   return VRAMSTOW_OK;
 }
 
-// The last event of each device, if it was a free. For most blocks no event comes between the free
-// and its completion, after which the memory may be allocated again. Such a completion is not
-// recorded as a separate event. Each device has one user of this entry at a time, as in
-// ObservedMemory.
+// The last event of each device, if it was a free. A free is followed by its completion, after
+// which the memory may be allocated again. For most blocks no event comes between the two; such a
+// completion is not recorded as a separate event. Only one thread at a time uses the entry of a
+// device, as in ObservedMemory.
 struct LastFree {
   uint64_t sequence;  // its sequence in the trace; 0 if the last event was no free
   uint64_t address;
@@ -59,7 +59,8 @@ bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
   return last.sequence != 0 && difference == 0 && trace->CompleteFree(last.sequence);
 }
 
-// Returns the trace if events are recorded, and the number of the observer's library.
+// Returns the trace if events are recorded, else null. Sets *library to the number of the
+// observer's library.
 Trace* OpenTrace(uint16_t* library) {
   Trace& trace = framework_context.trace;
   *library = trace.observer();
@@ -79,7 +80,8 @@ inline Event EventOf(EventKind kind, const vramstow_framework_event& observed) {
   return event;
 }
 
-// A template over the kind of event, so that the compiler removes the checks for all other kinds.
+// Records an event of the observer. It is a template over the kind of event, so that the compiler
+// removes the checks for all other kinds.
 template <EventKind kKind>
 inline int Tell(const vramstow_framework_event& observed) {
   uint16_t library;
@@ -144,7 +146,8 @@ int Emit(const vramstow_framework_event* observed) {
   }
 }
 
-// Asks the driver, which is allowed here because no lock of the framework is held.
+// Records the memory of the devices. It asks the driver, which is allowed here because no lock of
+// the framework is held.
 void NoteDevices() {
   const Driver& driver = framework_context.driver;
   const auto count = driver.cuDeviceGetCount();

@@ -1,5 +1,5 @@
-// Records the events of a framework that uses its own allocator: the second table of
-// include/vramstow/framework.h.
+// Provides the second table of include/vramstow/framework.h, by which the events of a framework
+// that uses its own allocator are recorded.
 //
 // Ownership: static storage. Threads: any, also under locks of the framework. Errors: codes of
 // vramstow.h. Units: bytes.
@@ -10,7 +10,8 @@ struct vramstow_table;
 
 namespace vramstow {
 
-// Returns null if nothing is traced here, or if the pool serves the framework.
+// Returns the table, or null in three cases: the settings are invalid, they ask for neither a trace
+// nor metrics, or the pool serves the framework.
 const vramstow_table* TraceTable();
 
 }  // namespace vramstow
