@@ -1,4 +1,4 @@
-// Computes the bytes of an array from its description.
+// Computes the bytes of a CUDA array from its description.
 //
 // Ownership: none. Threads: pure functions. Errors: 0 for an unknown format. Units: bytes. Source:
 // the formats and the meaning of Depth in the CUDA driver API's description of
@@ -38,8 +38,8 @@ constexpr uint64_t BytesOf2D(const Descriptor& array) {
          BytesOfElement(array.Format, array.NumChannels);
 }
 
-// Returns the bytes of the levels 0 to `levels` - 1. The number of layers is the same in each
-// level; the depth shrinks.
+// Returns the bytes of the mipmap levels 0 to `levels` - 1. The number of layers is the same in
+// each level; the depth becomes smaller.
 template <typename Descriptor>
 constexpr uint64_t BytesOf3D(const Descriptor& array, unsigned int levels) {
   const bool layered = (array.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
@@ -52,7 +52,7 @@ constexpr uint64_t BytesOf3D(const Descriptor& array, unsigned int levels) {
   return elements * BytesOfElement(array.Format, array.NumChannels);
 }
 
-// True if the array has memory from the start; a sparse array gets it in parts later.
+// True if the array has memory when it is created; a sparse array gets its memory in parts later.
 template <typename Descriptor>
 constexpr bool HasMemoryAtOnce(const Descriptor& array) {
   return (array.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) == 0;

@@ -1,5 +1,5 @@
-// Handlers for arrays and mipmapped arrays. In their events the array's handle stands in place of
-// an address.
+// Handlers for arrays and mipmapped arrays. In their events the array's handle is stored in the
+// field for the address.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAYS_H_

@@ -1,8 +1,8 @@
-// Handlers for NCCL's collectives, whose kernels get the buffers by a queue in memory that no
-// launch names.
+// Handlers for NCCL's collectives. NCCL's kernels find the buffers in a queue in memory, so no
+// launch names them.
 //
-// So the buffers count as touched when the program passes them to NCCL. This is reported before
-// NCCL is called. NCCL itself may allocate and launch, so this thread must not hold a GateTicket
+// So the buffers are reported as used (touched) when the program passes them to NCCL, before NCCL
+// is called. NCCL itself may allocate and launch, so this thread must not hold a GateTicket
 // (offloaders.h) during the call. The work is submitted at the end of the call or of its group.
 // Until then no quiet time (a time in which the program promises not to use memory: vramstow_quiet)
 // begins for these buffers, and their blocks do not become idle in this iteration. A call is passed
@@ -20,13 +20,13 @@
 
 namespace vramstow::handlers {
 
-// A buffer is null in a rank that receives nothing.
+// Reports the buffers of a collective. A buffer is null in a rank that receives nothing.
 template <typename Call, typename... Buffers>
 void NoteBuffers(const Call& call, Buffers... buffers) {
   const KeepErrno keep_errno;
   const uint64_t addresses[] = {reinterpret_cast<uint64_t>(buffers)...};
-  // The buffers are stored before they count as touched, because a quiet time that begins in
-  // between would otherwise include them.
+  // The buffers are stored before they are reported as used. If a quiet time begins between the two
+  // steps, it then leaves the buffers out.
   call.open_collectives().Note(addresses, sizeof...(Buffers));
   const PoolService::Submission submission(call.pools());
   if (!submission.watched()) return;
@@ -49,7 +49,8 @@ int UseTwo(const Call& call, const void* send, void* receive, Others... others) 
   return Submitted(call, send, receive, others...);
 }
 
-// A sent buffer has a const type, a received one has not.
+// Calls NCCL with one buffer. The type of the buffer is const if NCCL sends it, and not const if
+// NCCL receives into it.
 template <typename Call, typename Buffer, typename... Others>
 int UseOne(const Call& call, Buffer* buffer, Others... others) {
   OpenCollectives::Open();

@@ -1,9 +1,9 @@
 // Handlers for copies from one device address to another.
 //
-// Idea: the driver copies memory of cuMemAlloc between any two GPUs. It copies mapped memory, which
-// the pool serves, between GPUs that cannot reach one another only if the call names both contexts.
-// So such a copy is submitted as a copy between peers, which has the same effect. With --offload
-// copies are also submissions.
+// Idea: the driver copies memory of cuMemAlloc between any two GPUs. Memory of the pool is mapped
+// memory. The driver copies such memory between GPUs that cannot access each other's memory only if
+// the call names both contexts. So such a copy is submitted as a copy between peers (cuMemcpyPeer),
+// which has the same effect. With --offload, copies are also handled as submissions of work.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
@@ -15,8 +15,8 @@
 
 namespace vramstow::handlers {
 
-// Returns the peer copy that corresponds to this call, or null if the driver has none. `Stream` is
-// empty for synchronous copies, and the stream's type for the others.
+// Returns the peer copy function that corresponds to this call, or null if the driver has none.
+// `Stream` is empty for synchronous copies, and is the stream's type for asynchronous ones.
 template <typename... Stream, typename Call>
 auto PeerCopyFor(const Call& call) {
   constexpr bool kAsync = sizeof...(Stream) != 0;

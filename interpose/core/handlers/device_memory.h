@@ -47,7 +47,7 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
   return result;
 }
 
-// Frees memory with a device address, however it was allocated. The kind in the event is "device"
+// Frees memory with a device address, however it was allocated. The event has memory kind "device"
 // in every case.
 template <typename Call, typename Pointer>
 CUresult MemFree(const Call& call, Pointer dptr) {

@@ -1,9 +1,10 @@
-// Defines the guard with which every wrapper begins, and the call that it passes to its handler.
+// Defines the guard with which every wrapper begins, and the call object that a wrapper passes to
+// its handler.
 //
 // Idea: a wrapper checks the guard, calls the handler and returns. The guard passes a call straight
-// to the driver in two cases: if this thread is inside another wrapper already (then the driver
-// uses its own exported functions), or if vramstow is not active in this process. All other calls
-// go to their handlers, in the headers of this folder.
+// to the driver in two cases: this thread is inside another wrapper already, because the driver
+// calls its own exported functions, or vramstow is not active in this process. All other calls go
+// to their handlers, in the headers of this folder.
 //
 // Ownership: objects on the wrapper's stack. Threads: each thread has its own. Errors: the caller
 // always gets the driver's result. errno is as the driver left it. No heap. Units: none.

@@ -35,8 +35,8 @@ CUresult GraphAddMemFreeNode(const Call& call, CUgraphNode* node, CUgraph graph,
   return RecordNode(call, EventKind::kGraphFree, result, Output(result, node), dptr, 0, kNoDevice);
 }
 
-// Returns the device of a graph's allocation, or kNoDevice. Memory without a device is memory that
-// the host can read, too, which the pools need to know.
+// Returns the device of a graph's allocation, or kNoDevice. The host can access memory that has no
+// device, so the pools are notified of it.
 template <typename Call>
 int16_t DeviceOfNode(const Call& call, CUresult result, const CUmemLocation& location) {
   const int16_t device = DeviceOf(location);
@@ -98,8 +98,8 @@ inline void PinArgument(Offloading* offloading, CUgraphNodeParams* node) {
   if (node->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) PinOperations(offloading, node->memOp);
 }
 
-// Overload resolution would choose the empty template for a pointer to non-const, so this forwards
-// it.
+// Forwards to the overload for a pointer to const. Without this function, overload resolution would
+// choose the empty template for a pointer to non-const.
 inline void PinArgument(Offloading* offloading, CUDA_MEMCPY3D* copy) {
   PinArgument(offloading, static_cast<const CUDA_MEMCPY3D*>(copy));
 }

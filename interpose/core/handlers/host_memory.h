@@ -68,8 +68,8 @@ CUresult MemAllocManaged(const Call& call, CUdeviceptr* dptr, size_t bytesize, u
                     bytesize);
 }
 
-// Records advice, prefetch or discard. `device` is the device to which the range moves, if it
-// moves.
+// Records advice, prefetch or discard. `device` is the device to which the range moves, or
+// kNoDevice if it does not move.
 template <typename Call>
 CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint64_t bytes,
                       int16_t device, uint64_t stream) {
@@ -84,8 +84,8 @@ CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint6
   return result;
 }
 
-// The first version of these functions gets a device number in place of a location. It is -1 for
-// the host.
+// Returns the device of a location. The first version of these functions gets a device number in
+// place of a location; -1 means the host.
 constexpr int16_t DeviceOf(CUdevice device) {
   return device < 0 ? kNoDevice : static_cast<int16_t>(device);
 }

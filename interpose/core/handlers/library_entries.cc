@@ -27,7 +27,8 @@ constexpr Group kGroups[] = {
 #include "interpose/shim/library_hooks.def"
 };
 
-// The wrappers per row: the most copies and versions of a function that a process may have.
+// The number of wrappers for each row: at most so many copies and versions of a function can be
+// wrapped in a process.
 constexpr size_t kPlaces = 8;
 using Wrappers = std::array<void*, kPlaces>;
 constinit std::atomic<void*> real_functions[kRows][kPlaces] = {};

@@ -87,7 +87,8 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
     Contexts& contexts = call.context().contexts;
     if (contexts.DeviceOf(*context) == kNoDevice) {
       contexts.Remember(*context, device);
-      // Some library created this context without a hooked call, and may also end it without one.
+      // A library created this context without a hooked call, so it may also end the context
+      // without one.
       if (was_active) call.context().unseen_contexts.Note();
     }
   }
@@ -128,7 +129,7 @@ CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flag
   const CUresult result = call.Forward(peer, flags);
   // The pools also recognise a peer context that no hooked call made.
   if (result == CUDA_SUCCESS) call.pools().PeerEnabled(peer, CurrentDevice(call));
-  // The number of the peer's device, with all bits set if the context is unknown.
+  // The number of the peer's device. All bits are set if the context is unknown.
   const auto device = static_cast<uint64_t>(call.context().contexts.DeviceOf(peer));
   return RecordContext(call, EventKind::kPeerAccess, result, device,
                        result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice);

@@ -8,7 +8,7 @@ namespace vramstow::handlers {
 
 inline constexpr int kNcclSuccess = 0;
 inline constexpr int kNcclSystemError = 2;
-// The result of a communicator that does not block: a thread of NCCL's own does the work later.
+// The result if the communicator does not block: one of NCCL's own threads does the work later.
 inline constexpr int kNcclInProgress = 7;
 
 inline bool IsNcclSuccess(int result) {

@@ -9,9 +9,9 @@ namespace {
 
 constexpr size_t kPlaces = 64;
 
-// States of a slot that contains no handle; no handle has these values. A thread reserves a free
-// slot, stores the kind and then the pool's handle, so that no other thread reads a handle without
-// its kind.
+// States of a slot that contains no handle; no handle has these values. A thread first reserves a
+// free slot, then stores the kind, and then the pool's handle. So no other thread reads a handle
+// without its kind.
 constexpr uintptr_t kFree = 0;
 constexpr uintptr_t kTaken = 1;
 
@@ -65,7 +65,8 @@ void NotePool(CUmemoryPool pool, MemoryKind kind) {
   }
 }
 
-// Removes all entries of a pool, because two threads may have stored it at the same time.
+// Removes all entries of a pool. There may be two, because two threads may have stored it at the
+// same time.
 void ForgetPool(CUmemoryPool pool) {
   if (pool == nullptr) return;
   while (KnownPool* known = FindPool(pool)) {

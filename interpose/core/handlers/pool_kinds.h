@@ -1,7 +1,9 @@
-// Remembers which stream-ordered pools hold managed or pinned memory instead of a device's.
+// Stores which stream-ordered pools (CUmemoryPool) hold managed or pinned memory instead of a
+// device's.
 //
-// Idea: there are few such pools and mostly none, so a short table is enough, and an allocation
-// usually reads its length only. A pool that does not fit into the table counts as device memory.
+// Idea: mostly there is no such pool, and never many, so a short table is enough. An allocation
+// usually reads only the table's length. A pool that does not fit into the table counts as device
+// memory.
 //
 // Ownership: none; handles are the application's. Threads: any, without locks. Errors: none. Units:
 // none.

@@ -9,8 +9,8 @@
 
 namespace vramstow::handlers {
 
-// Changes the driver's figures to those of the process (AdjustMemoryInfo). One of the pointers may
-// be null.
+// Changes the driver's numbers of free and total bytes to those that this process can use
+// (AdjustMemoryInfo). One of the pointers may be null.
 template <typename Call>
 void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
   size_t free = 0;
@@ -64,7 +64,8 @@ CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer
 }
 
 // While a page of the pool lies on the host, it may have a host address, but memory of cuMemAlloc
-// never has one. So a question for the host address is put to the driver with an unknown address.
+// never has one. So if the program asks for the host address, the driver is asked about an address
+// that it does not know.
 inline CUdeviceptr AskedAddress(CUpointer_attribute attribute, CUdeviceptr address) {
   return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER ? UnknownAddress() : address;
 }

@@ -1,12 +1,12 @@
-// Provides what the handlers share: recording the effect of a call, and short questions to the
-// driver.
+// Provides functions that all handlers use: they record the effect of a call, and ask the driver
+// short questions.
 //
 // Idea: a handler knows what its call means for memory. It forwards the call and records one event
-// (or several); a free is recorded before the driver is called, see base/event.h. Outputs are read
-// only after success, and only if the caller's pointer is not null.
+// or several. A free is recorded before the driver is called (base/event.h says why). Outputs are
+// read only after success, and only if the caller's pointer is not null.
 //
 // Ownership: none. Threads: any. Errors: none; the driver's result is never changed. Units: bytes,
-// device numbers. Nothing here invalidates or joins a stream capture.
+// device numbers. No function here invalidates or joins a stream capture.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 
@@ -25,8 +25,8 @@ uint64_t Record(const Call& call, const Event& event) {
   return call.context().trace.RecordCall(call.site(), event);
 }
 
-// Records a free, calls the driver, and records a refusal. A driver that is shutting down has freed
-// all memory already; its error counts as no refusal.
+// Records a free, calls the driver, and records a refusal if the driver returns an error. A driver
+// that is shutting down has freed all memory already, so its error is not recorded as a refusal.
 template <typename Call, typename... Arguments>
 CUresult RecordThenForward(const Call& call, const Event& event, Arguments... arguments) {
   const uint64_t sequence = Record(call, event);
@@ -43,8 +43,9 @@ int16_t CurrentDevice(const Call& call) {
   return call.context().driver.CurrentDevice();
 }
 
-// Like CurrentDevice, but for an allocation: when a device is used for the first time, its free
-// memory is recorded.
+// Returns the device of this thread's current context, or kNoDevice. Called before an allocation.
+// Records the free memory of the device when the device is used for the first time, and then from
+// time to time.
 template <typename Call>
 int16_t DeviceBeforeAllocation(const Call& call) {
   const int16_t device = CurrentDevice(call);
@@ -56,8 +57,8 @@ int16_t DeviceBeforeAllocation(const Call& call) {
 // Returns the device of a location, or kNoDevice.
 int16_t DeviceOf(const CUmemLocation& location);
 
-// Returns a stream's number in events. A null stream in a per-thread variant is the thread's own
-// stream.
+// Returns a stream's number in events. In the per-thread variant of a function, a null stream means
+// the thread's own default stream.
 uint64_t StreamOf(const CallSite& site, CUstream stream);
 
 // True if work that is submitted to the stream now becomes part of a graph.

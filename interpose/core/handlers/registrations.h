@@ -41,7 +41,7 @@ void* RegMr(const Call& call, void* domain, void* address, size_t size, int acce
   return RegisterRegion(call, address, size, domain, address, size, access);
 }
 
-// `iova` is the address by which other machines name the memory.
+// Registers memory; `iova` is the address by which other machines name it.
 template <typename Call, typename Access>
 void* RegMrIova(const Call& call, void* domain, void* address, size_t size, uint64_t iova,
                 Access access) {

@@ -1,9 +1,9 @@
 // Handlers for copies of two and three dimensions, and copies in batches.
 //
-// Idea: copies.h explains why a copy between GPUs that cannot reach one another has to name both
-// contexts. Such a copy is submitted here as a three-dimensional copy between peers. If a batch
-// contains such a copy, each of its copies is submitted separately, in order; a batch itself
-// promises no order.
+// Idea: copies.h explains why a copy between GPUs that cannot access each other's memory has to
+// name both contexts. Such a copy is submitted here as a three-dimensional copy between peers. If a
+// batch contains such a copy, all copies of the batch are submitted one by one, in order; a batch
+// itself promises no order.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHAPED_COPIES_H_
@@ -18,7 +18,8 @@ namespace vramstow::handlers {
 
 // --- One copy ------------------------------------------------------------------------------------
 
-// Finds one end of a copy for PoolService::CopyNeedsContexts. Returns false for memory of the host.
+// Finds the address of the source or the destination of a copy for PoolService::CopyNeedsContexts.
+// Returns false for memory of the host.
 inline bool FindCopyEnd(CUmemorytype type, CUdeviceptr address, CUdeviceptr* end) {
   *end = type == CU_MEMORYTYPE_ARRAY ? 0 : address;
   return type == CU_MEMORYTYPE_ARRAY ||
@@ -29,7 +30,8 @@ inline CUmemorytype WithoutUnified(CUmemorytype type) {
   return type == CU_MEMORYTYPE_UNIFIED ? CU_MEMORYTYPE_DEVICE : type;
 }
 
-// Returns the same copy with both contexts; `copy` is a CUDA_MEMCPY2D or a CUDA_MEMCPY3D.
+// Returns a description of the same copy that names both contexts; `copy` is a CUDA_MEMCPY2D or a
+// CUDA_MEMCPY3D.
 template <typename Copy>
 CUDA_MEMCPY3D_PEER WithContexts(const Copy& copy, const CopyEnds& ends) {
   CUDA_MEMCPY3D_PEER peers = {};
@@ -106,7 +108,8 @@ bool NeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copy,
   return true;
 }
 
-// Returns the peer copy of a shape that corresponds to this call, or null if the driver has none.
+// Returns the peer copy function (cuMemcpy3DPeer) that corresponds to this call, or null if the
+// driver has none.
 template <typename... Stream, typename Call>
 auto ShapedPeerCopyFor(const Call& call) {
   constexpr bool kAsync = sizeof...(Stream) != 0;
@@ -132,16 +135,16 @@ CUresult CopyShape(const Call& call, const Copy* copy, Stream... stream) {
 
 // --- Batches, and copies with attributes ---------------------------------------------------------
 
-// True for the legacy stream. The driver refuses such copies on it, so they are passed on unchanged
-// and the driver reports the error.
+// True for the legacy stream. The driver refuses such copies on the legacy stream. So they are
+// passed on unchanged, and the driver reports the error.
 template <typename Call>
 bool IsLegacy(const Call& call, CUstream stream) {
   return stream == CU_STREAM_LEGACY ||
          (stream == nullptr && !RowOf(call.site().hook).per_thread_stream);
 }
 
-// Read the last arguments of a batch. In the first form of the function one of them receives the
-// number of the failed copy.
+// These functions read the last arguments of a batch. In the first form of the batch function one
+// of these arguments receives the number of the failed copy.
 inline CUstream StreamIn(CUstream stream) { return stream; }
 template <typename First, typename... Rest>
 CUstream StreamIn(First, Rest... rest) {
@@ -213,7 +216,8 @@ bool AnyNeedsContexts(const Call& call, const CUDA_MEMCPY3D_BATCH_OP* copies, si
   return false;
 }
 
-// Handles cuMemcpy3DBatchAsync. `rest` is as in CopyBatch, with the flags before the stream.
+// Handles cuMemcpy3DBatchAsync. `rest` consists of the output for the number of the failed copy
+// (only in the first form), the flags, and the stream.
 template <typename Call, typename... Rest>
 CUresult CopyShapeBatch(const Call& call, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
                         Rest... rest) {

@@ -57,8 +57,8 @@ CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
   return RecordThenForward(call, event, dptr);
 }
 
-// Calls `forward`, which reveals the physical memory behind addresses to another device or process.
-// If that memory is a pool's, it is not moved from then on.
+// Calls `forward`, which makes the physical memory behind addresses known to another device or
+// process. If that memory is a pool's, it is not moved from then on.
 template <typename Call, typename Forward>
 CUresult RecordPhysical(const Call& call, CUdeviceptr address, size_t size, Forward forward) {
   if (!call.pools().HoldInPlace(address, size)) return CUDA_ERROR_NOT_SUPPORTED;

@@ -13,11 +13,11 @@
 namespace vramstow::handlers {
 namespace {
 
-// The addresses of the libraries for which a message was printed.
+// The addresses of the libraries for which a message was printed; null in free elements.
 std::atomic<const void*> told[16] = {};
 
-// Returns true for the first call with this library. If the list is full, no further message is
-// printed.
+// Returns true for the first call with this library. If the list is full, it returns false, so that
+// no further message is printed.
 bool IsFirst(const void* file) {
   for (auto& known : told) {
     const void* none = nullptr;
@@ -31,8 +31,9 @@ std::string_view FolderOf(const char* path) {
   return {path, static_cast<size_t>(BaseName(path) - path)};
 }
 
-// True for libraries that work without the private tables: NVRTC, and the simulator's own
-// libraries, which pass on their callers' requests.
+// True for libraries that work although the simulated driver refuses them the private tables of
+// NVIDIA's driver. These are NVRTC, and the simulator's own libraries, which pass on requests of
+// other libraries.
 bool DoesWithout(const Driver& driver, const char* path) {
   const char* name = BaseName(path);
   if (StartsWith(name, "libnvrtc") && (name[8] == '.' || name[8] == '-')) return true;

@@ -10,7 +10,7 @@
 
 namespace vramstow::handlers {
 
-// Only counts the call and forwards it.
+// Counts the call and forwards it.
 template <typename Call, typename... Arguments>
 CUresult Count(const Call& call, Arguments... arguments) {
   return call.Forward(arguments...);
@@ -36,9 +36,9 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
   return result;
 }
 
-// Called if a caller asks for a private table of the driver in a simulated run. Such a caller is a
-// CUDA runtime of NVIDIA's, which does not work without this table. Logs this once for each
-// library, with a remedy if one is known.
+// Logs, once for each library, that a caller asked for a private table of the driver in a simulated
+// run. Such a caller is a CUDA runtime of NVIDIA's, which does not work without this table. The
+// message contains a remedy if one is known.
 void LogForeignRuntime(const Driver& driver, const void* caller);
 
 template <typename Call>

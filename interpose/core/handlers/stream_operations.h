@@ -1,5 +1,5 @@
 // Visits the memory that the operations of a batch name (cuStreamBatchMemOp, and graph nodes of
-// that kind).
+// type "batch memory operation").
 //
 // Ownership: the caller's. Threads: any. Errors: unknown operations are skipped. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_OPERATIONS_H_

@@ -10,7 +10,7 @@
 namespace vramstow::handlers {
 
 // Calls `forward` and records the allocation. During a capture nothing is allocated yet; the graph
-// gets a node that allocates.
+// gets a node that allocates when the graph is launched.
 template <typename Call, typename Forward>
 CUresult AllocateOnStream(const Call& call, const CUdeviceptr* dptr, size_t bytesize,
                           CUmemoryPool pool, CUstream stream, Forward forward) {
@@ -80,7 +80,7 @@ CUresult RecordPool(const Call& call, EventKind kind, CUresult result, uint64_t 
   return result;
 }
 
-// Stores the kind of a pool's memory, and notes if the host may access that memory.
+// Stores the kind of a pool's memory, and notifies the pools if the host may access that memory.
 template <typename Call>
 void NotePoolMemory(const Call& call, CUmemoryPool pool, MemoryKind kind) {
   NotePool(pool, kind);

@@ -1,4 +1,5 @@
-// Handlers for streams and their captures. They concern no memory, but the pools need to know them.
+// Handlers for streams and their captures. These calls concern no memory, but the pools need to
+// know them.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAMS_H_
@@ -8,7 +9,8 @@
 
 namespace vramstow::handlers {
 
-// In every form of this function the first argument receives the new stream.
+// Handles the functions that create a stream. In every form of them the first argument receives the
+// new stream.
 template <typename Call, typename... Arguments>
 CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);
@@ -18,7 +20,7 @@ CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments
 
 template <typename Call>
 CUresult StreamDestroy(const Call& call, CUstream stream) {
-  // The pools are notified first, because the handle is invalid afterwards, or names another
+  // The pools are notified first, because after the call the handle is invalid or names another
   // stream.
   if (stream != nullptr) call.pools().StreamDestroyed(stream);
   const CUresult result = call.Forward(stream);
@@ -35,7 +37,7 @@ CUresult StreamBeginCapture(const Call& call, CUstream stream, Arguments... argu
   return result;
 }
 
-// A capture that became invalid also ends here, with an error.
+// Handles the end of a capture. A capture that became invalid also ends here, with an error.
 template <typename Call, typename... Arguments>
 CUresult StreamEndCapture(const Call& call, CUstream stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);

@@ -1,6 +1,6 @@
 // Handlers for functions that submit work. With --offload a submission waits while memory is being
-// moved. While device memory is short, the memory that a submission names counts as touched. With
-// --launches the launches of kernels are counted.
+// moved. While device memory is short, the memory that a submission names is recorded as used
+// (touched). With --launches the launches of kernels are counted.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
@@ -14,8 +14,8 @@
 
 namespace vramstow::handlers {
 
-// Report the memory that an argument names and that may be the pool's: addresses, and descriptions
-// of copies. All other arguments name no memory.
+// These overloads report the memory that an argument names and that may be the pool's: addresses,
+// and descriptions of copies. Arguments of all other types name no memory.
 template <typename Argument>
 void NoteArgument(Offloading*, Argument) {}
 inline void NoteArgument(Offloading* offloading, CUdeviceptr address) {
@@ -95,9 +95,9 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
   return result;
 }
 
-// Handle launches of graphs, and of kernels on several devices. Such a call launches many kernels
-// and names none of them. A graph is not launched while memory that captured calls named is paused
-// (gone from the device until it is resumed).
+// These functions handle launches of graphs, and of kernels on several devices. Such a call
+// launches many kernels and names none of them. A graph is not launched while it may use memory
+// that is paused (evicted until the program resumes it).
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
   const PoolService::Submission submission(call.pools());
@@ -174,7 +174,8 @@ CUresult KernelGetFunction(const Call& call, CUfunction* function, CUkernel kern
   return result;
 }
 
-// The call may return fewer handles than fit into the caller's array.
+// Stores the handles of functions that the driver has returned. The driver may return fewer handles
+// than fit into the caller's array.
 template <typename Call, typename Handle, typename From>
 CUresult EnumerateHandles(const Call& call, Handle* handles, unsigned int room, From from,
                           CUresult (*count)(unsigned int*, From), HandleKind kind) {

@@ -35,7 +35,8 @@ CUresult MemAddressFree(const Call& call, CUdeviceptr ptr, size_t size) {
   return RecordThenForward(call, event, ptr, size);
 }
 
-// Physical memory has no address, so its handle is the address in the event.
+// Records an event about physical memory. Physical memory has no address, so the event contains its
+// handle in the field for the address.
 template <typename Call>
 CUresult MemCreate(const Call& call, CUmemGenericAllocationHandle* handle, size_t size,
                    const CUmemAllocationProp* properties, unsigned long long flags) {
@@ -84,8 +85,8 @@ CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
   return result;
 }
 
-// Handles tiles of sparse arrays. In the event the array's handle stands in place of the address,
-// and the size is unknown.
+// Handles tiles of sparse arrays. The event contains the array's handle in the field for the
+// address, and the size is unknown.
 template <typename Call>
 CUresult MemMapArrayAsync(const Call& call, CUarrayMapInfo* list, unsigned int count,
                           CUstream stream) {
@@ -136,8 +137,8 @@ CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
   }
   for (size_t i = 0; descriptions != nullptr && i < count; ++i) {
     event.device = DeviceOf(descriptions[i].location);
-    // Memory that another process made also counts as shared, because imported memory does not
-    // reveal its location.
+    // Imported memory does not reveal its location. So memory that another process made also counts
+    // as memory that the host can access.
     if (event.device == kNoDevice) call.pools().SharedMemoryMade();
     Record(call, event);
   }
@@ -161,8 +162,8 @@ CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_
 template <typename Call>
 CUresult MemRetainAllocationHandle(const Call& call, CUmemGenericAllocationHandle* handle,
                                    void* address) {
-  // Refuses the call as the driver does for memory of cuMemAlloc. No handle stands for this block
-  // alone.
+  // Refuses the call as the driver does for memory of cuMemAlloc, because no handle represents this
+  // block alone.
   if (call.pools().Owns(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(handle, address);
   return RecordHandle(call, EventKind::kRetain, result, Output(result, handle), ToNumber(address));
