@@ -21,7 +21,8 @@ class Contexts {
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
-  // `current` is true if the context can be made a thread's current context.
+  // Stores the device of a context. `current` is true if the context can be made a thread's current
+  // context.
   void Remember(CUcontext context, int device, bool current = true) {
     Forget(context);
     const uint32_t place = next_.fetch_add(1, std::memory_order_relaxed) % kRoom;
@@ -31,8 +32,8 @@ class Contexts {
     entries_[place].context.store(context, std::memory_order_release);
   }
 
-  // Called before the context is destroyed. At() no longer returns it; DeviceOf still returns its
-  // device.
+  // Called before the context is destroyed. From then on At() does not return the context; DeviceOf
+  // still returns its device.
   void Forget(CUcontext context) {
     for (Entry& entry : entries_) {
       if (entry.context.load(std::memory_order_relaxed) != context) continue;
@@ -40,8 +41,8 @@ class Contexts {
     }
   }
 
-  // Returns the context with this number, if it can be made current. Returns false if there is
-  // none; numbers may have gaps.
+  // Finds the context with this number. Returns false if there is none that can be made current;
+  // numbers may have gaps.
   static constexpr uint32_t kRoom = 256;
   bool At(uint32_t number, CUcontext* context, int* device) const {
     const Entry& entry = entries_[number];

@@ -1,5 +1,6 @@
-// Declares the names of the core's parts, so that a header of one room can refer to a part without
-// including it. Each part is described in its own header; only wiring.cc connects them.
+// Declares the classes of the core's parts, so that a header of one room (folder) can refer to a
+// part without including it. Each part is described in its own header; only wiring.cc connects
+// them.
 //
 // Ownership, threads, errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CORE_H_

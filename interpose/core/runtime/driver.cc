@@ -84,8 +84,9 @@ Hook Driver::FindAddress(const void* address, const char* name, bool per_thread_
 Hook Driver::FindVersion(void* address, const char* name, int version, bool per_thread_stream) {
   // A later CUDA release may use an old name for a new ABI.
   if (version > kKnownCudaVersion) return kNoHook;
-  // Chooses the highest version that is not above the requested one, and of its two variants the
-  // one for the requested kind of null stream. A function without such variants serves both kinds.
+  // Chooses the row with the highest version that is not above the requested one. Of its two
+  // variants it chooses the one for the requested kind of null stream. A function without such
+  // variants serves both kinds.
   Hook found = kNoHook;
   int best = -1;
   for (size_t i = 0; i < kHookCount; ++i) {

@@ -1,13 +1,13 @@
-// Driver is the driver library behind vramstow. It knows the addresses of its functions.
+// Driver stores the addresses of the functions of the real (or simulated) driver library.
 //
-// Idea: at the first look-up that ends in a driver library, vramstow looks up every hooked function
-// of that library by its exported name. From then on a function's address identifies its hook, no
-// matter by which name and version a program asked for it. A few functions that are not hooked are
-// looked up, too: those that vramstow itself calls.
+// Idea: when a look-up first finds a function in a driver library, vramstow looks up every hooked
+// function of that library by its exported name. From then on a function's address identifies its
+// hook, no matter by which name and version a program asked for it. A few functions that are not
+// hooked are looked up, too, because vramstow itself calls them.
 //
 // Ownership: the driver library is never closed. Threads: any; two threads may bind at once and do
 // the same work twice, because neither may wait for the other (one of them may hold the dynamic
-// linker's lock). Errors: null for what this driver does not have. Units: addresses.
+// linker's lock). Errors: null for functions that this driver does not have. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_DRIVER_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_DRIVER_H_
 
@@ -59,16 +59,17 @@ class Driver {
 
   // Returns the hook whose driver function has this address and this documented name, or kNoHook.
   // The name is needed because another function with other arguments may share the address. If
-  // several forms of the function share one address, `per_thread_stream` chooses.
+  // several forms of the function share one address, `per_thread_stream` selects the form.
   Hook FindAddress(const void* address, const char* name, bool per_thread_stream) const;
 
-  // Returns the hook that the documentation promises for a name at a version, or kNoHook. It serves
-  // addresses that this driver does not export: if the driver exports no function for the hook,
-  // `address` is stored as its function.
+  // Finds a hook for an address that the driver returned but does not export under a known name.
+  // Returns the hook that the CUDA documentation defines for this name at this CUDA version, or
+  // kNoHook. If the driver exports no function for that hook, `address` is stored as the hook's
+  // function.
   Hook FindVersion(void* address, const char* name, int version, bool per_thread_stream);
 
-  // Return the functions of VRAMSTOW_DRIVER_QUERIES, each by its own name; null if the driver has
-  // none.
+  // These functions return the functions of VRAMSTOW_DRIVER_QUERIES, each under its own name; null
+  // if the driver has none.
 #define VRAMSTOW_QUERY(symbol)                                          \
   decltype(&::symbol) symbol() const {                                  \
     return reinterpret_cast<decltype(&::symbol)>(Load(query_##symbol)); \
@@ -90,19 +91,20 @@ class Driver {
 
   // Returns the description of the simulated GPU, or null on a real driver.
   const char* simulator_description() const;
-  // Has a simulated driver call `seen` the first time the program reads a value that the driver did
-  // not compute; `seen` runs under the driver's lock. CountUncomputedReads returns the number of
-  // such reads, which is 0 with a real driver.
+  // WatchUncomputedReads makes a simulated driver call `seen` the first time the program reads a
+  // value that the driver did not compute; `seen` runs under the driver's lock.
+  // CountUncomputedReads returns the number of such reads, which is 0 with a real driver.
   void WatchUncomputedReads(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUncomputedReads() const;
-  // Has a simulated driver call `seen` with the memory that work uses (vramstowSimulatorWatchUses).
-  // Does nothing with a real driver.
+  // Makes a simulated driver call `seen` with the memory that work uses
+  // (vramstowSimulatorWatchUses). Does nothing with a real driver.
   void WatchUses(UseWatcher seen, void* user) const;
   // Returns true while a simulated driver reports the memory used by this thread's launches to the
   // watcher of WatchUses.
   bool HoldsKernels() const;
-  // Like WatchUncomputedReads and CountUncomputedReads, but for sizes that follow from values that
-  // were not computed.
+  // WatchUnknownSizes makes a simulated driver call `seen` at the first size that follows from a
+  // value that was not computed. CountUnknownSizes returns the number of such sizes, which is 0
+  // with a real driver.
   void WatchUnknownSizes(int (*seen)(const char* by, void* user), void* user) const;
   uint64_t CountUnknownSizes() const;
 
@@ -120,7 +122,7 @@ class Driver {
   };
   // Reads the clock, without a lock. Returns false if the driver has no such clock.
   bool ReadModelClock(ModelClock* clock) const;
-  // Advances that clock as if this thread had been idle for so long.
+  // Advances the clock of a simulated GPU as if this thread had been idle for so long.
   void PassModelTime(uint64_t nanoseconds) const;
 
   // Returns the path of the driver's library, or null if there is no driver yet.

@@ -43,8 +43,8 @@ void HandleKinds::Note(const void* handle, HandleKind kind, const void* from) {
   if (number == 0 || number >> (64 - kKindBits) != 0) return;
   const uint64_t wanted = number << kKindBits | static_cast<uint64_t>(kind);
   const void* const owner = OwnerOf(from);
-  // The first round looks for the slot that holds this handle already, the second one for any free
-  // slot.
+  // The first iteration looks for a slot that holds this handle already, the second one for any
+  // free slot.
   for (const bool known : {true, false}) {
     uint64_t place = PlaceOf(handle);
     for (uint32_t look = 0; look < kLooks; ++look, place = (place + 1) % kPlaces) {

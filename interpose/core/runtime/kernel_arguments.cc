@@ -26,7 +26,8 @@ ArgumentSizes KernelArguments::Ask(CUfunction function) const {
   return {driver_, kinds_.KindOf(function), function};
 }
 
-// Returns false if the driver does not describe the arguments, or if there are too many.
+// Gets the sizes of a kernel's arguments. Returns false if the driver does not describe the
+// arguments, or if there are too many.
 bool KernelArguments::Describe(CUfunction function, Layout* layout) const {
   ArgumentSizes sizes = Ask(function);
   layout->count = 0;

@@ -25,13 +25,14 @@ namespace vramstow {
 class ArgumentSizes {
  public:
   ArgumentSizes(const Driver& driver, HandleKind kind, CUfunction function);
-  // Returns false if there is no further argument, or the driver does not answer.
+  // Stores the size of the next argument. Returns false if there is no further argument, or the
+  // driver does not answer.
   bool Next(size_t* size);
   bool known() const { return of_function_ != nullptr || of_kernel_ != nullptr; }
 
  private:
-  // At most one of the two is set, because a driver may crash if it is asked about a handle of the
-  // other kind.
+  // The driver's function for the kind of this handle. At most one of the two pointers is set,
+  // because a driver may crash if it is asked about a handle of the other kind.
   decltype(&cuFuncGetParamInfo) of_function_ = nullptr;
   decltype(&cuKernelGetParamInfo) of_kernel_ = nullptr;
   CUfunction function_;
@@ -55,15 +56,16 @@ class KernelArguments {
 
   const Layout* Find(CUfunction function);
   ArgumentSizes Ask(CUfunction function) const;
-  // Called before modules or contexts are unloaded. A program must not launch a kernel while it
-  // unloads that kernel.
+  // Forgets all answers. Called before modules or contexts are unloaded. A program must not launch
+  // a kernel while it unloads that kernel.
   void Forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
 
  private:
   static constexpr uint32_t kPlaces = 4096;
   static constexpr uint32_t kLooks = 8;
   static constexpr int kAddressBits = 48;
-  // Later generations do not fit into a key; from then on the driver is asked each time.
+  // The number of generations that a key can express. Forget() begins a new generation. After the
+  // last one the driver is asked at each launch.
   static constexpr uint64_t kGenerations = uint64_t{1} << (64 - kAddressBits);
   static constexpr uint64_t kBeingWritten = ~uint64_t{0};
 

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// Parts of kernel names. A kernel whose name contains one of them writes no addresses.
+// Parts of kernel names. A kernel whose name contains one of them writes no addresses into memory.
 constexpr std::string_view kKnown[] = {
     "2at6native",                                 // PyTorch's own, as compilers write at::native
     "at::native",                                 // also PyTorch's own, written by hand
@@ -22,8 +22,8 @@ constexpr std::string_view kKnown[] = {
     "ncclDev",     "triton_poi_", "triton_red_",  // collectives; Inductor's kernels
     "triton_per_", "triton_tem_",
 };
-// Exceptions: a kernel whose name contains one of these parts does read addresses from memory, or
-// writes them there.
+// Exceptions to kKnown. A kernel whose name contains one of these parts does read addresses from
+// memory, or writes addresses there.
 constexpr std::string_view kNotThese[] = {
     "arange",  // PyTorch makes tables of addresses by it
     "rouped",  // groups of matrix products

@@ -23,7 +23,7 @@ constinit Process* forking_process = nullptr;
 
 const char* LookUpEnvironment(const char* name) { return std::getenv(name); }
 
-// Calls `use` with each text of the settings. Any of these texts may lie in the environment block.
+// Calls `use` with each setting that is a text. Such a text may lie in the environment block.
 template <typename Use>
 void VisitTexts(Options* options, const Use& use) {
   const auto visit = [&use](auto* value) {
@@ -85,8 +85,8 @@ bool Process::Start() {
     }
     if (texts.memory != nullptr) munmap(texts.memory, texts.size);  // another thread's copy is used
   }
-  // If a child was forked while another thread stored these values, the child waits in vain, and
-  // vramstow is inactive in it.
+  // If the process was forked while another thread stored these values, that thread does not exist
+  // in the child. So the child waits in vain, and vramstow is inactive in it.
   constexpr int kMaxYields = 100000;
   for (int i = 0; i < kMaxYields && state_.load(std::memory_order_acquire) == State::kStarting;
        ++i) {
@@ -130,8 +130,8 @@ bool Process::AdmitsFinished(Hook hook) {
          hook == Hook::kcuMemFreeAsync_ptsz;
 }
 
-// Runs in the forked child and is async-signal-safe: only one thread is left, and threads that no
-// longer exist may have held locks.
+// Forgets the parent's state in a forked child. It must be async-signal-safe: only one thread is
+// left, and threads that no longer exist may have held locks.
 void Process::EnterChild() {
   if (uint32_t* mark = fork_mark_.load(std::memory_order_relaxed)) {
     __atomic_store_n(mark, 1, __ATOMIC_RELAXED);

@@ -24,14 +24,14 @@ namespace vramstow {
 
 class Process {
  public:
-  // `abandon` is called in a forked child and forgets what belongs to the parent. It must be
-  // async-signal-safe.
+  // Makes a process object. `abandon` is called in a forked child and forgets what belongs to the
+  // parent. It must be async-signal-safe.
   constexpr explicit Process(void (*abandon)()) : abandon_(abandon) {}
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Reads the settings and prepares for forks; the first caller does this, the others wait for it.
-  // Returns false if the settings are invalid, which the first caller has logged.
+  // Reads the settings and prepares for forks. The first caller does this, and other threads wait
+  // for it. Returns false if the settings are invalid, which the first caller has logged.
   bool Start();
 
   // Returns true if a wrapper may handle this call, rather than only pass it on.
@@ -52,7 +52,7 @@ class Process {
 
   bool is_forked_child() const { return state_.load(std::memory_order_relaxed) == State::kForked; }
 
-  // Valid once Start has returned true.
+  // Returns the settings; call it only after Start has returned true.
   const Options& options() const { return *options_.load(std::memory_order_relaxed); }
 
  private:
@@ -68,8 +68,8 @@ class Process {
   // Returns true for the hooks that a forked child may use before it has initialised CUDA: look-ups
   // of functions, and the initialisation.
   static bool AdmitsForked(Hook hook);
-  // Returns true for the hooks that are handled after the end. These are frees, because the driver
-  // does not know the pool's memory.
+  // Returns true for the hooks that are handled after the end of vramstow's work. These are frees,
+  // because the driver could not free the pool's memory.
   static bool AdmitsFinished(Hook hook);
   void PrepareForForks();
   void EnterChild();

@@ -28,7 +28,8 @@ class RelaxedCaptureMode {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-// Like RelaxedCaptureMode, but until the thread ends.
+// Relaxes the capture mode of this thread until the thread ends: its calls of the driver then do
+// not invalidate a stream capture.
 inline void RelaxCaptureMode(const Driver& driver) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   const auto exchange = driver.cuThreadExchangeStreamCaptureMode();

@@ -10,7 +10,8 @@
 
 namespace vramstow {
 
-// Functions that submit work are hooked only if memory may move or launches are counted. Copies of
+// True if a hook is needed with these settings. Functions that submit work are hooked only if
+// memory may move or launches are counted. Copies are also hooked with a pool, because copies of
 // the pool's memory between GPUs may have to be submitted in another form.
 bool Routing::IsWanted(Hook hook) const {
   const HookRow& row = RowOf(hook);

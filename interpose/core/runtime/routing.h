@@ -1,4 +1,4 @@
-// Routing decides which address a caller gets in place of a function of the driver.
+// Routing decides which address a program gets when it looks up a function of the driver.
 //
 // Idea: a look-up of a hooked function returns its wrapper, whether the caller asked by exported
 // name or by cuGetProcAddress. The answer includes the outcome of the look-up, for the interception
@@ -35,7 +35,7 @@ class Routing {
   Routing(const Routing&) = delete;
   Routing& operator=(const Routing&) = delete;
 
-  // Answers a look-up by exported name; it is VramstowCore::replace.
+  // Answers a look-up by exported name. VramstowCore::replace calls it.
   Routed Replace(unsigned hook, void* real, void* driver) const;
 
   // Replaces an answer of cuGetProcAddress. `flags` are those of the caller.

@@ -14,7 +14,7 @@ namespace vramstow {
 
 // True if cuMemAlloc is served from the pool.
 bool WantsPool(const Options& options);
-// True if the process exports its figures to Prometheus.
+// True if the process exports its memory figures to Prometheus.
 bool WantsMetrics(const Options& options);
 // True if live memory may be evicted to the host.
 bool WantsOffload(const Options& options);
@@ -27,8 +27,8 @@ bool WantsStacks(const Options& options);
 // True if call stacks also get the names of the framework's operations, which costs more time.
 bool WantsNames(const Options& options);
 
-// Stores the answer to one of these questions: options are texts, and every call of the program may
-// need the answer.
+// Stores the answer to a question about the settings. Options are texts, and every call of the
+// program may need the answer, so they are compared only once.
 class CachedOption {
  public:
   constexpr CachedOption() = default;

@@ -15,12 +15,14 @@ namespace vramstow {
 
 extern const VramstowShim* the_shim;
 
-// Every caller gives the same shim, so a second call changes nothing.
+// Sets the shim. Every caller passes the same shim, so a second call changes nothing.
 void SetShim(const VramstowShim* shim);
-// Returns null if no shim is attached: NVTX may have opened this library alone.
+// Returns the shim, or null if no shim is attached, because NVTX may have opened this library
+// alone.
 inline const VramstowShim* ShimOrNull() { return __atomic_load_n(&the_shim, __ATOMIC_ACQUIRE); }
 
-// Loads atomically, because a second attach may try to set the pointer while other threads read it.
+// Returns the shim. The load is atomic, because a second attach may try to set the pointer while
+// other threads read it.
 inline const VramstowShim& Shim() { return *__atomic_load_n(&the_shim, __ATOMIC_RELAXED); }
 inline VramstowThread* ThisThread() { return Shim().thread(); }
 

@@ -6,8 +6,8 @@
 
 namespace vramstow {
 
-// Asks for the primary context only if it is active, because retaining it would otherwise create
-// it.
+// True if the context is the device's primary one. The driver is asked to retain the primary
+// context only if that is active, because it would otherwise create it.
 bool UnseenContexts::IsPrimary(CUcontext context, CUdevice device) const {
   auto* const state = driver_.cuDevicePrimaryCtxGetState();
   auto* const retain = reinterpret_cast<decltype(&::cuDevicePrimaryCtxRetain)>(
@@ -56,7 +56,8 @@ uint64_t UnseenContexts::NumberOf(CUcontext context) const {
   return AskNumber(context, &number) == CUDA_SUCCESS ? number : 0;
 }
 
-// Other errors, for example during the driver's shutdown, do not show that the context has ended.
+// Returns false if the context has ended. Other errors of the driver, for example during its
+// shutdown, do not show that the context has ended.
 bool UnseenContexts::Lives(CUcontext context, uint64_t number) const {
   uint64_t now = 0;
   const CUresult result = AskNumber(context, &now);

@@ -54,8 +54,8 @@ class UnseenContexts {
   const Driver& driver_;
   Contexts& contexts_;
   std::atomic<bool> any_{false};
-  // The last context that was found to be no device's primary one. It is stored so that the driver
-  // is not asked again at each allocation in this context.
+  // The last context that was found to be no device's primary context. It is stored so that the
+  // driver is not asked again at each allocation in this context.
   std::atomic<CUcontext> stranger_{nullptr};
 };
 

@@ -45,9 +45,8 @@ pid_t ProcessOf(const char* name) {
   return is_ours && number <= INT32_MAX ? static_cast<pid_t>(number) : 0;
 }
 
-// Removes the socket file that a killed process left. A process in another container may have a
-// number that is unknown here. So the file is removed only if, in addition, no process listens on
-// it.
+// Removes the socket file that a killed process left. The process number of a process in another
+// container may be unknown here. So the file is removed only if no process listens on it, either.
 void RemoveIfDead(const char* folder, const char* name) {
   constexpr int kNoSignal = 0;
   const pid_t process = ProcessOf(name);
@@ -57,7 +56,8 @@ void RemoveIfDead(const char* folder, const char* name) {
   if (!IsListening(LocalAddress(path))) unlink(path);
 }
 
-// Reads the folder without the heap. The end of a very large folder is not read.
+// Removes the sockets of killed processes from the folder. It reads the folder without the heap and
+// ignores the end of a very large folder.
 void RemoveDeadSockets(const char* folder) {
   constexpr int kMaxReads = 16;
   struct Entry {  // getdents64(2)

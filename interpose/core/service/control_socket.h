@@ -42,7 +42,8 @@ class ControlSocket {
   bool Open(const char* chosen, char* why, size_t why_size);
   // Removes the file. Async-signal-safe.
   void Close();
-  // Called in a forked child, because the file is the parent's. Async-signal-safe.
+  // Closes the descriptors but leaves the file, which belongs to the parent. Called in a forked
+  // child; async-signal-safe.
   void Abandon();
 
   // Fills in the descriptors to wait for, up to 1 + kMaxClients entries. Returns their number.
@@ -57,7 +58,7 @@ class ControlSocket {
  private:
   static bool Answer(ControlClient* client, const ControlVerbs& verbs);
 
-  // All of these start as zero, so that the core's data needs no room in its file.
+  // All of these members start as zero, so that they need no room in the core's file.
   bool open_ = false;
   int listener_ = 0;
   char path_[kMaxControlPath] = {};

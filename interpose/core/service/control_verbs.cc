@@ -42,7 +42,7 @@ struct Answer {
 
 unsigned long long Number(uint64_t value) { return value; }
 
-// A word that is quoted in an answer: it is cut, and unusual characters are replaced.
+// A word as an answer quotes it: a long word is cut, and unusual characters are replaced.
 struct ShownWord {
   char text[64];
   explicit ShownWord(std::string_view word) {
@@ -178,7 +178,8 @@ const char* WhyNotMoved(int code, bool back) {
   }
 }
 
-// Adds the number of bytes that moved, even if not all of them did. If none moved, adds the reason.
+// Adds the number of bytes that moved to the answer, even if not all of them could be moved. If
+// none moved, adds the reason.
 void AddMoved(int code, bool back, uint64_t bytes, Answer* answer) {
   if (code != VRAMSTOW_OK && bytes == 0) {
     answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code, back));

@@ -14,14 +14,14 @@ namespace vramstow {
 
 class ControlVerbs {
  public:
-  // The parts that carry out the requests.
+  // The parts of the core that carry out the requests.
   struct Links {
     Application& application;
     Residency& residency;
     Trace& trace;
     Exports& exports;
-    // Takes a census and writes it as JSON. Returns a code of vramstow.h
-    // (interpose/core/framework/census.h).
+    // Carries out a census (a reference scan) and writes the result as JSON. Returns a code of
+    // vramstow.h (interpose/core/framework/census.h).
     int (*take_census)(bool told, char* text, size_t size);
   };
 
@@ -32,7 +32,8 @@ class ControlVerbs {
   // Answers one request, as base/control.h defines it; `line` is without its end. Returns the
   // length written, at most `size`.
   size_t AnswerRequest(std::string_view line, char* answer, size_t size) const;
-  // Serves the request of another vramstow for the chunks of a pool's memory (pools/exports.h).
+  // Returns the part that answers another process under vramstow which requests the chunks of a
+  // pool's memory (pools/exports.h).
   const Exports& exports() const { return links_.exports; }
 
  private:

@@ -32,7 +32,7 @@ bool Append(std::string_view text, char* path, size_t size) {
   return true;
 }
 
-// Makes the path absolute and replaces %p and %r in it.
+// Makes the path absolute and replaces %p (the process number) and %r (the rank) in it.
 bool ExpandPath(std::string_view chosen, char* path, size_t size) {
   path[0] = '\0';
   if (!chosen.starts_with('/')) {
@@ -140,8 +140,8 @@ void MetricsServer::Serve(const pollfd* polls, int count, uint64_t now_ns) {
   }
 }
 
-// The length of the head is not known before the text is. So the text is written with room for the
-// head in front, and is then moved to the end of the head.
+// Answers a request. The length of the HTTP head depends on the text behind it. So the text is
+// written first, with room for the head in front, and is then moved directly behind the head.
 bool MetricsServer::Answer(MetricsClient* client) {
   const MetricsRequest request = ReadMetricsRequest({client->request, client->received});
   if (!request.is_whole) return false;

@@ -32,11 +32,13 @@ class MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // `chosen` is the option's text. Returns true also if the user wants no metrics.
+  // Opens what the option demands; `chosen` is the option's text. Returns true also if the user
+  // wants no metrics.
   bool Open(const char* chosen, char* why, size_t why_size);
   // Removes the files that this object made.
   void Close();
-  // Called in a forked child, because everything is the parent's. Async-signal-safe.
+  // Closes the descriptors but leaves the files, which belong to the parent. Called in a forked
+  // child; async-signal-safe.
   void Abandon();
 
   bool is_open() const { return kind_ != MetricsSetting::Kind::kNone; }
@@ -55,7 +57,7 @@ class MetricsServer {
   void WriteFile();
 
   MetricsText& text_;
-  // All of these start as zero, so that the core's data needs no room in its file.
+  // All of these members start as zero, so that they need no room in the core's file.
   MetricsSetting::Kind kind_ = MetricsSetting::Kind::kNone;
   bool is_complained_ = false;
   int listener_ = 0;

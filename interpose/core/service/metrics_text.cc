@@ -16,7 +16,7 @@
 namespace vramstow {
 namespace {
 
-// The most devices with pools that are exported.
+// Metrics are exported for at most this many devices with pools.
 constexpr int kMaxDevices = 16;
 
 struct Device {
@@ -70,7 +70,7 @@ class Lines {
   bool is_full_ = false;
 };
 
-// A text in the form of a label's value; characters other than printable ASCII become '?'.
+// A text in the form of a label's value. Characters other than printable ASCII are replaced by '?'.
 struct Label {
   char text[128];
   explicit Label(const char* value) {
@@ -85,7 +85,8 @@ struct Label {
 
 void AddHead(const Metric& metric, MetricsForm form, Lines* lines) {
   const bool is_counter = metric.type == MetricType::kCounter;
-  // In OpenMetrics the name of a counter's family has no "_total"; in the older format it has.
+  // In the OpenMetrics format the name of a counter's family has no suffix "_total"; in the older
+  // text format it has.
   const char* ending = is_counter && form == MetricsForm::kText ? "_total" : "";
   lines->Add("# HELP vramstow_%s%s %s.\n", metric.name, ending, metric.help);
   lines->Add("# TYPE vramstow_%s%s %s\n", metric.name, ending, is_counter ? "counter" : "gauge");

@@ -26,7 +26,7 @@ class MetricsText {
   MetricsText(const MetricsText&) = delete;
   MetricsText& operator=(const MetricsText&) = delete;
 
-  // Returns the length, or 0 if the buffer is too small.
+  // Writes all metrics. Returns the length of the text, or 0 if the buffer is too small.
   size_t Write(MetricsForm form, char* text, size_t size);
 
  private:

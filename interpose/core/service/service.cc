@@ -96,12 +96,13 @@ void Service::Start() {
 }
 
 void* Service::Run(void* self) {
-  // The name is for `ps` and debuggers.
+  // The thread's name is shown by `ps` and by debuggers.
   pthread_setname_np(pthread_self(), "vramstow");
   auto* const service = static_cast<Service*>(self);
   // Calls that the driver makes in this thread pass through the hooks unchanged.
   const ReentrancyGuard guard;
-  // The mode is relaxed until the thread ends, because at its end the driver may be shutting down.
+  // The capture mode is relaxed until the thread ends. It is not restored, because the driver may
+  // be shutting down at the thread's end.
   if (service->state_.load(std::memory_order_seq_cst) == State::kRunning) {
     RelaxCaptureMode(service->links_.driver);
   }
@@ -116,8 +117,8 @@ bool Service::BecomeBusy() {
   return state_.load(std::memory_order_seq_cst) == State::kRunning;
 }
 
-// The thread counts as busy except while it waits in poll. Stop closes the sockets once the thread
-// neither uses them nor calls the driver.
+// Runs the thread. The thread counts as busy except while it waits in poll. Stop closes the sockets
+// once the thread neither uses them nor calls the driver.
 void Service::Loop() {
   uint64_t maintained = Now();
   int tick_ms = kTickMs;
@@ -161,7 +162,7 @@ void Service::Stop() {
     const timespec wait = {0, 1'000'000};
     nanosleep(&wait, nullptr);
   }
-  // The thread does not use the sockets again.
+  // The thread does not use the sockets again, so they can be closed here.
   CloseSockets();
 }
 
@@ -172,8 +173,8 @@ void Service::CloseWaker() {
 
 void Service::End() {
   if (state_.load(std::memory_order_acquire) != State::kRunning) return;
-  // Wakes up a polling thread. The value is not consumed, so it also wakes up a thread that polls
-  // later.
+  // Wakes up a polling thread. The value of the eventfd is not read, so it also wakes up a thread
+  // that polls later.
   const uint64_t one = 1;
   Stop();
   const int waker = waker_.load(std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // Service runs the only thread that vramstow has in a process.
 //
-// Idea: it starts when the first pool is opened. It waits at the control socket and, about once a
-// second, has every pool release memory that was not used for long.
+// Idea: the thread starts when the first pool is opened. It waits for requests at the control
+// socket. About once a second it makes every pool release memory that was not used for long.
 //
 // Ownership: static storage; the thread is never joined. Threads: Start from any, Stop at the end
 // of the process, AbandonAfterFork in a forked child. Errors: without a thread or a socket
@@ -41,18 +41,19 @@ class Service {
   // Called when the process ends. Waits briefly until the thread has left the driver and the
   // sockets; the thread does not use them again.
   void Stop();
-  // Like Stop, for a process that continues. When this returns, the thread has ended and its
+  // Stops the thread in a process that continues. When this returns, the thread has ended and its
   // descriptors are closed; Start then makes a new thread. Must not be called by several threads at
   // once.
   void End();
-  // Called in a forked child, async-signal-safe.
+  // Forgets the thread and the sockets, which belong to the parent. Called in a forked child;
+  // async-signal-safe.
   void AbandonAfterFork();
 
  private:
   enum class State : uint8_t { kNone, kRunning, kStopped };
 
   static void* Run(void* self);
-  // Returns false if Stop was called; then Stop owns the sockets.
+  // Marks the thread as busy. Returns false if Stop was called; Stop then closes the sockets.
   bool BecomeBusy();
   void Loop();
   void OpenSocket();
