@@ -27,7 +27,8 @@ VRAMSTOW_EXPORT const char* vramstow_version(void) { return VRAMSTOW_VERSION; }
   }
 #include "interpose/shim/api.def"
 
-// Opens the core, because an adapter may call this before the program looks the driver up.
+// Opens the core if needed, because an adapter may call this before the program looks up a function
+// of the driver.
 VRAMSTOW_EXPORT const struct vramstow_table* vramstow_get_table(uint32_t kind, uint32_t version) {
   const VramstowCore* core = vramstow::OpenCore();
   return core == nullptr ? nullptr : core->table(kind, version);

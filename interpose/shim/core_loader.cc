@@ -38,9 +38,10 @@ const char* DeepbindFile(unsigned index) {
   return index < count ? state.deepbind[index] : nullptr;
 }
 
-// glibc stores the values of a thread's first 32 keys in the thread itself and those of later keys
-// on the heap. So the key is made when the process starts. Before glibc 2.34 these functions are
-// not in libc.
+// Holds the thread-specific key by which the end of a thread is noticed. glibc stores the values of
+// a thread's first 32 keys in the thread itself and those of later keys on the heap. So the key is
+// made when the process starts. The functions are looked up, because they are not in libc before
+// glibc 2.34.
 struct ThreadExit {
   pthread_key_t key;
   int (*set)(pthread_key_t, const void*);  // null if there is no key
@@ -73,7 +74,7 @@ bool Contains(const char* text, const char* part) {
 // Adds the folder of Python's start-up hook to PYTHONPATH again if a job has set PYTHONPATH for its
 // children and so removed the folder. It runs before Python reads the variable.
 __attribute__((constructor)) void KeepPythonHook() {
-  // The variable was inherited from the process that started this one.
+  // VRAMSTOW_HOOKED_VARIABLE belongs to the process that started this one, so it is removed.
   const auto unset = reinterpret_cast<int (*)(const char*)>(LibcDefinition("unsetenv"));
   if (unset != nullptr && Environment(VRAMSTOW_HOOKED_VARIABLE) != nullptr) {
     unset(VRAMSTOW_HOOKED_VARIABLE);
@@ -136,14 +137,16 @@ Function LibcFunction(Function* cache, const char* name) {
 void* FindSymbol(void* handle, const char* name) {
   auto* function = LibcFunction(&state.dlsym, "dlsym");
   void* volatile result = function == nullptr ? nullptr : function(handle, name);
-  // Volatile prevents a tail call, after which dlsym would see our caller as its caller.
+  // The result is volatile to prevent a tail call. After a tail call dlsym would take our caller
+  // for its own caller.
   return result;
 }
 
 void* OpenLibrary(const char* file, int mode) {
   auto* function = LibcFunction(&state.dlopen, "dlopen");
   void* volatile result = function == nullptr ? nullptr : function(file, mode);
-  // Volatile prevents a tail call, because dlopen must use the search path of this library.
+  // The result is volatile to prevent a tail call, because dlopen must use the search path of this
+  // library.
   return result;
 }
 
@@ -152,7 +155,8 @@ const VramstowCore* OpenedCore() { return __atomic_load_n(&state.core, __ATOMIC_
 const VramstowCore* OpenCore() {
   if (const VramstowCore* core = OpenedCore()) return core;
   if (__atomic_load_n(&state.failed, __ATOMIC_ACQUIRE)) return nullptr;
-  // This library's DT_RPATH is $ORIGIN, so the linker looks in its own folder.
+  // This library's DT_RPATH is $ORIGIN, so the dynamic linker looks for the file in this library's
+  // folder.
   void* handle = OpenLibrary(kCoreFile, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();

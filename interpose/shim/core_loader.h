@@ -22,8 +22,9 @@ const VramstowCore* OpenCore();
 // Returns the core, or null if it is not open.
 const VramstowCore* OpenedCore();
 
-// Call glibc's own dlsym and dlopen, past every wrapper in the process. Shim and core use these for
-// themselves, because a wrapper of another library would look like the caller.
+// These functions call glibc's own dlsym and dlopen and bypass every wrapper in the process. Shim
+// and core use them for themselves, because otherwise a wrapper in another library would count as
+// the caller.
 void* FindSymbol(void* handle, const char* name);
 void* OpenLibrary(const char* file, int mode);
 
@@ -33,7 +34,7 @@ const char* Environment(const char* name);
 // True if the variable is set to one of the words for "on" that base/options.h accepts.
 bool EnvironmentIsOn(const char* name);
 
-// Remembers a file that is opened with RTLD_DEEPBIND, for the interception report.
+// Stores the name of a file that is opened with RTLD_DEEPBIND, for the interception report.
 void NoteDeepbind(const char* file);
 
 }  // namespace vramstow

@@ -1,9 +1,9 @@
-// libvramstow-cupti.so, which is preloaded with --cupti only, notices other clients of CUPTI.
+// libvramstow-cupti.so notices other clients of CUPTI. It is preloaded only with --cupti.
 //
 // Idea: CUPTI serves one subscriber, and one set of buffers for records. When another client calls
-// one of these functions, vramstow unsubscribes before the call goes on to CUPTI. A client that
-// finds CUPTI by dlopen and dlsym bypasses these functions. CUPTI then reports to that client that
-// there is a subscriber already.
+// one of the functions of this file, vramstow unsubscribes before the call goes on to CUPTI. A
+// client that finds CUPTI by dlopen and dlsym bypasses these functions. CUPTI then reports to that
+// client that there is a subscriber already.
 //
 // Needs libc only. Ownership: one function pointer, which the core sets. Threads: any. Errors:
 // CUPTI_ERROR_NOT_INITIALIZED without CUPTI. Units: none.

@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-// Continues a 64-bit FNV-1a hash with a text and its zero byte.
+// Adds a text and its zero byte to a 64-bit FNV-1a hash.
 constexpr uint64_t AddToFingerprint(uint64_t hash, const char* text) {
   do {
     hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;

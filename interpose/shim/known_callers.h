@@ -1,9 +1,9 @@
-// KnownCallers stores, for functions that are called often, which function each calling address
-// gets.
+// KnownCallers stores which function each calling address gets, for functions that are called
+// often.
 //
-// Idea: a process may contain several copies of a library. If a linked caller's copy is not in the
+// Idea: a process may contain several copies of a library. If a caller's own copy is not in the
 // program's scope, the function is looked up at the first call. Later calls from the same address
-// get the same function without the dynamic linker. The copy is never unloaded from then on
+// get the same function without the dynamic linker. That copy is never unloaded from then on
 // (KeepLoaded), so a stored address remains valid.
 //
 // Ownership: static storage, constant-initialised. Threads: any, without a lock. Errors: when all
@@ -15,7 +15,7 @@ namespace vramstow {
 
 class KnownCallers {
  public:
-  // Returns null if the caller is not remembered.
+  // Returns the function that was stored for this caller, or null if there is none.
   void* Find(const void* caller) {
     for (Place& place : places_) {
       const void* known = __atomic_load_n(&place.caller, __ATOMIC_RELAXED);

@@ -20,7 +20,8 @@ inline constexpr const char* kHookSymbols[] = {
 inline constexpr unsigned kHookCount = sizeof kHookSymbols / sizeof kHookSymbols[0];
 inline constexpr unsigned kNotHooked = ~0u;
 
-// The rows of library_hooks.def follow those of hooks.def.
+// The number of rows of library_hooks.def. In the common numbering these rows follow those of
+// hooks.def.
 inline constexpr unsigned kLibraryHookCount = 0
 #define VRAMSTOW_LIBRARY_HOOK(symbol, ...) +1
 #include "interpose/shim/library_hooks.def"
@@ -36,7 +37,7 @@ inline constexpr HookGroup kHookGroups[] = {
 #include "interpose/shim/library_hooks.def"
 };
 
-// The rows of the table in the order of their symbols.
+// The numbers of the table's rows, sorted by their symbols.
 struct SortedHooks {
   unsigned short rows[kHookCount];
 };
@@ -57,8 +58,9 @@ constexpr SortedHooks SortHooks() {
 
 inline constexpr SortedHooks kSortedHooks = SortHooks();
 
-// Tests only the first characters, which is enough to exclude most names. A name of the driver
-// begins with "cu" and a capital letter, and the names of the other libraries have prefixes, too.
+// Returns false for most names that are not hooked. It tests only the first characters. A name of
+// the driver begins with "cu" and a capital letter, and the names of the other libraries have
+// prefixes, too.
 inline bool MayBeHooked(const char* symbol) {
   switch (symbol[0]) {
     case 'c':

@@ -23,8 +23,9 @@ struct SymbolTable {
   const uint32_t* old_hash = nullptr;
 };
 
-// glibc makes the addresses in the dynamic section of a library absolute. It cannot write to the
-// section of the vdso, whose addresses therefore stay relative.
+// Returns the absolute address for an entry of a library's dynamic section. glibc makes these
+// addresses absolute. But it cannot write to the section of the vdso, whose addresses therefore
+// stay relative.
 template <typename T>
 const T* Absolute(const link_map* object, ElfW(Addr) value) {
   return reinterpret_cast<const T*>(value < object->l_addr ? value + object->l_addr : value);
@@ -81,7 +82,8 @@ const ElfW(Sym) * FindByGnuHash(const SymbolTable& table, const char* name) {
   }
 }
 
-// Searches the hash section of the System V ABI, for libraries linked with --hash-style=sysv.
+// Searches the hash section of the System V ABI. Libraries linked with --hash-style=sysv have such
+// a section.
 const ElfW(Sym) * FindByOldHash(const SymbolTable& table, const char* name) {
   uint32_t hash = 0;
   for (const char* c = name; *c != '\0'; ++c) {
@@ -182,8 +184,8 @@ bool IsDriverPath(const char* path) {
 
 bool IsDriverLoadedAnywhere() {
   if (&_r_debug == nullptr) return false;
-  // The object is larger than its declaration says. Volatile hides the declaration from the
-  // compiler's bounds checks.
+  // The object is larger than its declaration says. So the pointer is volatile, which hides the
+  // declaration from the compiler's bounds checks.
   const r_debug* volatile space = &_r_debug;
   while (space != nullptr) {
     for (const link_map* object = space->r_map; object != nullptr; object = object->l_next) {

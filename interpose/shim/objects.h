@@ -1,13 +1,13 @@
 // Finds functions in the loaded libraries without the dynamic linker's help.
 //
-// Idea: the shim exports dlsym itself, so it cannot ask dlsym for the real one. It reads the list
-// of loaded libraries and their symbol tables, as the dynamic linker does: the libraries that were
-// loaded when the process started stand first in the list, in the order in which symbols are
-// searched, and are never unloaded.
+// Idea: the shim exports dlsym itself, so it cannot use dlsym to find the real one. It reads the
+// list of loaded libraries and their symbol tables, as the dynamic linker does. The libraries that
+// were loaded when the process started are the first ones of this list, in the order in which
+// symbols are searched, and are never unloaded.
 //
 // Ownership: none. Threads: any, also in constructors of other libraries, because no function but
-// IsNeeded takes a lock, uses the heap or calls libc. Errors: null for a function that is not
-// there. Units: addresses.
+// IsNeeded takes a lock, uses the heap or calls libc. Errors: null for a function that does not
+// exist. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_
 #define VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_
 
@@ -15,14 +15,14 @@
 
 namespace vramstow {
 
-// Returns the next definition after this library in search order.
+// Returns the definition of the name in the next library after this one, in search order.
 void* NextDefinition(const char* name);
 
-// Returns glibc's own definition.
+// Returns the definition of the name in glibc itself.
 void* LibcDefinition(const char* name);
 
-// Returns the path of a library with this file name that came before the C library when the process
-// started (as preloaded ones do) and defines `symbol`; else null.
+// Returns the path of a library that has this file name, defines `symbol`, and precedes the C
+// library in search order, as preloaded libraries do. Returns null if there is none.
 const char* FindPreloaded(const char* file, const char* symbol);
 
 // True if a loaded library needs this file. Takes the dynamic linker's lock.

@@ -1,8 +1,8 @@
 // The functions that the assembly stubs (entry_*.S) call to find the target of a call.
 //
-// Every function here checks first for a name that is not hooked, and does so without a call of
-// libc, thread-local storage or the heap: sanitizers and allocators call dlsym before these can be
-// used.
+// Every function here first checks whether the name is hooked. For a name that is not hooked it
+// uses no function of libc, no thread-local storage and no heap. Sanitizers and allocators call
+// dlsym before libc, thread-local storage and the heap can be used.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -23,7 +23,8 @@ namespace {
 using Dlsym = void* (*)(void*, const char*);
 using Dlvsym = void* (*)(void*, const char*, const char*);
 
-// The functions that follow ours in search order: those of glibc or of another wrapper.
+// The functions that follow the shim's own ones in search order: those of glibc or of another
+// wrapper.
 struct NextFunctions {
   void* dlsym;  // all fields: __atomic access
   void* dlvsym;
@@ -52,8 +53,8 @@ link_map* DriverOf(void* function) {
   return object != nullptr && IsDriverPath(object->l_name) ? object : nullptr;
 }
 
-// Returns the replacement for a function of another library, or `real`. Without a pool the core
-// need not be open.
+// Returns the replacement for a function of another library, or `real` if there is none. Without a
+// pool the core need not be open.
 void* ReplaceInLibrary(unsigned row, void* real) {
   if (OpenedCore() == nullptr && !EnvironmentIsOn("VRAMSTOW_POOL")) return real;
   const VramstowCore* core = OpenCore();
@@ -62,7 +63,7 @@ void* ReplaceInLibrary(unsigned row, void* real) {
   return replacement;
 }
 
-// Returns the replacement for `real`, or `real` itself.
+// Returns the replacement for `real`, or `real` itself if there is none.
 void* Replace(unsigned hook, void* real, VramstowWay way, const void* caller) {
   if (hook >= kFirstLibraryHook) return ReplaceInLibrary(hook - kFirstLibraryHook, real);
   link_map* driver = DriverOf(real);
@@ -88,9 +89,9 @@ Definition FindInLibrary(unsigned hook, const char* version, const void* caller)
                        kHookLibraries[hook - kFirstLibraryHook], caller);
 }
 
-// Looks for a function in the global scope, skipping our own exports. Returns null and sets
-// dlerror() if no driver is loaded. A function of another library is also looked for in the
-// caller's own scope. `version` is the symbol's version, or null for the default one.
+// Looks for a function in the global scope and skips the shim's own exports. Returns null and sets
+// dlerror() if no driver is loaded. A function of a library other than the driver is also looked
+// for in the caller's own scope. `version` is the symbol's version, or null for the default one.
 void* FindGlobally(unsigned hook, const char* version, const void* caller) {
   if (hook >= kFirstLibraryHook) {
     void* real = FindInLibrary(hook, version, caller).address;
@@ -102,8 +103,8 @@ void* FindGlobally(unsigned hook, const char* version, const void* caller) {
   if (void* real = FindSymbol(RTLD_NEXT, name)) {
     return Replace(hook, real, kVramstowDlsymGlobal, caller);
   }
-  // The driver is not in the global scope, but it may be in the caller's own. Our stub finds it
-  // when it is called.
+  // The driver is not in the global scope, but it may be in the caller's own scope. The shim's stub
+  // finds it when the stub is called.
   return driver_is_loaded ? vramstow_shim_stubs[hook] : nullptr;
 }
 
@@ -123,7 +124,8 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlsym
   if (hook == kNotHooked) return {next, 0};
   KeepErrno keep_errno;
   if (handle == RTLD_DEFAULT) return {FindGlobally(hook, nullptr, caller), 1};
-  // glibc ignores the caller if a handle is given.
+  // If a handle is given, glibc does not depend on the caller, so this function may call dlsym
+  // itself.
   void* real = reinterpret_cast<Dlsym>(next)(handle, name);
   if (real == nullptr) return {nullptr, 1};
   if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, nullptr, caller), 1};
@@ -144,13 +146,14 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlvsy
   return {Replace(hook, real, kVramstowDlsym, caller), 1};
 }
 
-// Returns the file to open.
+// Returns the file that dlopen opens in place of the requested one.
 extern "C" __attribute__((visibility("hidden"))) const char* vramstow_shim_route_file(
     const char* file) {
   return FileToOpen(file);
 }
 
-// Called for RTLD_DEEPBIND only. Returns the mode to open the file with.
+// Called only if the mode contains RTLD_DEEPBIND. Returns the mode with which dlopen opens the
+// file.
 extern "C" __attribute__((visibility("hidden"))) int vramstow_shim_route_deepbind(const char* file,
                                                                                   int mode) {
   if (EnvironmentIsOn("VRAMSTOW_CLEAR_DEEPBIND")) return mode & ~RTLD_DEEPBIND;
@@ -165,12 +168,14 @@ extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_next_dlopen
 
 namespace {
 
-// Return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED and CUDA_ERROR_NOT_FOUND to a program that calls a
-// function of the driver if no driver is loaded, or if this driver lacks the function.
+// These functions are called in place of a function of the driver. NoDriver returns
+// CUDA_ERROR_SHARED_OBJECT_INIT_FAILED if no driver is loaded. NotInDriver returns
+// CUDA_ERROR_NOT_FOUND if the driver lacks the function.
 int NoDriver() { return 303; }
 int NotInDriver() { return 500; }
 
-// Return what library_hooks.def says for functions of other libraries that are absent.
+// These functions are called in place of a function of another library that is absent. Each returns
+// the error that library_hooks.def names.
 void* Null() {
   errno = ENOSYS;
   return nullptr;
@@ -184,11 +189,12 @@ void* const kAbsent[] = {
 #include "interpose/shim/library_hooks.def"
 };
 
-// The callers that have been resolved before. Only callers of collectives are stored, because
-// collectives are called in every training step.
+// The callers that have been resolved before. Only callers of collectives are stored. Collectives
+// are called in every training step, so a look-up at each call would be slow.
 KnownCallers known_callers[kLibraryHookCount];
 
-// Returns the function to jump to. The slot stores it if it is the same for every caller.
+// Returns the function that the stub jumps to. If it is the same function for every caller, it is
+// stored in the slot.
 void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
   const unsigned row = hook - kFirstLibraryHook;
   if (void* known = known_callers[row].Find(caller)) return known;
@@ -206,8 +212,8 @@ void* ResolveInLibrary(void** slot, unsigned hook, const void* caller) {
 
 }  // namespace
 
-// The first call of an exported stub gets here. Returns the function to jump to, and stores it in
-// the slot.
+// Called by an exported stub at its first call. Returns the function that the stub jumps to, and
+// stores it in the slot.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(void** slot,
                                                                              const void* caller) {
   const unsigned hook = static_cast<unsigned>(slot - vramstow_shim_slots);

@@ -9,10 +9,10 @@ struct Family {
   int number;
   const char* file;
 };
-// The runtime families, newest first.
+// The supported major versions (families) of the CUDA runtime, newest first.
 constexpr Family kFamilies[] = {{13, "libcudart.so.13"}, {12, "libcudart.so.12"}};
 
-// Returns the family that a library of the process needs.
+// Returns the family (major version) of the CUDA runtime that a library of the process needs.
 const Family& FamilyInUse() {
   for (const Family& family : kFamilies) {
     if (IsNeeded(family.file)) return family;

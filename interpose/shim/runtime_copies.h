@@ -1,10 +1,10 @@
 // Decides which file a program gets if it opens a copy of the CUDA runtime.
 //
 // Idea: in a simulated run the simulated runtime is preloaded, and a program that is linked with
-// libcudart.so.13 gets it. Programs also open copies: by name, by the path that they find in
-// /proc/self/maps, or a copy that a wheel contains under its own name (libcudart.0123abcd.so.13).
-// NVIDIA's copy would refuse the simulated driver. So dlopen of any of these opens the simulated
-// runtime of the same family, if there is one.
+// libcudart.so.13 gets it. Programs also open copies of the runtime: by name, by the path that they
+// find in /proc/self/maps, or a copy that a wheel contains under its own name
+// (libcudart.0123abcd.so.13). NVIDIA's copy would refuse the simulated driver. So dlopen of any of
+// these opens the simulated runtime of the same family (major version), if there is one.
 //
 // Ownership: the answer lives as long as the process. Threads: any. Errors: without a simulated
 // runtime the file is not replaced. Units: none.
@@ -18,9 +18,9 @@ namespace vramstow {
 inline constexpr int kNoRuntime = -1;
 inline constexpr int kAnyFamily = 0;
 
-// Returns the number after ".so." in the name of a shared runtime, with or without the hash that a
-// wheel adds to the name. Returns kAnyFamily if there is no number, and kNoRuntime if this is no
-// runtime.
+// Returns the family (major version) of a shared CUDA runtime. It is the number after ".so." in the
+// file name, with or without the hash that a wheel adds to the name. Returns kAnyFamily if there is
+// no number, and kNoRuntime if this is no runtime.
 constexpr int RuntimeFamily(const char* path) {
   constexpr char kName[] = "libcudart";
   const char* name = BaseName(path);

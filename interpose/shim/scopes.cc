@@ -15,7 +15,8 @@ void* FindIn(void* handle, const char* name, const char* version) {
   if (version == nullptr) return FindSymbol(handle, name);
   const auto find = reinterpret_cast<Dlvsym>(LibcDefinition("dlvsym"));
   void* volatile found = find == nullptr ? nullptr : find(handle, name, version);
-  // Volatile prevents a tail call, because RTLD_NEXT depends on the library that makes the call.
+  // The result is volatile to prevent a tail call, because RTLD_NEXT depends on the library that
+  // makes the call.
   return found;
 }
 

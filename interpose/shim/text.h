@@ -1,5 +1,5 @@
-// Provides the few text functions that the shim needs. It does not call libc's, because
-// AddressSanitizer wraps those, and its wrappers crash before the sanitizer has started.
+// Provides the few text functions that the shim needs. The shim does not call libc's functions for
+// texts. AddressSanitizer wraps those, and its wrappers crash before the sanitizer has started.
 //
 // Ownership: none. Threads: pure functions. Errors: none. Units: characters.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_TEXT_H_
@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-// Compares like strcmp.
+// Compares two texts as strcmp does.
 constexpr int CompareText(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) {
     ++a;
