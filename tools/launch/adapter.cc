@@ -47,7 +47,8 @@ absl::StatusOr<Adapter> Adapters::Find(const TorchInstallation& torch,
   const std::string stem = source_.StemFor(torch);
   const auto compiler = AdapterCompiler::Find();
   if (!compiler.ok()) {
-    // An adapter from the time when there was a compiler is as good.
+    // Without a compiler, an adapter that was compiled earlier for the same PyTorch and the same
+    // source is used.
     for (const std::string& known : folder.List()) {
       if (fs::path(known).filename().string().starts_with(stem)) return Adapter{known, true, ""};
     }
@@ -82,7 +83,8 @@ absl::Status Adapters::Compile(const TorchInstallation& torch, const Adapter& ad
       .Compile(torch, source_, AdapterCompiler::Purpose::kThisCopy, adapter.path);
 }
 
-// The folder may have another release by now, or this vramstow another adapter.
+// Finds the adapter anew, because the folder may contain another release of PyTorch by now, or this
+// vramstow may have another source of the adapter.
 std::string Adapters::BuiltFor(const std::string& torch_folder, const AdapterFolder& folder) const {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return "";
@@ -92,8 +94,8 @@ std::string Adapters::BuiltFor(const std::string& torch_folder, const AdapterFol
 
 std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const {
   std::vector<ReadyAdapter> ready;
-  // Many adapters may be for one PyTorch, and computing its name reads all sources, so names are
-  // cached.
+  // Many adapters may be for the same PyTorch. Computing the name of its adapter reads all sources,
+  // so the name is cached.
   std::map<std::string, std::string> path_of;
   for (const std::string& known : folder.List()) {
     const std::string torch_folder = AdapterFolder::TorchOf(known);

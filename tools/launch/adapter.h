@@ -3,8 +3,9 @@
 //
 // Idea: PyTorch has no stable interface for allocators, so an adapter is shipped as source
 // (adapter_source.h) and compiled into a folder of the user (adapter_folder.h). For some releases a
-// package of vramstow contains compiled adapters (shipped): they fit every copy of a release with
-// the same headers, and have precedence.
+// package of vramstow also contains compiled adapters ("shipped" adapters). A shipped adapter fits
+// every copy of its release with the same headers, and is preferred to an adapter that was compiled
+// here.
 //
 // Ownership: the results are copies. Threads: used by one thread at a time; processes that build
 // the same adapter wait for each other. Errors: one sentence that says what is missing. Units:
@@ -29,22 +30,22 @@ struct Adapter {
   std::string compiler;
 };
 
-// A compiled adapter, and the folder of the PyTorch that it is for.
+// A compiled adapter, and the folder of the PyTorch for which it was compiled.
 struct ReadyAdapter {
   std::string torch_folder;
   std::string path;
 };
 
-// The adapters of one kind.
+// Finds and compiles the adapters of one kind (adapter_kind.h).
 class Adapters {
  public:
-  // `sources` is the folder with the source tree of all kinds.
+  // `sources` is the folder with the source tree of the adapters of all kinds.
   Adapters(const std::string& sources, const AdapterRequest& request);
 
-  // Returns the adapter for this PyTorch: a shipped one, or the one in `folder`, whether it is
-  // compiled yet or not.
+  // Returns the shipped adapter for this PyTorch. If there is none, returns the one in `folder`,
+  // which may not be compiled yet (Adapter::built).
   absl::StatusOr<Adapter> Find(const TorchInstallation& torch, const AdapterFolder& folder) const;
-  // Like Find, but compiles the adapter if it does not exist.
+  // Returns the adapter that Find returns, and compiles it if it is not compiled yet.
   absl::StatusOr<Adapter> Build(const TorchInstallation& torch, const AdapterFolder& folder) const;
   // True if vramstow supports this release.
   bool KnowsRelease(const std::string& release) const {
@@ -55,15 +56,15 @@ class Adapters {
 
   // Returns the shipped adapter for this PyTorch; empty if there is none.
   std::string FindShipped(const TorchInstallation& torch) const;
-  // Compiles an adapter that can be shipped into this folder, unless it exists.
+  // Compiles an adapter for a package of vramstow into this folder, unless it exists there.
   absl::StatusOr<Adapter> BuildShipped(const TorchInstallation& torch,
                                        const std::string& folder) const;
 
  private:
   absl::Status CheckSource(const TorchInstallation& torch) const;
   absl::Status Compile(const TorchInstallation& torch, const Adapter& adapter) const;
-  // Returns the path of the adapter for the PyTorch that is in the folder now; empty if there is
-  // none.
+  // Returns the path of the adapter for the PyTorch that the folder contains now. Returns an empty
+  // text if no adapter is compiled.
   std::string BuiltFor(const std::string& torch_folder, const AdapterFolder& folder) const;
 
   AdapterRequest request_;

@@ -41,7 +41,7 @@ std::string FindProgram() {
   return "";
 }
 
-// The temporary files of one compilation, which are beside the library. The destructor removes
+// The temporary files of one compilation, in the same folder as the library. The destructor removes
 // them.
 class Workplace {
  public:
@@ -86,8 +86,8 @@ std::vector<std::string> CommandFor(const std::string& compiler, const TorchInst
                                     const AdapterSource& source, const Workplace& place,
                                     AdapterCompiler::Purpose purpose) {
   const std::string libraries = absl::StrCat(torch.folder, "/lib");
-  // Kinds that are called for each allocation have to be fast; for the others only the compile time
-  // matters.
+  // The code of an allocator or an observer runs at each allocation, so it must be fast. The
+  // libraries of other kinds should compile fast.
   const bool often_called =
       source.kind() == AdapterKind::kAllocator || source.kind() == AdapterKind::kObserver;
   std::vector<std::string> command = {
@@ -104,9 +104,10 @@ std::vector<std::string> CommandFor(const std::string& compiler, const TorchInst
   command.insert(command.end(), {place.unit(), "-o", place.output(), absl::StrCat("-L", libraries),
                                  "-lc10_cuda", "-lc10", "-ltorch_cpu"});
   if (purpose == AdapterCompiler::Purpose::kPackage) {
-    // A process that loads the adapter has loaded PyTorch's libraries already, wherever they are.
-    // The adapter names them as needed even though it was linked to empty ones, because their
-    // symbols are visible only to libraries that name them.
+    // A process that loads the adapter has already loaded PyTorch's libraries, in whatever folder
+    // they are. The adapter must still name them as needed, because their symbols are visible only
+    // to libraries that do so. --no-as-needed keeps these names, although the adapter was linked to
+    // empty libraries.
     command.insert(command.begin() + 1, {"-Wl,-s", "-Wl,--no-as-needed"});
   } else {
     command.push_back(absl::StrCat("-Wl,-rpath,", libraries));

@@ -22,12 +22,13 @@ class AdapterCompiler {
   static absl::StatusOr<AdapterCompiler> Find();
 
   const std::string& path() const { return path_; }
-  // Returns a text that distinguishes compilers without starting them.
+  // Returns a text that is different for each compiler. It is found without starting the compiler.
   std::string Mark() const;
 
-  // The library is for this copy of PyTorch only; or for a package, without the path of PyTorch.
+  // The purpose of a compiled library: kThisCopy is for one copy of PyTorch only; kPackage is for a
+  // package of vramstow and does not contain the path of PyTorch.
   enum class Purpose { kThisCopy, kPackage };
-  // Writes `library` completely or not at all.
+  // Compiles the source to the file `library`, which appears either complete or not at all.
   absl::Status Compile(const TorchInstallation& torch, const AdapterSource& source, Purpose purpose,
                        const std::string& library) const;
 

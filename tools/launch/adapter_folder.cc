@@ -28,7 +28,8 @@ std::string TorchFileOf(const std::string& adapter) { return adapter + kTorchSuf
 
 std::string LockFileOf(const std::string& adapter) { return adapter + ".lock"; }
 
-// Returns the path, whether it exists or not; empty if it is unknown.
+// Returns the path of the folder, which may not exist. Returns an empty path if the user's cache is
+// unknown.
 fs::path PathOf(const std::string& wanted) {
   if (!wanted.empty()) return wanted;
   return UserCacheFolder();

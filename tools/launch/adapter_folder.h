@@ -1,6 +1,7 @@
-// AdapterFolder: the folder of the adapters that were compiled on this machine: the user's cache,
-// or one that the user named. Beside each adapter is a file that says which PyTorch it is for. For
-// an adapter of a vramstow package, there is only that file.
+// AdapterFolder: the folder of the adapters that were compiled on this machine. It is the user's
+// cache, or a folder that the user named. Beside each adapter is a file that says for which PyTorch
+// it was compiled. For an adapter that belongs to a package of vramstow, the folder has only that
+// file.
 //
 // Ownership: a path. Threads: callable from any thread; processes that build the same adapter wait
 // for each other (AdapterLock). Errors: one sentence. Units: none.
@@ -18,9 +19,11 @@ namespace vramstow {
 
 class AdapterFolder {
  public:
-  // Returns `wanted`, or the user's cache if it is empty; makes the folder if it does not exist.
+  // Returns the folder `wanted` or, if this is empty, the user's cache. Makes the folder if it does
+  // not exist.
   static absl::StatusOr<AdapterFolder> Make(const std::string& wanted);
-  // Like Make, but does not make the folder; the path is empty if it does not exist.
+  // Returns the same folder as Make, but does not make it. The path is empty if the folder does not
+  // exist.
   static AdapterFolder Existing(const std::string& wanted);
 
   const std::string& path() const { return path_; }
@@ -32,10 +35,11 @@ class AdapterFolder {
   // Removes all adapters, and returns how many there were.
   int Clear() const;
 
-  // Notes the PyTorch of an adapter, so that a later run finds the adapter, in this folder or
-  // elsewhere, without being given the PyTorch.
+  // Writes down for which PyTorch the adapter is, so that a later run finds it without knowing that
+  // PyTorch. The adapter may lie in this folder or elsewhere.
   void NoteTorch(const std::string& adapter, const TorchInstallation& torch) const;
-  // Returns the folder of PyTorch that was noted; empty if none was.
+  // Returns the folder of the PyTorch that NoteTorch wrote down. Returns an empty text if there is
+  // no such note.
   static std::string TorchOf(const std::string& adapter);
 
  private:
@@ -44,8 +48,8 @@ class AdapterFolder {
   std::string path_;
 };
 
-// A lock for ranks of one job that build the same adapter at the same time: the process that holds
-// the lock builds. A child that is forked while it is held holds it, too.
+// A lock for the ranks of one job, which may build the same adapter at the same time. The process
+// that holds the lock builds. A child process that is forked meanwhile also holds the lock.
 class AdapterLock {
  public:
   explicit AdapterLock(const std::string& adapter);

@@ -19,7 +19,7 @@ struct KindFacts {
   const char* otherwise;  // the text for an unsupported release; the releases follow
 };
 
-// Indexed by AdapterKind.
+// The properties of each kind, indexed by AdapterKind.
 constexpr KindFacts kKinds[] = {
 #define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) \
   {folder, prefix, first, last, variable, otherwise},

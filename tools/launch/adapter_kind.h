@@ -23,16 +23,17 @@ struct AdapterRequest {
   AdapterKind kind = AdapterKind::kAllocator;
   bool try_newer = false;  // also try newer releases: the compiler will decide
 };
-// Interprets the value of VRAMSTOW_ADAPTER_TRY; null if it is not set.
+// True if the value of VRAMSTOW_ADAPTER_TRY says that releases of PyTorch newer than the supported
+// ones are to be tried. `value` is null if the variable is not set.
 bool WantsNewerTried(const char* value);
 
-// Return the folder of a kind's .cc files, below the sources, and the prefix of the compiled
-// library's name.
+// SourceFolderOf returns the name of the folder, below the sources, that has the .cc files of a
+// kind. NamePrefixOf returns the prefix of the name of the compiled library.
 const char* SourceFolderOf(AdapterKind kind);
 const char* NamePrefixOf(AdapterKind kind);
-// Returns the environment variable that names the compiled libraries.
+// Returns the environment variable that passes the paths of the compiled libraries to a process.
 const char* VariableOf(AdapterKind kind);
-// The beginning and the end of the names of all kinds.
+// The name of a compiled library of any kind begins and ends with these texts.
 inline constexpr char kAdapterPrefix[] = "torch-";
 inline constexpr char kAdapterSuffix[] = ".so";
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// If these headers are equal, a library that was compiled for another copy of the release fits.
+// A library that was compiled for another copy of the same release fits if these headers are equal.
 constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
                                             "c10/core/CachingDeviceAllocator.h",
                                             "c10/core/Allocator.h",
@@ -22,13 +22,12 @@ constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
                                             "ATen/core/dispatch/Dispatcher.h",
                                             "ATen/core/ivalue.h",
                                             "torch/csrc/autograd/generated/Functions.h"};
-// Files whose state distinguishes copies of PyTorch.
+// Files whose contents distinguish copies of PyTorch.
 constexpr const char* kDecidingFiles[] = {
     "lib/libc10_cuda.so", "include/c10/cuda/CUDACachingAllocator.h",
     "include/c10/core/CachingDeviceAllocator.h", "include/c10/core/Allocator.h"};
 
-// Returns the headers, and the .cc files of one folder. The folder of an observer is below the
-// adapter's.
+// Returns all headers, and the .cc files in the folder of the kind.
 std::vector<fs::path> FindFiles(const std::string& sources, AdapterKind kind) {
   const char* folder = SourceFolderOf(kind);
   std::vector<fs::path> files;

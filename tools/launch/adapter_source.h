@@ -20,7 +20,7 @@ namespace vramstow {
 
 class AdapterSource {
  public:
-  // `folder` has the source tree of all kinds.
+  // `folder` has the source tree of the adapters of all kinds.
   AdapterSource(const std::string& folder, AdapterKind kind);
 
   AdapterKind kind() const { return kind_; }
@@ -29,8 +29,8 @@ class AdapterSource {
   // Returns the .cc files.
   std::vector<std::filesystem::path> Units() const;
 
-  // Returns the beginning of the name of a library that is compiled for this copy of PyTorch; the
-  // compiler's mark follows.
+  // Returns the beginning of the name of a library that is compiled for this copy of PyTorch. The
+  // rest of the name is the text by which AdapterCompiler::Mark identifies the compiler.
   std::string StemFor(const TorchInstallation& torch) const;
   // Returns the name of a library that fits every copy of the release with the same headers.
   std::string ShippedName(const TorchInstallation& torch) const;

@@ -61,8 +61,8 @@ std::optional<ListedCard> ReadCard(absl::string_view line) {
   return card;
 }
 
-// Returns the least memory that the card of a snapshot can have; other processes may have held
-// some.
+// Returns the least memory that the card of a snapshot can have. The card may have more, because
+// other processes may have held a part of it.
 uint64_t LeastMemory(const CardEvidence& evidence) {
   const uint64_t told =
       evidence.held_then_bytes > 0 ? evidence.held_then_bytes + evidence.free_bytes + kContext : 0;

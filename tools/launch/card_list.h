@@ -1,5 +1,5 @@
-// CardList: the simulated cards, as the simulator lists them, and the choice of the card that a
-// memory snapshot of a real one comes from: the smallest that agrees with the evidence.
+// CardList: the simulated cards, as the simulator lists them. It also finds the card on which a
+// memory snapshot was made: the smallest one that agrees with the evidence in the snapshot.
 //
 // Ownership: the results are copies. Threads: used by one thread at a time. Errors: one sentence.
 // Units: bytes.
@@ -32,8 +32,8 @@ std::vector<ListedCard> ReadCardList(absl::string_view help);
 // Returns the list of the simulator in this folder.
 absl::StatusOr<std::vector<ListedCard>> ListCards(const std::string& simulator_directory);
 
-// Returns the multiprocessors of a SPEC: sms= if it has that, otherwise those of its card. 0 if
-// unknown.
+// Returns the number of multiprocessors in a SPEC: the option sms= if the SPEC has it, otherwise
+// the number of its card. Returns 0 if the card is unknown.
 uint64_t MultiprocessorsOf(const std::vector<ListedCard>& cards, const std::string& spec);
 
 // Returns how many multiprocessors the card of a snapshot may have: those of all cards that agree

@@ -50,7 +50,8 @@ bool IsFromTerminal(int signal, const siginfo_t& info) {
 
 void Relay(int signal, const siginfo_t& info, pid_t child) {
   if (IsFromTerminal(signal, info)) return;
-  // If the command signals its parent, or its whole group, the signal is not passed back to it.
+  // If the command has sent the signal to its parent or to its whole process group, the signal is
+  // not passed back to the command.
   if (info.si_code <= 0 && info.si_pid == child) return;
   if (info.si_code == SI_QUEUE) {
     sigqueue(child, signal, info.si_value);
@@ -59,8 +60,8 @@ void Relay(int signal, const siginfo_t& info, pid_t child) {
   }
 }
 
-// Stops this process because the command has stopped, so that the shell sees it. Does nothing if
-// the command was continued meanwhile, because nothing would continue this process then.
+// Stops this process because the command has stopped, so that the shell notices it. Does nothing if
+// the command was continued in the meantime, because this process would then remain stopped.
 void StopToo(pid_t child) {
   int status = 0;
   if (waitpid(child, &status, WNOHANG | WCONTINUED) == child && WIFCONTINUED(status)) return;
@@ -76,7 +77,7 @@ void LookAfter(Child* child) {
       continue;
     }
     child->running = false;
-    // If exec failed, the end is known already.
+    // If exec failed, the pipe from the child has already reported it.
     if (child->end.how == ChildEnd::How::kNotStarted) return;
     child->end = WIFSIGNALED(status) ? ChildEnd{ChildEnd::How::kKilled, WTERMSIG(status)}
                                      : ChildEnd{ChildEnd::How::kExited, WEXITSTATUS(status)};
@@ -103,8 +104,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& command) {
   return pointers;
 }
 
-// True if a folder of PATH has a file of this name. If there is none, but a folder on PATH may not
-// be searched, execvp reports "permission denied" instead.
+// True if a folder on PATH has a file of this name. execvp reports "permission denied", and not a
+// missing file, if no folder has the file and one of the folders may not be searched.
 bool IsInPath(const std::string& command) {
   const char* path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
@@ -231,7 +232,8 @@ bool IsAskedToEnd() {
 
 void EndAs(const ChildEnd& end) {
   if (end.how == ChildEnd::How::kExited) _exit(end.value);
-  // The command has dumped its core, if it was to; a second dump would overwrite it.
+  // The command has already written its core dump if it was to write one. A core dump of this
+  // process would overwrite it.
   const rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
   prctl(PR_SET_DUMPABLE, 0);
@@ -243,7 +245,8 @@ void EndAs(const ChildEnd& end) {
   sigaddset(&signal, end.value);
   sigprocmask(SIG_UNBLOCK, &signal, nullptr);
   kill(getpid(), end.value);
-  // The exit status that shells use, in case the signal did not end the process.
+  // If the signal did not end this process, it returns the exit status that shells report for the
+  // signal.
   _exit(128 + end.value);
 }
 

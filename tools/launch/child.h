@@ -1,9 +1,9 @@
 // Child: runs a command as if this program were the command.
 //
 // Idea: the command runs in the same process group with the same standard streams. Signals that the
-// terminal sends go to the whole group and so to the command itself; signals that are sent to this
-// process alone are passed on. When the command stops, this process stops; when this process is
-// continued, so is the command.
+// terminal sends go to the whole group, and so to the command itself. Signals that are sent to this
+// process alone are passed on to the command. When the command stops, this process stops, too. When
+// this process is continued, it continues the command.
 //
 // Ownership: none. Threads: for RunChildren the caller's process must have one thread. Errors:
 // reported in ChildEnd. Signals: from RunChildren on, all signals that can be passed on are blocked
@@ -39,14 +39,14 @@ int ExitStatusOf(const ChildEnd& end, const std::string& command);
 // Returns one sentence if the command could not be started, and an empty text otherwise.
 std::string WhyNotStarted(const ChildEnd& end, const std::string& command);
 
-// A child process. If exec failed, `end` is known before the process has ended.
+// A child process. If exec failed, `end` is set before the process has ended.
 struct Child {
   pid_t pid = -1;
   bool running = false;
   ChildEnd end;
 };
 
-// The state that a child starts with, beside its arguments and its environment.
+// The state in which a child starts, in addition to its arguments and its environment.
 struct ChildStart {
   sigset_t mask = {};
   struct sigaction child_action = {};  // for SIGCHLD
@@ -66,8 +66,8 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
 // True if this process was asked to end (SIGINT, SIGTERM, …) since RunChildren returned.
 bool IsAskedToEnd();
 
-// Ends this process as the command ended, without a core dump of its own. Only for kExited and
-// kKilled.
+// Ends this process in the same way as the command ended, without a core dump of its own. `end`
+// must be kExited or kKilled.
 [[noreturn]] void EndAs(const ChildEnd& end);
 
 }  // namespace vramstow

@@ -16,8 +16,8 @@ namespace vramstow {
 // Returns OK if libcuda.so.1 can be opened and is a driver.
 absl::Status CheckDriver();
 
-// Returns a function that the simulated driver in this folder exports in addition to the driver API
-// (simulator/simulator_api.h). The driver stays open.
+// Returns a function that the simulated driver in this folder exports beside the driver API
+// (simulator/simulator_api.h). The driver's library stays open.
 absl::StatusOr<void*> SimulatorFunction(const std::string& simulator_directory, const char* name);
 
 // Asks the simulated driver in this folder about a SPEC. Returns a description of the cards in one

@@ -4,8 +4,8 @@
 //
 // Idea: the signals are blocked, and code that waits for a child accepts them. A signal that was
 // not accepted ends the process when the last object is destroyed. Signals that were ignored when
-// the program began, as under nohup, stay ignored; only SIGINT is then still accepted from other
-// senders than the terminal, because shells let background jobs ignore it, while kill -INT is meant
+// the program began, as under nohup, stay ignored. SIGINT is an exception: it is still accepted if
+// the terminal did not send it. Shells let background jobs ignore SIGINT, but kill -INT is meant
 // for this process.
 //
 // Ownership: the signal mask of the thread. Threads: the main thread only; other threads must block
@@ -25,16 +25,17 @@ class EndSignals {
   EndSignals& operator=(const EndSignals&) = delete;
   ~EndSignals();
 
-  // Waits for one of these signals, SIGCHLD or SIGTSTP. Returns 0 if none came in this time.
+  // Waits for a signal that asks this process to end, for SIGCHLD or for SIGTSTP, and returns it.
+  // Returns 0 if no signal came within `most`.
   int Wait(std::chrono::milliseconds most) const;
 
-  // Returns the signal mask for a child: the one before the first of these objects, or the mask of
-  // this thread if there is no object.
+  // Returns the signal mask for a child process: the mask that this thread had before the first
+  // object of this class was created. Without an object, it is the current mask.
   static sigset_t MaskOfChildren();
 
   // Returns the last accepted signal that asks the process to end; 0 if there was none.
   static int taken();
-  // Returns the exit status that shells give a command ended by such a signal.
+  // Returns the exit status that shells report for a command that taken() ended.
   static int exit_status() { return 128 + taken(); }
 
  private:

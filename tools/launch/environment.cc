@@ -103,7 +103,7 @@ void AddPythonHook(const Installation& installation, Environment* environment) {
     environment->Set(kPythonPath, path.empty() ? folder : absl::StrCat(folder, ":", path));
   }
   environment->Set(kProgram, installation.program);
-  // Children of a job that sets PYTHONPATH itself find the hook by this variable.
+  // If a job sets PYTHONPATH itself, its child processes find the hook by this variable.
   environment->Set(kPythonStart, folder);
 }
 

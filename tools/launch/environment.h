@@ -19,9 +19,10 @@ class Environment {
   Environment();
   explicit Environment(std::vector<std::string> entries) : entries_(std::move(entries)) {}
 
-  // Returns null if the variable is not set. Valid until the next change.
+  // Returns the value of the variable, or null if it is not set. The pointer is valid until the
+  // next change.
   const char* Get(std::string_view name) const;
-  // Sets a variable. All other variables stay unchanged and in order, even malformed ones.
+  // Sets a variable. All other entries stay unchanged and in order, even those that are malformed.
   void Set(std::string_view name, std::string_view value);
 
   const std::vector<std::string>& entries() const { return entries_; }
@@ -33,14 +34,15 @@ class Environment {
 };
 
 // Sets LD_PRELOAD and, for a simulated run, LD_LIBRARY_PATH and TRITON_LIBCUDA_PATH. Existing
-// entries stay: first in LD_PRELOAD, last in LD_LIBRARY_PATH; nothing is entered twice.
+// entries remain: they come first in LD_PRELOAD, and last in LD_LIBRARY_PATH. No library is entered
+// twice.
 void AddLibraries(const Installation& installation, bool rehearsal, Environment* environment);
 
-// Preloads, before all other libraries, the one that detects other clients of CUPTI.
+// Puts the library that detects other clients of CUPTI before all other preloaded libraries.
 void AddCuptiWatch(const Installation& installation, Environment* environment);
 
-// Sets NVTX_INJECTION64_PATH, by which NVTX finds the library that receives its ranges. A tool that
-// is named there already stays.
+// Sets NVTX_INJECTION64_PATH to the library that receives NVTX's ranges. If the variable already
+// names a tool, it is not changed.
 void AddNvtx(const Installation& installation, Environment* environment);
 // Puts the folder of the start-up hook first on PYTHONPATH, and sets the path of the program that
 // builds adapters.

@@ -1,4 +1,4 @@
-// Fingerprint: a hash of texts: FNV-1a, 64 bits. Not safe against deliberate collisions.
+// Fingerprint: a 64-bit hash (FNV-1a) of several texts. It does not resist deliberate collisions.
 //
 // Ownership: none. Threads: none of its own. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_FINGERPRINT_H_
@@ -11,7 +11,7 @@ namespace vramstow {
 
 class Fingerprint {
  public:
-  // Adds a text and its end: "ab", "c" and "a", "bc" give different hashes.
+  // Adds a text and its end, so that the texts "ab" and "c" have another hash than "a" and "bc".
   void Add(std::string_view text) {
     for (const char c : text) AddByte(static_cast<unsigned char>(c));
     AddByte(0xff);

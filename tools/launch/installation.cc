@@ -12,8 +12,9 @@
 namespace vramstow {
 namespace {
 
-// The order matters: a library comes after those whose symbols it uses. If there are two versions
-// of a library, they are for wheels of CUDA 13 and 12, which select by the version of each symbol.
+// The libraries that a simulated run preloads, in order: a library comes after those whose symbols
+// it uses. If there are two versions of a library, they are for wheels of CUDA 13 and CUDA 12. A
+// wheel finds its library by the version of each symbol.
 constexpr const char* kSimulatorPreloads[] = {
     "libcudart.so.13",   "libcudart.so.12",   "libcublasLt.so.13", "libcublasLt.so.12",
     "libcublas.so.13",   "libcublas.so.12",   "libcudnn.so.9",     "libnccl.so.2",

@@ -61,7 +61,7 @@ absl::StatusOr<std::string> JobName() {
                          parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, getpid());
 }
 
-// Splits a path into the existing part, and the part that has to be made below it.
+// Splits a path into the part that exists, and the rest, which has to be made below it.
 JobFolder ToBeMade(const std::filesystem::path& path) {
   std::error_code ignored;
   std::filesystem::path there = path;

@@ -1,8 +1,8 @@
-// JobFolder: the folder for traces, which is made if it does not exist. With "%j" in --trace-dir it
-// is one folder for all ranks of a job.
+// JobFolder: the folder for traces, which is made if it does not exist. If --trace-dir contains
+// "%j", all ranks of a job use the same folder.
 //
-// Idea: each rank may have a `vramstow run` of its own, so each derives the same name from the
-// variables that their launcher sets for all of them, and the first one makes the folder.
+// Idea: each rank may have a `vramstow run` of its own. Each of them derives the same name from
+// variables that the launcher sets for all ranks, and the first one makes the folder.
 //
 // Ownership: plain values. Threads: used by one thread at a time. Errors: one sentence. Units:
 // none.
@@ -21,8 +21,8 @@ struct JobFolder {
   std::string name;    // the part to be made below it; empty if nothing
 };
 
-// Parses "traces/job-%j"; makes nothing. Fails for a rank whose job has no id; a run that is no
-// rank is a job of its own.
+// Parses a path like "traces/job-%j", and makes no folder. Fails for a rank whose job has no id. A
+// run that is not a rank counts as a job of its own.
 absl::StatusOr<JobFolder> FindJobFolder(const std::string& directory);
 
 // Makes the folder below the parent *directory, and sets *directory to it.

@@ -20,17 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLibrary[] = "libc10_cuda.so";
-// A program's own libraries may depend on libraries that depend on PyTorch; deeper levels are not
-// searched.
+// PyTorch may be needed by a library of the program, or by a library that this one needs. The
+// search stops at this depth.
 constexpr int kMaxDepth = 4;
 
-// The dynamic section of a file, as far as it is needed here.
+// The entries of a file's dynamic section that the search uses.
 struct Linking {
   std::vector<std::string> needed;
   std::vector<std::string> folders;  // folders to search for them
 };
 
-// Reads parts of a file; false past its end.
+// Reads parts of an ELF file. Functions return false for a part that lies past its end.
 class Elf {
  public:
   explicit Elf(const fs::path& path) : file_(path, std::ios::binary) {}
@@ -68,7 +68,8 @@ std::vector<Elf64_Phdr> ReadSegments(Elf* elf) {
   return segments;
 }
 
-// Returns the file offset of an address of the loaded file; 0 if it is in no segment.
+// Returns the offset in the file for an address of the loaded file. Returns 0 if the address is in
+// no segment.
 uint64_t OffsetOf(const std::vector<Elf64_Phdr>& segments, uint64_t address) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;

@@ -1,7 +1,7 @@
-// FindLinkedTorch: finds the PyTorch that a program is linked to, before it runs.
+// FindLinkedTorch: finds the PyTorch that a program is linked to, before the program runs.
 //
-// Idea: the file of a program that uses LibTorch names the libraries that it needs, and where to
-// find them. So the adapter for its PyTorch can be compiled before it starts.
+// Idea: the file of a program that uses LibTorch names the libraries that it needs, and the folders
+// to search for them. So the adapter for its PyTorch can be compiled before the program starts.
 //
 // Ownership: the results are copies. Threads: callable from any thread. Errors: a file that cannot
 // be read is linked to no PyTorch. Units: none.

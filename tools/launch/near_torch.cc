@@ -22,8 +22,8 @@ void AddIfTorch(const fs::path& packages, std::vector<std::string>* found) {
   }
 }
 
-// Returns the folder of the command. Links are not resolved, because the Python of a virtual
-// environment is one.
+// Returns the folder of the command. A symbolic link is not resolved, because the Python of a
+// virtual environment is a link to a Python elsewhere.
 fs::path FolderOf(const std::string& command, const std::string& path) {
   if (command.find('/') != std::string::npos) return fs::path(command).parent_path();
   for (const absl::string_view folder : absl::StrSplit(path, ':')) {

@@ -1,11 +1,11 @@
 // FindTorchOnSearchPath: finds the PyTorch installations that a command may import, by their
 // location, before it starts.
 //
-// Idea: there is no note that says for which PyTorch a shipped adapter is, because it was not
-// compiled here. Python's start-up hook asks for it itself; but under -I, -E and -S the hook does
-// not run, and the adapter has to be named in advance. No Python is started for that: the search
-// covers the package folder that contains this vramstow, and those beside the command, as in a
-// virtual environment.
+// Idea: a shipped adapter was not compiled on this machine, so no note says for which PyTorch it
+// is. Usually Python's start-up hook asks for the adapter. Under -I, -E and -S the hook does not
+// run, so the adapter must be named in advance. No Python is started to find the installations. The
+// search covers the package folder that contains this vramstow, and those beside the command, as in
+// a virtual environment.
 //
 // Ownership: the results are copies. Threads: callable from any thread. Errors: missing folders are
 // skipped. Units: none.

@@ -43,8 +43,8 @@ absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std:
   return adapter->path;
 }
 
-// Adds compiled adapters other than the one that is known already: those shipped for a PyTorch that
-// the command may import, and those compiled or requested on this machine.
+// Adds compiled adapters for installations other than `known`: those shipped for a PyTorch that the
+// command may import, and those compiled or requested on this machine.
 void AddReady(const Installation& installation, const std::string& command,
               const Environment& environment, AdapterKind kind, const std::string& known,
               std::string* pairs) {
@@ -69,7 +69,7 @@ void AddReady(const Installation& installation, const std::string& command,
   }
 }
 
-// The results of an enclosing run come first.
+// Adapters that an enclosing vramstow run has found come first.
 void SetReady(const Installation& installation, const std::string& command, AdapterKind kind,
               Environment* environment) {
   const char* variable = VariableOf(kind);
@@ -78,15 +78,15 @@ void SetReady(const Installation& installation, const std::string& command, Adap
   if (!pairs.empty()) environment->Set(variable, pairs);
 }
 
-// Returns why there is no adapter for the PyTorch that the command is linked to; empty if there is
-// one, or the command is linked to none.
+// Returns why there is no adapter for the PyTorch that the command is linked to. Returns an empty
+// text if there is an adapter, or if the command is linked to no PyTorch.
 std::string Prepare(const Installation& installation, const std::string& command, AdapterKind kind,
                     Environment* environment) {
   const char* variable = VariableOf(kind);
   const std::string wanted_folder = ValueOf(*environment, "VRAMSTOW_ADAPTER_DIR");
   const std::string linked = FindLinkedTorch(command, ValueOf(*environment, "PATH"),
                                              ValueOf(*environment, "LD_LIBRARY_PATH"));
-  // The results of an enclosing run come first.
+  // Adapters that an enclosing vramstow run has found come first.
   std::string pairs = ValueOf(*environment, variable);
   std::string why;
   if (!linked.empty()) {

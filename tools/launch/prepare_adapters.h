@@ -20,17 +20,17 @@
 
 namespace vramstow {
 
-// Returns why the adapter for the PyTorch that `command` is linked to cannot be provided; empty if
-// it is ready, or the command is linked to none.
+// Returns why the adapter for the PyTorch that `command` is linked to cannot be provided. Returns
+// an empty text if the adapter is ready, or if the command is linked to no PyTorch.
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment);
-// Like PrepareAdapters, for the library that computes values in a simulated run.
+// Does the same as PrepareAdapters for the library that computes values in a simulated run.
 std::string PrepareValues(const Installation& installation, const std::string& command,
                           Environment* environment);
-// Names the compiled observers.
+// Sets the environment variable that names the compiled observers.
 void PrepareObservers(const Installation& installation, const std::string& command,
                       Environment* environment);
-// Names the compiled censuses.
+// Sets the environment variable that names the compiled libraries of the census (a reference scan).
 void PrepareCensuses(const Installation& installation, const std::string& command,
                      Environment* environment);
 

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxAnswer = 64 * 1024;
-// How long the pipes are read after the child has ended: a grandchild may keep them open.
+// How long the pipes are read after the child has ended. A grandchild may hold them open.
 constexpr int kRestMs = 200;
 // How long a child that was killed may take to end.
 constexpr int kReapMs = 2000;
@@ -124,7 +124,8 @@ ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environme
     const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(most_ms);
     int status = 0;
     bool ended = false;
-    // A child may close its output and continue, or end while a child of its own keeps it open.
+    // Waits for the child to end. A child may close its output and continue, or end while its own
+    // child holds the output open.
     while (!ended && Left(deadline) > 0) {
       ReadUntil(std::min(deadline, Clock::now() + std::chrono::milliseconds(20)), &out, &err);
       ended = waitpid(child, &status, WNOHANG) == child;
@@ -132,7 +133,8 @@ ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environme
     }
     if (!ended) {
       kill(-child, SIGKILL);
-      // A child that is blocked in a driver call may not end for a long time: it is left behind.
+      // A child that is blocked in a driver call may not end for a long time. It is not waited for
+      // any longer.
       for (int i = 0; i < kReapMs && waitpid(child, &status, WNOHANG) == 0; ++i) usleep(1000);
       end.how = ProbeEnd::How::kTooSlow;
       end.value = static_cast<int>(most_ms / 1000);

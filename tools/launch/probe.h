@@ -33,8 +33,8 @@ struct ProbeEnd {
   std::string Words() const;
 };
 
-// Runs the command, which is searched on the path of this process unless it has a slash. It has a
-// process group of its own, all of which is killed at the end.
+// Runs the command. If it has no slash, it is searched on the path of this process. The command has
+// a process group of its own, and the whole group is killed at the end.
 ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environment,
                   uint64_t most_ms);
 

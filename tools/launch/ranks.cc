@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// The variables in which one launcher gives a process its rank. The first one says whether that
+// The variables in which one launcher gives a process its rank. If the first variable is set, that
 // launcher was used.
 struct Family {
   struct Number {
@@ -69,7 +69,7 @@ void SetIfMissing(const char* name, const char* value, Environment* environment)
   if (environment->Get(name) == nullptr) environment->Set(name, value);
 }
 
-// Launchers that start one process for each rank, and do not support absent ranks.
+// Launchers that start one process for each rank. They cannot start only some of the ranks.
 constexpr absl::string_view kRankStarters[] = {"mpirun",     "mpiexec", "mpiexec.hydra", "orterun",
                                                "prterun",    "srun",    "jsrun",         "aprun",
                                                "horovodrun", "pdsh"};
@@ -78,7 +78,8 @@ absl::string_view NameOf(absl::string_view path) {
   return path.substr(path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1);
 }
 
-// Finds the program behind a launcher and its options; returns the end if it is unknown.
+// Finds the program in the command of a launcher, after the launcher's options. Returns the end if
+// the program is not recognised.
 std::vector<std::string>::const_iterator FindProgram(const std::vector<std::string>& command) {
   return std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
     return absl::StartsWith(NameOf(word), "python") || absl::EndsWith(word, ".py");
@@ -125,7 +126,7 @@ void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
   }
   SetIfMissing("MASTER_ADDR", "127.0.0.1", environment);
   SetIfMissing("MASTER_PORT", "29500", environment);
-  // By these variables a program sees that it need not start its ranks itself. "none" is torchrun's
+  // These variables show a program that it need not start its ranks itself. "none" is torchrun's
   // name for a job without a name.
   SetIfMissing("TORCHELASTIC_RUN_ID", "none", environment);
   SetIfMissing("TORCHELASTIC_RESTART_COUNT", "0", environment);

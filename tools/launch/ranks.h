@@ -1,5 +1,5 @@
-// Ranks: the ranks of a job that a simulated run executes (world= and rank= of the SPEC), and the
-// variables that a launcher, for example torchrun, would have set for each.
+// Ranks: the ranks of a job that a simulated run executes (world= and rank= of the SPEC). It also
+// sets the variables that a launcher, for example torchrun, would have set for each rank.
 //
 // Ownership: plain values. Threads: callable from any thread. Errors: absl::Status with one
 // sentence. Units: none.
@@ -16,16 +16,17 @@
 
 namespace vramstow {
 
-// Returns the ranks in the order of the SPEC; empty if it has no job.
+// Returns the ranks in the order of the SPEC. Returns no rank if the SPEC describes no job.
 absl::StatusOr<std::vector<vramstowSimulatorRank>> FindRanks(const std::string& simulator_directory,
                                                              const std::string& spec);
 
 // Returns the SPEC of one rank alone, without the other ranks of rank=.
 std::string SpecOfRank(const std::string& spec, int rank);
 
-// Sets the variables that give a process its rank: those of torchrun, and those of Slurm, Open MPI
-// and PMI if the environment has a rank of them already. MASTER_ADDR and MASTER_PORT stay if they
-// are set, because a program may print them; nobody connects to them.
+// Sets the variables that give a process its rank. The variables of torchrun are always set; those
+// of Slurm, Open MPI and PMI are set if the environment already has a rank of theirs. MASTER_ADDR
+// and MASTER_PORT are not changed if they are set, because a program may print them; no process
+// connects to them.
 void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
                Environment* environment);
 

@@ -18,13 +18,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A command in a session of its own. Ends its process group in steps: with the signal that this
-// process got, then with SIGTERM, then with SIGKILL.
+// A command in a session of its own. If this process is asked to end, the command's process group
+// gets that signal, later SIGTERM, and at last SIGKILL.
 class Session {
  public:
   explicit Session(const Child& leader) : leader_(leader) {}
 
-  // Sends the signal by which this process was asked to end; SIGKILL at the second time.
+  // Sends the signal by which this process was asked to end. At the second call, sends SIGKILL
+  // instead.
   void Ask(int signal) {
     if (is_over()) return;
     if (is_asked_) return Send(SIGKILL);
@@ -33,12 +34,13 @@ class Session {
     Send(signal);
   }
 
-  // Notices that the command has ended; otherwise sends the next signal when it is time.
+  // Checks whether the command has ended. If it has not, sends the next signal when its time has
+  // come.
   void LookAfter() {
     if (is_over()) return;
     int status = 0;
     if (waitpid(leader_.pid, &status, WNOHANG) != leader_.pid) return Insist();
-    // Processes that the command left behind end, too.
+    // Processes that the command started and that still run are ended, too.
     if (is_asked_) Send(SIGKILL);
     leader_.running = false;
     if (!is_started()) return;
@@ -79,7 +81,7 @@ class Session {
 void StopWith(const std::vector<Session>& sessions) {
   for (const Session& session : sessions) session.Send(SIGSTOP);
   kill(getpid(), SIGSTOP);
-  // This process was continued, so the sessions are, too.
+  // This process runs again because it was continued, so the sessions are continued, too.
   for (const Session& session : sessions) session.Send(SIGCONT);
 }
 

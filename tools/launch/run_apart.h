@@ -15,10 +15,11 @@
 namespace vramstow {
 
 // Runs `command` once in each environment, all at the same time, as RunChildren does. Their output
-// is appended to the file `output`. If this process is asked to end, each command gets that signal,
-// then SIGTERM, and SIGKILL if it still runs after ten seconds or at a second such signal;
-// EndSignals::taken() returns the signal. Ctrl-Z stops the commands, too. Returns nothing if this
-// process was asked to end before: then no command was started.
+// is appended to the file `output`. If this process is asked to end, each command gets the same
+// signal, and SIGTERM after some seconds. A command that still runs after ten seconds, or at a
+// second such signal, gets SIGKILL. EndSignals::taken() returns the signal. Ctrl-Z stops the
+// commands, too. If this process was asked to end before the call, starts no command and returns an
+// empty list.
 std::vector<ChildEnd> RunApart(const std::vector<std::string>& command,
                                std::vector<Environment>* environments, const std::string& output);
 

@@ -1,6 +1,7 @@
 // RunLogged: runs a command with its output in a file.
 //
-// Ownership: none. Threads: used by one thread at a time. Errors: by the result. Units: none.
+// Ownership: none. Threads: used by one thread at a time. Errors: reported by the result. Units:
+// none.
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 
