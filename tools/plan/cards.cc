@@ -22,7 +22,8 @@ void ReadCount(absl::string_view number, PlanCard* card) {
   if (!absl::SimpleAtoi(number, &card->count)) card->count = 0;
 }
 
-// Each rank of a job has a GPU of its own, so the world size counts, at any position.
+// Reads the options of a card. The world size counts at any position, because each rank of a job
+// has a GPU of its own.
 void ReadOptions(absl::string_view options, PlanCard* card) {
   for (absl::string_view option : absl::StrSplit(options, ',')) {
     const bool is_world = absl::ConsumePrefix(&option, kWorldOption);

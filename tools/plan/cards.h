@@ -1,4 +1,5 @@
-// Cards: reads the candidate machines that a user names, as SPECs of the simulator.
+// Cards: reads the machines between which a user wants to choose. The user gives them as SPECs of
+// the simulator.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
 // sentence. Units: none.
@@ -15,8 +16,8 @@
 
 namespace vramstow {
 
-// Splits the list. A card's own options are also separated by commas; a new card begins at a part
-// without '='.
+// Splits a list of cards. The options of a card are separated by commas, too. A part of the list
+// without '=' is the begin of a new card.
 std::vector<std::string> SplitCards(const std::string& cards);
 
 struct PlanCard {
@@ -31,12 +32,12 @@ struct PlanCard {
 absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,
                                       const std::vector<std::string>& keys);
 
-// Says why the ranks of a card's job cannot have the degrees of parallelism in a choice ({shard},
-// {dp}, {tp}, {pp}, {cp}): one of them does not divide the number of ranks. Empty if they can, or
-// if it is a single card.
+// Returns why the ranks of a card's job cannot have the degrees of parallelism in a choice
+// ({shard}, {dp}, {tp}, {pp}, {cp}). The reason is that one of the degrees does not divide the
+// number of ranks. Returns an empty text if they can have them, or if there is only one card.
 std::string WhyNotAmongRanks(const Choice& choice, const PlanCard& card);
 
-// Fails if a value divides the number of ranks of none of the cards.
+// Fails if a degree of parallelism has a value that divides the number of ranks of no card.
 absl::Status CheckDegrees(const std::vector<Placeholder>& places,
                           const std::vector<PlanCard>& cards);
 

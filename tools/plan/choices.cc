@@ -35,8 +35,9 @@ void AddNamesOf(const std::string& word, std::vector<std::string>* names) {
   }
 }
 
-// How a list of numbers continues: by a factor if the last three numbers have a common one, or
-// there are at most two numbers; otherwise by the difference of the last two.
+// How a list of numbers continues. If the last three numbers have a common factor between
+// neighbours, the list continues by this factor. With two numbers, it continues by their factor if
+// there is one. Otherwise it continues by the difference of the last two.
 struct Pattern {
   uint64_t factor = 2;
   uint64_t step = 0;  // the difference; 0 if it continues by a factor
@@ -61,7 +62,7 @@ absl::Status WrongPart(absl::string_view part) {
       "' is not a range of values: write two whole numbers, the smaller first, as in 8..64."));
 }
 
-// Adds "8..64" to the numbers that came before it.
+// Adds the numbers of a range like "8..64" to the numbers that came before it.
 absl::Status AddRange(absl::string_view part, std::vector<std::string>* values) {
   const std::vector<absl::string_view> ends = absl::StrSplit(part, kOnwards);
   uint64_t first = 0;

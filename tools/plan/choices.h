@@ -1,7 +1,8 @@
-// Choices: the placeholders of a command, the values they may take, and all combinations of values.
+// Choices: the placeholders of a command, the values they may have, and all combinations of values.
 //
-// Idea: a command has {batch} in place of a value. The values are given as a list, "1,2,4,8..64",
-// in which ".." continues as the values before it do: by a factor or by a difference.
+// Idea: a command has a placeholder like {batch} in place of a value. The values are given as a
+// list, "1,2,4,8..64". The part ".." continues the list like the values before it, by a factor or
+// by a difference.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
 // sentence. Units: none.
@@ -22,7 +23,7 @@ struct Placeholder {
   std::vector<std::string> values;
 };
 
-// The value of one placeholder.
+// A placeholder and the value that is chosen for it.
 struct Setting {
   std::string name;
   std::string value;
@@ -45,12 +46,14 @@ std::vector<std::string> Filled(const std::vector<std::string>& command, const C
 // Returns a value as a number; nullopt if it is none.
 std::optional<double> NumberOf(const std::string& value);
 
-// True for the degrees of parallelism {shard}, {dp}, {tp}, {pp}, {cp}. Each is the number of ranks
-// in a group, so it must divide the number of all ranks; memory shrinks when it grows.
+// True if the name is one of the degrees of parallelism {shard}, {dp}, {tp}, {pp}, {cp}. A degree
+// is the number of ranks in a group, so it must divide the number of all ranks. Memory shrinks when
+// a degree grows.
 bool IsDegree(absl::string_view name);
 
-// Returns the placeholder along which peaks are fitted: {batch}, or else the first one that has at
-// least two values, all of them numbers, and is no degree of parallelism.
+// Returns the placeholder along which peaks are fitted to a line: {batch} if the command has it.
+// Otherwise it is the first placeholder that is no degree of parallelism, has at least two values,
+// and has only numbers.
 std::optional<size_t> AxisOf(const std::vector<Placeholder>& placeholders);
 
 // Returns a text like "{batch} = 8, {checkpoint} = full".

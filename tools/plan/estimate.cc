@@ -11,9 +11,9 @@
 namespace vramstow {
 namespace {
 
-// The largest memory that a simulated card can have.
+// The option that gives a simulated card the largest memory it can have.
 constexpr char kMuchMemory[] = ",memory=1TiB";
-// The parts of the peak outside of blocks.
+// The names of the parts of the peak that are not memory of blocks.
 constexpr char kCached[] = "cached";
 constexpr char kContext[] = "context";
 
@@ -34,7 +34,7 @@ uint64_t ContextOf(const DeviceFacts& device) {
   return total - std::min(total, device.free_bytes_at_start.value_or(total));
 }
 
-// Fills in the peak and its parts, from a run without refused requests.
+// Fills in the peak and its parts. `facts` must come from a run without refused requests.
 void FillPeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
   uint64_t context = 0;
   int64_t spare = INT64_MAX;

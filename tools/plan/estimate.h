@@ -1,10 +1,10 @@
-// CardEstimate: simulates a command once on a card, and says whether it fits, its peak, and the
+// CardEstimate: simulates a command once on a card, and reports whether it fits, its peak, and the
 // parts of the peak.
 //
-// Idea: the peak is what the card has to provide: the highest reserved memory, and the context. Its
-// parts are the purposes of the blocks, the reserved memory outside of blocks, and the context. A
-// command that runs out of memory is simulated again on the same card with more memory, which shows
-// how much it lacks.
+// Idea: the peak is what the card has to provide, namely the highest reserved memory and the
+// context. The parts of the peak are the purposes of the blocks, the reserved memory outside of
+// blocks, and the context. A command that runs out of memory is simulated again on the same card
+// with more memory, which shows how much it lacks.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: one sentence if
 // the command fails for another reason than memory, or uses no device memory. Units: bytes.
@@ -36,7 +36,8 @@ struct CardEstimate {
   uint64_t out_of_memory = 0;  // how often; more than 0 also where the command went on
   uint64_t processes = 1;      // the numbers are of the one that took most
   uint64_t devices = 1;        // that it used; the numbers are their sum
-  // nullopt if even the largest card that can be simulated is not enough.
+  // The peak of the run. It is nullopt if even the largest card that can be simulated does not have
+  // enough memory.
   std::optional<uint64_t> peak_bytes;
   std::vector<Part> parts;  // of the peak: the largest first, then cached and context
   // The memory of the fullest device minus the peak; negative if the device is too small.

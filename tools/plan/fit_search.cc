@@ -8,7 +8,8 @@
 namespace vramstow {
 namespace {
 
-// The search, in numbers of steps: `low` fits, `high` does not.
+// The state of a search. Values are counted in steps from the beginning of the range: the values
+// below `low_` fit, and the values from `high_` on do not.
 class Search {
  public:
   Search(const FitRange& range, const std::optional<FitLine>& line, uint64_t capacity)
@@ -58,9 +59,9 @@ class Search {
       return std::clamp(kFar * low_, first, last);
     }
     if (const auto predicted = Predicted()) {
-      // First tries a value that is expected to fit, then one that is expected not to; otherwise
-      // bisects. A guess narrows the range from one side only, so at most two guesses in a row may
-      // be slow.
+      // First tries a value that the line predicts to fit, then one that it predicts not to fit;
+      // otherwise bisects. A guess narrows the range from one side only, so after two guesses that
+      // narrowed it by less than half, the search bisects.
       constexpr int kMaxSlowGuesses = 2;
       if (slow_guesses_ < kMaxSlowGuesses) {
         was_guess_ = true;
@@ -80,8 +81,8 @@ class Search {
     return *value < range_.from ? 0 : (*value - range_.from) / range_.step;
   }
 
-  // True if all values so far fit with the same peaks. The requested bytes differ even if blocks
-  // and segments are rounded to the same sizes.
+  // True if all values so far fit and have the same peaks. If a value matters, at least the
+  // requested bytes differ, even where blocks and segments are rounded to the same sizes.
   bool AreAlike() const {
     const FitRun& first = result_.runs.front();
     return std::ranges::all_of(result_.runs, [&](const FitRun& run) {

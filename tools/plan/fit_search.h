@@ -1,10 +1,10 @@
 // FitSearch: finds the largest value of a setting with which a run still fits into memory.
 //
-// Idea: a run is expensive, so the search needs few. Peaks mostly grow along a line: two runs give
-// the line, which shows where the limit should be. The limit is then approached from both sides; if
-// the line does not help, by bisection. A line that is known from another card can be used from the
-// start. If three values have exactly the same peaks, one far larger value is tried; if its peaks
-// are also the same, the search ends, because the value does not matter.
+// Idea: a run is expensive, so the search makes few runs. Peaks mostly grow along a line. Two runs
+// give the line, and the line predicts the limit. The limit is then approached from both sides or,
+// if the line does not help, by bisection. If the line of another card is known, the search uses it
+// from the start. If three values have exactly the same peaks, one far larger value is tried. If
+// its peaks are also the same, the search ends, because the value does not matter.
 //
 // Ownership: the results are copies. Threads: none of its own. Errors: those of a run; a cancelled
 // run ends the search, and its results so far are retained. Units: bytes.
@@ -57,7 +57,8 @@ struct FitResult {
 
 using FitTry = std::function<absl::StatusOr<FitRun>(uint64_t value)>;
 
-// `line`, if it is known already, describes how bytes grow; they must not exceed `capacity`.
+// Searches the largest value. `line` describes how bytes grow with the value, if that is already
+// known. The bytes must not exceed `capacity`.
 absl::StatusOr<FitResult> SearchLargest(const FitRange& range, const FitTry& attempt,
                                         const std::optional<FitLine>& line, uint64_t capacity);
 

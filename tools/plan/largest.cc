@@ -106,7 +106,8 @@ absl::StatusOr<Rehearsal> LargestFinder::Run(const std::string& card, uint64_t v
   return Rehearse(command, flags, absl::StrCat(folder_, "/", ++runs_));
 }
 
-// A job whose runs vary fits if each of them does.
+// Runs the command with this value, several times if the request says so. The value fits if it fits
+// in each run.
 absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t value) {
   FitRun run;
   run.value = value;
@@ -132,8 +133,8 @@ absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t 
   return run;
 }
 
-// Finds how much memory tensors alone would need, and which call sites grow; this is visible if the
-// pool serves them.
+// Finds how much memory the tensors alone would need, and at which call sites memory grows. Both
+// can be measured if vramstow's pool serves the requests.
 void LargestFinder::LookAtTensors(LargestOnCard* result) {
   const uint64_t from = request_.range.from;
   const uint64_t largest = *result->found.largest;

@@ -1,8 +1,8 @@
 // FindLargest: finds the largest value of a setting with which a command fits onto a GPU, and the
 // call sites whose memory grows with it.
 //
-// Idea: fit_search.h chooses the values that are tried. The line through the peaks of one GPU is
-// where the search on the next GPU begins. Two more runs, with the pool, give the memory that
+// Idea: fit_search.h chooses the values that are tried. The search on the next GPU begins with the
+// line through the peaks of the previous GPU. Two more runs, with the pool, give the memory that
 // tensors alone would need.
 //
 // Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
@@ -25,7 +25,7 @@ namespace vramstow {
 // Receives one sentence at the end of each run.
 using PlanNote = std::function<void(const std::string& sentence)>;
 
-// A call site whose memory grows with the value.
+// A call site whose memory grows when the value of the setting grows.
 struct Growth {
   std::string site;
   std::string operation;
@@ -36,7 +36,7 @@ struct LargestOnCard {
   std::string card;
   FitResult found;
   uint64_t capacity = 0;
-  // The memory of tensors alone over the value, if the pool served them.
+  // How the memory of tensors alone grows with the value, measured with vramstow's pool.
   std::optional<FitLine> tensors;
   std::string why_no_tensors;
   std::vector<Growth> growth;

@@ -63,7 +63,8 @@ absl::StatusOr<std::vector<Placeholder>> PlacesOf(const PlanRequest& request) {
   return std::vector<Placeholder>{RunVariants()};
 }
 
-// Returns the first reason if every choice fails for another reason than memory; otherwise empty.
+// Returns the reason of the first failure if every choice fails for another reason than memory.
+// Otherwise returns an empty text.
 std::string ProblemOfAll(const PlanResult& result) {
   std::string problem;
   for (const PlanRow& row : result.rows) {

@@ -24,7 +24,8 @@
 
 namespace vramstow {
 
-// These placeholders always have a flag, and have values without it.
+// These placeholders have a flag of their own for their values, and default values without the
+// flag.
 inline constexpr char kBatch[] = "batch";
 inline constexpr char kAccumulate[] = "accumulate";
 
@@ -36,7 +37,7 @@ struct PlanRequest {
   std::optional<double> tokens;  // tokens of the whole job
 };
 
-// The GPUs and the values of a request in which nothing is wrong.
+// The GPUs and the values of a request, after all of it was checked.
 struct PlanTask {
   std::vector<PlanCard> cards;
   std::vector<Placeholder> placeholders;

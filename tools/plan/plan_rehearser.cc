@@ -27,25 +27,25 @@ constexpr char kUntoldKernels[] =
     " kernels of a step are known only by their names (for example Triton's and those of "
     "torch.compile, and all with values=off). The estimate counts their launches but not their "
     "computation, so the times are too short.";
-// Kernels without an operator are mentioned if they are at least 1/10 of all.
+// Kernels that belong to no operator are mentioned if they are at least 1/10 of all kernels.
 constexpr uint64_t kMaxUntold = 10;
 
-// The option by which a simulated run logs the work of the card.
+// The option by which a simulated run logs the work that the card would do.
 constexpr char kWorkLogOption[] = ",work-log=";
 constexpr char kWorkLogName[] = "-work-%p.csv";
 
-// Adds the card's own clock, by which a simulated run measures what moves and changes cost, unless
-// the SPEC has a clock.
+// Adds the option of the card's own clock, unless the SPEC has a clock. A simulated run measures
+// with it the cost of moves and changes.
 std::string WithClock(const std::string& spec) {
   return absl::StrContains(spec, "clock=") ? spec : absl::StrCat(spec, ",clock=model");
 }
 
 constexpr size_t kMaxHints = 3;
 
-// The placeholder for a command without placeholders.
+// The name of the placeholder that is used for a command without placeholders.
 constexpr char kOutside[] = "with";
 
-// A setting that can be changed from outside of a command.
+// A setting that can be changed without changing the command.
 struct RunVariant {
   const char* name;
   FlagValues flags;  // of vramstow run
@@ -108,8 +108,8 @@ std::string WhatOf(const std::string& card, const Choice& choice) {
   return absl::StrCat(TextOf(choice), " on ", Printable(card));
 }
 
-// Returns the changes that would have served the failed request, then those that lower the peak, as
-// proved by replays.
+// Returns the changes that would have served the failed request, followed by the changes that lower
+// the peak. Replays have proved both.
 std::vector<AdviceFacts> ChangesOf(const CardEstimate& estimate) {
   std::vector<AdviceFacts> changes;
   for (const AdviceFacts& advice : estimate.advice_at_failure) {
@@ -171,7 +171,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
       trial.peak_bytes =
           static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);
     }
-    // The processes of one machine have a card each, or one process has several.
+    // Either each process of a machine has one card, or one process has several cards.
     uint64_t& used = used_cards_[card_text];
     used = std::max({used, estimate->processes, estimate->devices});
     changes_[what] = ChangesOf(*estimate);
@@ -236,7 +236,8 @@ std::vector<std::string> PlanRehearser::Notes() const {
   return notes;
 }
 
-// Returns the median of the program's steps; the first is ignored if there are others.
+// Returns the median of the times of the program's steps. The first step is ignored if there are
+// others.
 std::optional<PlanStep> PlanRehearser::StepOf(const CardEstimate& estimate, const std::string& run,
                                               uint64_t processes, const CardRates& rates) {
   const auto process = estimate.facts.facts.find("process.pid");

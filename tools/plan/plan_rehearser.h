@@ -1,8 +1,8 @@
-// PlanRehearser: runs the choices of a plan on simulated GPUs, and collects hints and notes on
+// PlanRehearser: runs the choices of a plan on simulated GPUs, and collects hints and notes about
 // them.
 //
-// Idea: search.h decides which choices are run. This class makes a command and flags of a choice,
-// and computes the time of a step from the work log of its run.
+// Idea: search.h decides which choices are run. This class makes the command and the flags for a
+// choice, and computes the time of a step from the work log of its run.
 //
 // Ownership: results are copies; traces, work logs and output lie in the folder. Threads: the main
 // thread. Errors: one sentence; a command that fails for another reason than memory is no error,
@@ -28,11 +28,12 @@
 
 namespace vramstow {
 
-// Returns the placeholder of a command without placeholders. Its values are settings that need no
-// change of the program: PyTorch's expandable segments, the pool, offloading.
+// Returns the placeholder that is used for a command without placeholders. Its values are settings
+// that need no change of the program: PyTorch's expandable segments, vramstow's pool, and
+// offloading.
 Placeholder RunVariants();
 
-// Returns the command to type for a choice.
+// Returns the command that a user has to type for a choice.
 std::string TypedCommand(const std::vector<std::string>& command, const Choice& choice);
 
 class PlanRehearser {
@@ -48,8 +49,8 @@ class PlanRehearser {
 
   absl::StatusOr<PlanTrial> Attempt(const std::string& card_text, const Choice& choice);
 
-  // Returns the changes with which the next larger value would fit onto the GPU of the best row,
-  // one sentence each. If nothing fits, they are for the first row itself.
+  // Returns changes, one sentence each, with which the next larger value would fit onto the GPU of
+  // the best row. If no row fits, the changes are for the first row itself.
   std::vector<std::string> Hints(const PlanSpace& space, PlanResult* result);
 
   // Returns remarks on the times, one sentence each.

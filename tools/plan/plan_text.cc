@@ -13,8 +13,8 @@
 namespace vramstow {
 namespace {
 
-// The text shows at most this many rows that fit and, of those that do not, the first of each
-// group; JSON has all.
+// The text shows at most this many rows that fit. Of the rows that do not fit, it shows the first
+// of each group, up to the second limit. JSON has all rows.
 constexpr size_t kMaxFitting = 20;
 constexpr size_t kMaxOthers = 20;
 constexpr size_t kTextColumns = 100;
@@ -75,7 +75,7 @@ void AddAll(std::vector<std::string>* cells, std::vector<std::string> more) {
   std::ranges::move(more, std::back_inserter(*cells));
 }
 
-// Returns a table of the rows that fit, or of those that are tight.
+// Returns a table of the rows that `is_told` selects: those that fit, or those that are tight.
 std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow&)) {
   const bool has_steps = HasSteps(report);
   std::vector<Table::Align> columns = {Table::Align::kLeft};
@@ -102,8 +102,8 @@ std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow
   return text;
 }
 
-// Rows that differ along the axis alone, and fail for the same kind of reason, are represented by
-// the first one.
+// True if two rows have the same card, differ in one value at most, and fail for the same kind of
+// reason. The text then shows only the first of them.
 bool IsOfSameGroup(const PlanRow& a, const PlanRow& b) {
   if (a.card != b.card || a.failed != b.failed) return false;
   size_t differing = 0;

@@ -56,8 +56,8 @@ class Searcher {
   }
 
  private:
-  // Returns the choices of one card in groups that differ along the axis alone, in its order;
-  // without an axis, each choice is a group.
+  // Returns the choices of one card in groups. The choices of a group differ only along the axis
+  // and are in the order of its values. Without an axis, each choice is a group of its own.
   std::vector<std::vector<PlanRow>> GroupsOf(const std::string& card) const {
     std::vector<Placeholder> others = space_.placeholders;
     if (axis_.has_value()) others[*axis_].values = {""};
@@ -106,7 +106,7 @@ class Searcher {
     }
   }
 
-  // Compares the peak with the margin.
+  // Decides whether the row fits or is tight, by comparing the peak with the margin.
   void Judge(PlanRow* row) const {
     if (!row->peak_bytes.has_value()) return;
     row->fits = *row->peak_bytes <= UsableBytes(row->total_bytes, space_.margin);
@@ -161,7 +161,7 @@ class Searcher {
     return "It was not tried, because smaller values do not fit.";
   }
 
-  // Returns the index of the open row to simulate next; nullopt if the line is accurate enough.
+  // Returns the index of the open row that is simulated next; nullopt if no further run is needed.
   std::optional<size_t> NextOf(const std::vector<PlanRow*>& known,
                                const std::vector<PlanRow*>& open) const {
     const auto fits = [](const PlanRow* row) { return row->fits; };
@@ -185,8 +185,8 @@ class Searcher {
     return found;
   }
 
-  // Returns the two simulated rows that are most informative about a value: its neighbours, or the
-  // last two.
+  // Returns the two simulated rows from which the peak at a value is computed: its neighbours or,
+  // beyond the last simulated row, the last two.
   static std::pair<PlanRow*, PlanRow*> Around(const std::vector<PlanRow*>& known, size_t axis,
                                               double value) {
     size_t i = 1;

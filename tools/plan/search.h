@@ -1,8 +1,8 @@
-// SearchPlan: finds which settings of a command fit onto which cards, and which is best, with few
-// simulated runs.
+// SearchPlan: finds with few simulated runs which settings of a command fit onto which cards, and
+// which setting is best.
 //
 // Idea: along one placeholder with numeric values (the axis, mostly {batch}), peaks grow along a
-// line. Its two smallest values give the line, the line shows which is the largest that fits, and
+// line. The two smallest values give the line. The line predicts the largest value that fits, and
 // that value is simulated. The values in between are interpolated. The best choice of all is always
 // simulated before it is reported as the best.
 //
@@ -70,11 +70,11 @@ struct PlanRow {
   std::optional<PlanStep> step;
   std::string why_not;  // one sentence if it does not fit, or is tight
 
-  // Returns tokens per second; if tokens are unknown, samples per second (batch times
-  // accumulation). 0 if no time is known.
+  // Returns tokens per second, or samples per second (batch times accumulation) if the number of
+  // tokens is unknown. Returns 0 if no time is known.
   double Rate() const;
-  // Returns the samples of one iteration, as far as the placeholders show: {batch} times
-  // {accumulate}.
+  // Returns the samples of one iteration: {batch} times {accumulate}. A placeholder that the
+  // command does not have counts as 1.
   double Samples() const;
 };
 
@@ -87,8 +87,8 @@ struct PlanResult {
 // Returns the largest peak that leaves the margin free.
 uint64_t UsableBytes(uint64_t total_bytes, double margin);
 
-// Returns the row that differs from this one by the next larger value along the axis, or null if
-// there is none.
+// Returns the row with the next larger value along the axis and otherwise the same choice, or null
+// if there is none.
 const PlanRow* NextLarger(const PlanResult& result, const PlanRow& row, size_t axis);
 
 absl::StatusOr<PlanResult> SearchPlan(const PlanSpace& space, const PlanAttempt& attempt);

@@ -12,7 +12,8 @@
 namespace vramstow {
 namespace {
 
-// The part of collectives that computing does not hide even if it lasts longer.
+// The part of the time of collectives that is never hidden behind computing, even if computing
+// lasts longer.
 constexpr double kNeverHidden = 0.10;
 
 constexpr size_t kFields = 8;
@@ -26,7 +27,7 @@ std::optional<WorkItem::Kind> KindOf(absl::string_view name) {
 }
 
 std::optional<WorkItem> ReadLine(absl::string_view line) {
-  // The name of a kernel may contain commas, so there may be more fields.
+  // A line has more fields than usual if the name of the kernel contains commas.
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
   if (fields.size() < kFields) return std::nullopt;
   const auto kind = KindOf(fields[1]);
@@ -51,7 +52,7 @@ WorkSize SizeOf(const WorkItem& item) {
           item.read_bytes, item.written_bytes, item.items};
 }
 
-// Adds the time of one operator to the matching part.
+// Adds the time of one operator to the part of the step that it belongs to.
 void AddOperator(const WorkItem& item, const CardRates& rates, StepTime* step) {
   const OperatorCost cost = CostOfOperator(SizeOf(item), rates);
   step->operations += static_cast<double>(item.operations);
@@ -63,8 +64,8 @@ void AddOperator(const WorkItem& item, const CardRates& rates, StepTime* step) {
   }
 }
 
-// Returns the number of tokens according to the losses; if there are none, according to the
-// embedding with the most requested rows.
+// Returns the number of tokens that went into losses. If no loss was computed, returns the number
+// of rows that were requested from the most used embedding.
 uint64_t TokensOf(std::span<const WorkItem> items) {
   uint64_t in_losses = 0;
   std::map<uint64_t, uint64_t> in_tables;  // by the bytes of the table and the indices
