@@ -46,8 +46,8 @@ std::vector<uint8_t> RecordOf(const TraceFrame& frame, const std::vector<SourceP
   return record;
 }
 
-// Looks up the native frames until `end`, and returns the payloads of the chunks with their
-// records.
+// Looks up native frames until the time `end`. Returns the payloads of chunks that have a record
+// for each frame that was found.
 std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_point end) {
   Symbolizer symbolizer;
   std::vector<std::vector<uint8_t>> payloads;
@@ -65,8 +65,8 @@ std::vector<std::vector<uint8_t>> LookUp(const TraceReader& reader, Clock::time_
   return payloads;
 }
 
-// The file's length in its header is written last. Until then, the appended chunks are ignored by
-// readers and can be cut off again.
+// Appends the chunks to the file. The file's length in its header is written last. Until then,
+// readers ignore the appended chunks, and the chunks can be cut off again.
 bool Append(int file, const FileHeader& header, const std::vector<std::vector<uint8_t>>& payloads) {
   uint64_t offset = RoundUp(header.file_bytes, kChunkAlignment);
   uint32_t number = kFirstChunk;

@@ -2,7 +2,7 @@
 //
 // Idea: a trace names native frames by library and offset, and only a machine that has the library
 // can find their functions. So the first reader of a trace, on the machine where it was made, looks
-// up all of them and adds them to the file; then every machine shows the same.
+// up all of them and adds them to the file. After that, every machine shows the same names.
 //
 // Ownership: none. Threads: any; one at a time for a file. Errors: returns a status that names the
 // file, which is then unchanged. Units: milliseconds. Source of the format: docs/trace-format.md

@@ -51,8 +51,8 @@ std::string BuildIdOf(Dwfl_Module* module) {
   return text;
 }
 
-// Returns the mangled name in a function's entry if it has one, because that contains the
-// parameters as well.
+// Returns the name of a function from its entry in the debug information. The mangled name is
+// preferred, because it also contains the parameters.
 std::string NameOf(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned which : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
@@ -66,7 +66,7 @@ std::string NameOf(Dwarf_Die* die) {
 
 }  // namespace
 
-// The file of one library.
+// The file of one library, with its symbols and its debug information.
 class Symbolizer::File {
  public:
   explicit File(const TraceLibrary& library) { Open(library); }
@@ -153,8 +153,9 @@ void Symbolizer::File::LookUp(Dwarf_Addr address, std::vector<SourcePlace>* plac
   places->front().line = number;
 }
 
-// dwfl_module_addrinfo searches the whole table for each answer, and large libraries have hundreds
-// of thousands of symbols. So it is called only if no function with a size covers the address.
+// Returns the name of the symbol at an address. dwfl_module_addrinfo searches the whole table for
+// each answer, and large libraries have hundreds of thousands of symbols. So it is called only if
+// no function with a size covers the address.
 const char* Symbolizer::File::SymbolAt(Dwarf_Addr address) {
   if (!symbols_are_read_) ReadSymbols();
   symbols_are_read_ = true;
@@ -191,8 +192,9 @@ void Symbolizer::File::ReadSymbols() {
   });
 }
 
-// Adds all functions around the address that are in the debug information. Each except the
-// innermost gets the source line where it calls the next inner one.
+// Adds all functions around the address that the debug information has, from the innermost one
+// outwards. Each function but the innermost has the source line at which it calls the next inner
+// one.
 void Symbolizer::File::AddInlined(Dwarf_Addr address, std::vector<SourcePlace>* places) {
   Dwarf_Addr bias = 0;
   Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias);
@@ -200,8 +202,8 @@ void Symbolizer::File::AddInlined(Dwarf_Addr address, std::vector<SourcePlace>* 
   Dwarf_Die* scopes = nullptr;
   int count = dwarf_getscopes(unit, address - bias, &scopes);
   if (count <= 0) return;
-  // For an inlined function, these are the scopes around its definition. The scopes around the call
-  // are needed instead.
+  // If the function is inlined, these scopes surround its definition. The scopes that surround the
+  // call are needed instead.
   Dwarf_Die innermost = scopes[0];
   free(scopes);
   scopes = nullptr;

@@ -35,11 +35,13 @@ class Symbolizer {
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;
 
-  // Returns the functions at the call before `offset` (TraceFrame::offset), from the innermost
-  // inlined one to the one that has a frame. The result is empty if nothing is known.
+  // Returns the functions at the call instruction before `offset` (TraceFrame::offset). The first
+  // is the innermost inlined function, and the last is the function that has a stack frame of its
+  // own. The result is empty if none is found.
   const std::vector<SourcePlace>& Resolve(const TraceLibrary& library, uint64_t offset);
 
-  // Returns one sentence about why nothing is known about a library, or an empty text.
+  // Returns one sentence that says why the functions of a library cannot be found, or an empty
+  // text.
   std::string_view FailureReason(const TraceLibrary& library);
 
  private:
