@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// `census` is the JSON that docs/census.md describes.
+// Returns the description. `census` is the JSON that docs/census.md describes.
 std::string CensusText(const JsonValue& census);
 
 }  // namespace vramstow

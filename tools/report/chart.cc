@@ -32,7 +32,7 @@ std::vector<uint64_t> ColumnsOf(const TimelineFacts& timeline, size_t columns) {
   return heights;
 }
 
-// Returns how many eighths of the cell in `row` (0 is the lowest) are filled.
+// Returns how many eighths of a column's character cell in `row` are filled. Row 0 is the lowest.
 size_t Eighths(uint64_t value, uint64_t highest, size_t height, size_t row) {
   const double filled =
       static_cast<double>(value) / static_cast<double>(highest) * static_cast<double>(height) * 8;

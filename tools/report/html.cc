@@ -21,8 +21,8 @@ std::string HtmlReport(const FactSet& set, const std::vector<PageSource>& source
   for (size_t i = 0; i < sources.size(); ++i) {
     absl::StrAppend(&texts, i == 0 ? "" : ",", PageData(set.traces[i], sources[i], sources.size()));
   }
-  // The text of a trace may look like a placeholder, so all placeholders are found before any is
-  // filled in.
+  // Finds all placeholders before it fills in any of them, because a text of the trace may look
+  // like a placeholder.
   const std::string page = kPageTemplate;
   const std::pair<const char*, std::string> places[] = {
       {"@STYLE@", kPageStyle},

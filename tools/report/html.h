@@ -1,8 +1,9 @@
-// Html: writes facts and their detail as one self-contained page, without network or other files.
+// Html: writes facts and their detail as one self-contained page, which needs neither network nor
+// other files.
 //
 // Idea: the page holds the same JSON as `vramstow analyze --json`, and the data of its pictures in
-// columns: levels, lives, segments. If a trace is long, the least important lives are left out (and
-// the page says how many), so that the page stays below kMaxPageBytes for any trace.
+// columns: levels, lives, segments. If a trace is long, the least important lives are left out, and
+// the page says how many. So the page is smaller than kMaxPageBytes for any trace.
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: bytes, nanoseconds, events.

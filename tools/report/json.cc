@@ -20,8 +20,8 @@ class FactWriter {
  public:
   explicit FactWriter(JsonWriter* json) : json_(*json) {}
 
-  // Writes all facts of one trace, or of the total. The out-of-memory events of `failures_of` are
-  // listed.
+  // Writes all facts of one trace, or of the total. The out-of-memory events that it lists are
+  // those of `failures_of`.
   void Members(const Facts& trace, const std::vector<const Facts*>& failures_of) {
     failures_of_ = &failures_of;
     Entries(trace, trace, "");
@@ -102,7 +102,7 @@ class FactWriter {
     return entry.written == nullptr || entry.written(trace);
   }
 
-  // Writes one array with a fact of all rows.
+  // Writes one array that has the same fact of each row.
   template <typename Entry, typename Row>
   void Column(const Entry& entry, const Facts& trace, const std::vector<Row>& rows) {
     if constexpr (requires { entry.name; }) {
@@ -123,7 +123,7 @@ class FactWriter {
     }
   }
 
-  // --- Values, by their type.
+  // --- These functions write a value. The type of the value selects the function.
   template <typename Plain>
   requires(std::is_arithmetic_v<Plain> || std::is_same_v<Plain, std::string>) void Value(
       const Facts& /*trace*/, const Plain& value, std::string_view /*variant*/) {
@@ -188,7 +188,8 @@ class FactWriter {
   const std::vector<const Facts*>* failures_of_ = nullptr;
 };
 
-// Kinds that this version does not know are added up under one name.
+// Writes the counts by kind of event. The counts of kinds that this version does not know are added
+// up under one name.
 void FactWriter::Value(const Facts& /*trace*/, const std::array<uint64_t, 256>& by_kind,
                        std::string_view /*variant*/) {
   std::vector<std::pair<std::string_view, uint64_t>> counts;

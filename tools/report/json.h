@@ -13,7 +13,8 @@
 namespace vramstow {
 
 inline constexpr char kSchemaName[] = "vramstow.analysis";
-// Incremented when a key changes its meaning or is removed; new keys do not change it.
+// The version of the JSON's schema. It is incremented when a key changes its meaning or is removed;
+// new keys do not change it.
 inline constexpr int kSchemaVersion = 1;
 
 // Returns the text as a JSON string, in quotes.

@@ -53,7 +53,8 @@ std::string_view WordOf(Merge merge) {
   return "";
 }
 
-// The type of a fact, in words: enums are written as texts, numbers by kind or reason as objects.
+// The type of a fact, in words. Enums are written as texts, and numbers by kind or reason as
+// objects.
 template <typename Value>
 struct TypeWord {
   static constexpr std::string_view kWord = std::is_same_v<Value, bool>   ? "flag"
@@ -74,8 +75,8 @@ struct TypeWord<std::optional<Item>> : TypeWord<Item> {};
 template <typename... Items>
 struct TypeWord<std::variant<std::monostate, int64_t, Items...>> : TypeWord<int64_t> {};
 
-// The struct of the rows of a list, or of an optional, or the struct itself; void for any other
-// type.
+// The struct inside of a type: the struct of the items of a list or of an optional, or the struct
+// itself. It is void for any other type.
 template <typename Value>
 struct InnerStruct {
   using Type = std::conditional_t<HasFacts<Value>, Value, void>;
@@ -151,7 +152,7 @@ class Page {
   }
 
  private:
-  // Each number of an Amount is a plain sum.
+  // Merge::kParts is the rule of an Amount. Each number of an Amount is a plain sum.
   static Merge RuleOf(Merge merge) { return merge == Merge::kParts ? Merge::kSum : merge; }
   static std::string Sentence(std::string_view words) {
     std::string sentence(words);

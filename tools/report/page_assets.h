@@ -1,5 +1,5 @@
-// PageAssets: the page's template, style and script, which the build embeds into the program from
-// tools/report/page/.
+// PageAssets: the template, style and script of the page, which the build embeds into the program
+// from tools/report/page/.
 //
 // Ownership: literals. Threads: constants. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_REPORT_PAGE_ASSETS_H_

@@ -1,5 +1,6 @@
-// PageClock: the page's data of the iteration with the median time by the simulated GPU's own
-// clock: where memory was, and the bytes that went over PCIe or NVLink.
+// PageClock: the data for the page's picture of one iteration, the one with the median time by the
+// simulated GPU's own clock. The data are where memory was, and the bytes that went over PCIe or
+// NVLink.
 //
 // Ownership: the caller owns the result. Threads: a pure function, callable from any thread.
 // Errors: none. Units: nanoseconds since the iteration began, bytes.

@@ -15,14 +15,14 @@
 namespace vramstow {
 namespace {
 
-// Limits for all processes of a page together. A life takes about 45 bytes, a step of the levels
-// 25.
+// Limits for all processes of a page together. In the page, a life takes about 45 bytes, and a step
+// of the levels about 25.
 constexpr size_t kMaxLives = 150000;
 constexpr size_t kMaxSegments = 30000;
 constexpr size_t kMaxSteps = 80000;
 constexpr size_t kMaxSitesOfPage = 60000;
 
-// A column of numbers, each written as the difference to the one before.
+// A column of numbers. Each number is written as the difference to the number before it.
 class Differences {
  public:
   void Add(uint64_t value, std::string* text) {
@@ -38,7 +38,7 @@ void AddNumber(int64_t value, std::string* text) {
   absl::StrAppend(text, text->empty() ? "" : ",", value);
 }
 
-// Texts that many entries share; each is stored once.
+// Texts to which many entries refer. Each text is stored once.
 class Names {
  public:
   int64_t NumberOf(const std::string& name) {
@@ -117,7 +117,8 @@ std::string UsesText(const Detail& detail, const std::vector<const Life*>& lives
                       "]}");
 }
 
-// Returns the owner of each block according to the process's censuses; the last census counts.
+// Returns the owner of each block according to the censuses (reference scans) of the process. If
+// several censuses found a block, the last one counts.
 std::string HoldersText(const Detail& detail, const std::vector<const Life*>& lives) {
   absl::flat_hash_map<uint64_t, std::vector<size_t>> at;  // by address
   for (size_t i = 0; i < lives.size() && !detail.censuses.empty(); ++i) {
@@ -147,8 +148,8 @@ std::string HoldersText(const Detail& detail, const std::vector<const Life*>& li
                       columns[1], "],\"role\":[", columns[2], "],\"about\":[", columns[3], "]}");
 }
 
-// Returns the levels, with steps joined so that there are at most `most`; a joined step has the
-// highest values.
+// Returns the levels in at most `most` steps. If there are more steps in the detail, several are
+// joined to one, which has their highest values.
 std::string LevelsText(const Detail& detail, size_t most, bool with_reserved) {
   // The state before the first event is one step.
   const size_t before =
@@ -226,7 +227,7 @@ std::string SitesText(const Detail& detail, size_t most) {
                       ",\"own_frames\":[", own, "]");
 }
 
-// Returns the sentences that the other reports have, too.
+// Returns the sentences of the text reports that the page also shows.
 std::string WordsText(const Facts& facts) {
   JsonWriter json;
   json.BeginObject();

@@ -1,7 +1,7 @@
 // PageData: the data for the pictures of the page, as JSON in columns.
 //
 // Idea: a column of numbers that mostly grow is written as differences, which are short. If a trace
-// is long, the least important lives are left out, and counted; see html.h.
+// is long, the least important lives are left out, and the page says how many (html.h).
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: bytes, nanoseconds, events.
@@ -17,7 +17,7 @@
 
 namespace vramstow {
 
-// The data of one process that the page shows beside its facts.
+// The data of one process that the page shows in addition to the facts.
 struct PageSource {
   const Detail* detail = nullptr;
   std::vector<SourceLines> lines;

@@ -113,8 +113,9 @@ std::string CardsLine(const Facts& facts, const TextStyle& style) {
   return Labelled("Cards", absl::StrCat(absl::StrJoin(words, "; "), "."), style);
 }
 
-// Returns an upper bound for the memory of a context: the memory that was missing on another GPU
-// before the process allocated there. Other processes may hold a part of it.
+// Returns an upper bound for the memory of a context: the memory that was in use on a GPU before
+// the process allocated on it. The least such memory of all GPUs counts. Other processes may hold a
+// part of it.
 std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
   constexpr uint64_t kNotByContext = 2ULL << 30;
   const DeviceFacts* told = nullptr;
@@ -132,8 +133,8 @@ std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
                       " before the first allocation)");
 }
 
-// Reports contexts on GPUs where the process has no memory; empty if there are none, or it has no
-// memory anywhere.
+// Reports contexts on GPUs on which the process has no memory. Returns an empty text if there are
+// none, or if the process has no memory on any GPU.
 std::string UnusedLine(const Facts& facts, const TextStyle& style) {
   std::vector<std::string> unused;
   std::vector<std::string> used;
@@ -170,7 +171,8 @@ std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle
   return text;
 }
 
-// Explains the first few other processes that failed for another reason; the rest is counted.
+// Explains the first few failures of other processes whose cause was not explained before. The rest
+// is counted.
 std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle& style) {
   std::set<std::pair<AdviceId, std::string>> told;
   const auto is_new = [&](const Facts& trace) {
@@ -284,7 +286,7 @@ const AdviceFacts* SavesMost(const Facts& facts) {
   const uint64_t peak = std::max(facts.peak.reserved_bytes, facts.peak.allocated_bytes);
   const AdviceFacts* most = nullptr;
   for (const AdviceFacts& advice : facts.advice) {
-    // This advice concerns the end of the job, not its peak.
+    // The advice about the cache at the end of the job does not lower the peak, so it is left out.
     if (!advice.proof.is_proved || advice.id == AdviceId::kCacheAtEnd) continue;
     if (advice.proof.lowered_bytes * kLeastPart < peak) continue;
     if (most == nullptr || advice.proof.lowered_bytes > most->proof.lowered_bytes) most = &advice;
@@ -320,8 +322,8 @@ const Facts* FirstUncertain(const FactSet& set) {
   return found == set.traces.end() ? nullptr : &*found;
 }
 
-// Returns a title that says no more than the recording shows: a snapshot, for example, has a part
-// of a run.
+// Returns a title that claims only what the recording shows. A snapshot, for example, has only a
+// part of a run.
 std::string UncertainTitle(const FactSet& set, const Facts& trace) {
   if (EndedUnseen(trace)) {
     return absl::StrCat("Memory ran out", OfTrace(set, trace),
@@ -422,7 +424,7 @@ std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& sty
   return IsCarried(set, facts) ? Carried(set, facts, style) : Healthy(set, facts, style);
 }
 
-// One row of the table of the largest call sites.
+// One row of the table of the call sites that hold most memory.
 struct Holding {
   std::string name;
   std::string operation;
@@ -438,7 +440,7 @@ std::string HoldingTable(const std::vector<Holding>& rows, uint64_t whole, const
     operation_width = std::max(operation_width, Columns(Printable(row.operation)));
     name_width = std::max(name_width, Columns(Printable(row.name)));
   }
-  // If the columns do not fit, the source line gets the larger part.
+  // If the columns are too wide for the screen, the name of the source line gets the larger part.
   name_width = std::min(name_width, rest - std::min(operation_width, rest / 4));
   operation_width = std::min(operation_width, rest - name_width);
   Table table({Table::Align::kRight, Table::Align::kRight, Table::Align::kRight,
@@ -452,8 +454,8 @@ std::string HoldingTable(const std::vector<Holding>& rows, uint64_t whole, const
   return table.Text(0);
 }
 
-// Returns the three call sites that held most when memory ran out or, if that is unknown, at the
-// peak.
+// Returns the three call sites that held most memory when it ran out. If this is unknown, returns
+// those that held most at the peak.
 std::string LargestLines(const FactSet& set, const Facts& facts, const TextStyle& style) {
   std::vector<Holding> rows;
   const bool has_sites = KnowsSites(facts);
@@ -504,7 +506,7 @@ std::string Missing(const FactSet& set, const TextStyle& style) {
 
 std::string ReadOn(const Facts& facts, const std::string& input, const TextStyle& style) {
   std::string text = Title("Read on", style);
-  // A command stays on one line, so that it can be copied.
+  // A command is not wrapped, so that it can be copied.
   const auto line = [&](const std::string& label, const std::string& command) {
     absl::StrAppend(&text, Coloured(label, Colour::kBold, style),
                     std::string(9 - label.size(), ' '), command, "\n");

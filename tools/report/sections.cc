@@ -35,7 +35,8 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
                       Bytes(failure.reserved_bytes), Bytes(failure.pool_free_bytes),
                       Counted(failure.pool_free_ranges, "piece"),
                       Bytes(failure.largest_free_range_bytes.value_or(0)));
-  // If the pool moves chunks, the blocks around a free piece do not prevent its use.
+  // A pool that moves chunks can combine free pieces, so the blocks around a free piece do not
+  // matter.
   if (failure.pool_movable_bytes.has_value()) {
     return text + absl::StrCat("; in whole chunks, which it can combine, it had ",
                                Bytes(*failure.pool_movable_bytes), "\n");
@@ -60,7 +61,7 @@ std::string WhoOf(const BlockFacts& block) {
   return Printable(!block.site.empty() ? block.site : block.library);
 }
 
-// Returns a table in which equal neighbours share one line.
+// Returns a table of the blocks at the peak. Consecutive blocks that are equal share one line.
 std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   Table table({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
   size_t rows = 0;
@@ -72,8 +73,8 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
       ++alike;
     }
     const size_t count = alike - i;
-    // The list has a limit. If it ends within a group of equal blocks, the group may have more
-    // blocks than the list.
+    // The list of blocks has a limit. If it ends within a group of equal blocks, the group may have
+    // more blocks than the list shows.
     const bool open = alike == blocks.size() && blocks.size() == kMaxBlocksAtPeak && count > 1;
     table.AddRow({count == 1 ? "" : absl::StrCat(Count(count), open ? "+ x" : " x"),
                   Bytes(blocks[i].size), WhoOf(blocks[i]), Printable(blocks[i].call),
@@ -94,7 +95,7 @@ std::string SharesInWords(const std::vector<ShareFacts>& shares) {
   return text;
 }
 
-// Returns the owners, most bytes first.
+// Returns the owners of the memory, sorted by bytes, the largest first.
 std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   constexpr size_t kMaxTold = 8;
   if (!failure.bytes_without_holder.has_value()) return "";
@@ -112,7 +113,7 @@ std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   return text;
 }
 
-// Says what was live, how much was lacking, and what would have made the request fit.
+// Describes which memory was live, how much was lacking, and what would have made the request fit.
 std::string DemandStory(const OutOfMemoryFacts& failure) {
   const DemandFacts& demand = failure.demand;
   std::string text = absl::StrCat("  live: ", SharesInWords(demand.by_category),
@@ -269,7 +270,7 @@ std::string LibrarySection(const Facts& facts, const TextStyle& style) {
   size_t rows = 0;
   size_t left_out = 0;
   for (const TallyFacts& tally : facts.by_library) {
-    // This library called the driver, but allocated nothing.
+    // A library that called the driver but allocated nothing is left out.
     if (tally.allocations == 0 && tally.highest_bytes == 0) continue;
     if (rows == kMaxRows) {
       ++left_out;
@@ -304,7 +305,8 @@ std::string KindSection(const Facts& facts) {
 }
 
 std::string CallSection(const Facts& facts) {
-  // Other file formats only distinguish allocations and frees.
+  // File formats other than vramstow's own only distinguish allocations and frees, so there is no
+  // table of calls.
   if (facts.kind != "stow" && facts.kind != "several") return "";
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "calls", "refused", "allocated in all"});
@@ -332,7 +334,7 @@ std::string SizeSection(const Facts& facts, const TextStyle& style) {
   return table.Text(0);
 }
 
-// Describes free memory that only one stream can use.
+// Describes free memory by the stream that alone can use it.
 static std::string StreamText(const FragmentationFacts& fragmentation, const TextStyle& style) {
   std::string text = "free at the peak, by the stream that alone can use it: ";
   for (size_t i = 0; i < fragmentation.streams.size(); ++i) {

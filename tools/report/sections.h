@@ -1,5 +1,5 @@
-// Sections: the parts of the text report, each without its title; a part is empty if there is
-// nothing to report.
+// Sections: the parts of the text report, without their titles. A part is empty if there is nothing
+// to report.
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: written in the text.
@@ -36,8 +36,8 @@ std::string RoomInWords(const Facts& facts);
 // failed.
 std::string FailuresInWords(const Facts& facts);
 
-// False if the trace does not say which library made a call, as in formats other than vramstow's
-// own.
+// False if the trace does not say which library made a call. This is so in formats other than
+// vramstow's own.
 bool HasLibraries(const Facts& facts);
 
 std::string PeakSection(const Facts& facts);
@@ -57,18 +57,18 @@ std::string RequestInWords(const OutOfMemoryFacts& failure);
 std::string MovedInWords(const OffloadFacts& offload);
 // Returns the call sites whose memory was evicted, one on each line, most bytes first.
 std::string OffloadedSites(const OffloadFacts& offload);
-// For a job that ran only because memory was moved: returns "This job needs 6.7 GiB of GPU memory;
-// the GPU has 6.0 GiB", and the sentence that follows it, "It ran because …". Both are empty for
-// any other job.
+// For a job that ran only because memory was moved to the host, NeedInWords returns "This job needs
+// 6.7 GiB of GPU memory; the GPU has 6.0 GiB", and CarriedInWords the sentence that follows it, "It
+// ran because …". Both return an empty text for any other job.
 std::string NeedInWords(const OffloadFacts& offload);
 std::string CarriedInWords(const OffloadFacts& offload);
 // Returns "900 MiB of train.py:9 main, …"; empty if the owners are unknown.
 std::string MostMovedInWords(const OffloadFacts& offload);
-// For a job that ran only because memory was moved: says what moves cost in an iteration; empty if
-// the clock is unknown.
+// For a job that ran only because memory was moved to the host, says what these moves cost in an
+// iteration. Returns an empty text if the time of an iteration is unknown.
 std::string MovesCostInWords(const Facts& facts);
-// Describes the `number`th best change by hand, from 0, with which the job would need no moves;
-// empty if there is none.
+// Describes one of the changes by hand with which the job would need no moves to the host; 0 is the
+// best one. Returns an empty text if there are fewer.
 std::string HandChangeInWords(const Facts& facts, size_t number);
 // Describes the time of an iteration by the simulated GPU's clock, and its traffic over PCIe or
 // NVLink; empty if unknown.

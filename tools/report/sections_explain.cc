@@ -113,8 +113,8 @@ bool LacksStacks(const Facts& facts) {
   return setting != facts.facts.end() && setting->second == "off";
 }
 
-// Names the evidence for the cause if PyTorch's tensors or Python's source lines were not recorded;
-// empty otherwise.
+// Describes on what the named cause is based, if PyTorch's tensors or Python's source lines were
+// not recorded. Otherwise returns an empty text.
 std::string Basis(const Facts& facts) {
   std::vector<std::string> parts;
   const auto has = [&facts](std::string_view library) {
@@ -135,7 +135,8 @@ std::string Basis(const Facts& facts) {
       ". The true cause may be another one; `vramstow doctor` says what is missing.");
 }
 
-// A figure that a replay has confirmed is no longer an upper bound.
+// Returns the bytes that the advice saves. They are an upper bound unless a replay has confirmed
+// them or they are an estimate.
 std::string Gain(const AdviceFacts& advice) {
   if (advice.bytes == 0) return "";
   const bool is_bound = !advice.replayed_bytes.has_value() && !advice.is_estimate;
@@ -178,7 +179,8 @@ std::string AdviceTitle(const AdviceFacts& advice) {
 const AdviceFacts* FirstCause(const Facts& facts) {
   if (facts.out_of_memory.empty()) return nullptr;
   const AdviceId cause = facts.out_of_memory.back().cause;
-  // Advice that serves the request better than the action of the cause may come first.
+  // The cause need not be the first piece of advice, because advice that serves the request better
+  // may come before it.
   const auto first = std::ranges::find_if(facts.advice, [cause](const AdviceFacts& advice) {
     return advice.id == AdviceId::kOutOfMemoryByFragmentation ||
            (cause != AdviceId::kNone && advice.id == cause);
@@ -332,7 +334,7 @@ std::string BeforePeakSection(const Facts& facts, const TextStyle& style) {
   return text + table.Text(2) + AndMore(before.changes.size() - rows);
 }
 
-// Says by which evidence iterations were found.
+// Describes the evidence by which the iterations were found.
 std::string WayFound(const IterationsFacts& iterations) {
   if (iterations.found_by == "marks") {
     return absl::StrCat("the marks \"", Printable(iterations.mark), "\"");
@@ -491,7 +493,7 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
   return WrappedLines(text, style.width);
 }
 
-// Returns the bytes that were locked beyond the requested ones.
+// Describes the bytes of pinned memory beyond the requested bytes.
 std::string PinnedRounding(const Facts& facts) {
   if (facts.host.pinned_rounding_bytes == 0) return "";
   const bool is_told = std::ranges::find(facts.advice, AdviceId::kPinnedRounding,

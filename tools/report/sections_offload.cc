@@ -63,7 +63,8 @@ std::string TimeInWords(const Facts& facts, const HandChange& change) {
 }  // namespace
 
 std::string MovedInWords(const OffloadFacts& offload) {
-  // If the clock gives the cost of moves, the sentence about another transfer speed is left out.
+  // If the clock of the simulated GPU gives the cost of moves, the sentence about the usual
+  // transfer speed is left out.
   const std::string at_usual_speed =
       offload.step_cost_seconds.has_value()
           ? ""
@@ -128,7 +129,8 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
   const std::vector<HandChange>& changes = facts.offload.by_hand;
   if (!facts.offload.carries_job || number >= changes.size()) return "";
   const HandChange& change = changes[number];
-  // The best change is reported even if the job would still need moves with it.
+  // The best change is reported even if the job would still need moves to the host with this
+  // change.
   if (!change.fits && number > 0) return "";
   std::string text =
       absl::StrCat(ChangeInWords(change), ". The job then needs about ", Bytes(change.needed_bytes),

@@ -1,8 +1,8 @@
-// SourceLines: reads the source lines of the program's own files that call stacks name, as the
+// SourceLines: reads the source lines that call stacks name from the program's own files, as these
 // files are now.
 //
-// Idea: the page may be read on another machine, so it includes the few lines that it shows: each
-// line of a stack that belongs to the program itself, with its neighbours.
+// Idea: the page may be read on another machine, so it contains the few source lines that it shows.
+// These are the lines of stacks that belong to the program itself, and their neighbours.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: a
 // file that is missing, large or no text gives no lines. Units: lines, counted from 1.

@@ -94,15 +94,16 @@ std::string FactOr(const Facts& trace, const char* name) {
   return fact == trace.facts.end() ? "" : fact->second;
 }
 
-// An operation that a simulated run left out although the program used its result: how often, and
-// its first occurrence.
+// The operations of one kind that a simulated run left out although the program used their results:
+// their number, and the first of them.
 struct LeftOut {
   uint64_t times = 0;
   std::string first;  // "addmm in train.py:9 main"
   std::string remedy;
 };
 
-// `count`, `by` and `at` are the names of the facts. `times` is 0 if nothing of this kind was used.
+// Reads the facts with the names `count`, `by` and `at`. `times` in the result is 0 if the program
+// used no result of this kind.
 LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const char* at) {
   LeftOut found;
   for (const Facts& trace : set.traces) {
@@ -125,7 +126,8 @@ LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const
   return found;
 }
 
-// Wrong sizes are reported first, because they make the recorded memory itself wrong.
+// Says which sizes and values of a simulated run are not exact. Wrong sizes come first, because
+// they make the recorded memory itself wrong.
 std::string NotSimulated(const FactSet& set) {
   std::string text;
   const LeftOut sizes = FindLeftOut(set, "simulated.unknown_sizes", "simulated.first_unknown_size",
@@ -149,7 +151,8 @@ std::string NotSimulated(const FactSet& set) {
   return text;
 }
 
-// Says which ranks of a job ran alone, and what they cannot show; empty if none did.
+// Says which ranks of a job were simulated without the other ranks, and what such a rank cannot
+// show. Returns an empty text if there were none.
 std::string RanksAlone(const FactSet& set) {
   const std::string others = ", the other ranks are not there";  // as the simulator says it
   const std::string rank_is = ", rank ";
@@ -187,7 +190,8 @@ std::string NcclShare(const Facts& total) {
   return "";
 }
 
-// A user who asked for the pool must learn that the driver served the requests instead.
+// Says that the pool served no request. A user who switched the pool on must learn that the driver
+// served the requests instead.
 std::string NothingServed(const FactSet& set) {
   std::string why;
   for (const Facts& trace : set.traces) {
@@ -200,8 +204,8 @@ std::string NothingServed(const FactSet& set) {
                      : absl::StrCat("vramstow: THE POOL SERVED NOTHING: ", Printable(why), ".\n");
 }
 
-// Without Python's start-up hook no tensors are recorded, and in a simulated run values may read as
-// zeros.
+// Says that Python's start-up hook did not run. Without it, no tensors are recorded, and in a
+// simulated run values may read as zeros.
 std::string WithoutHook(const FactSet& set) {
   for (const Facts& trace : set.traces) {
     const std::string why = FactOr(trace, "python.no_hook");
@@ -279,7 +283,8 @@ std::string WhyNothingMoves(const FactSet& set) {
   return "";
 }
 
-// Says what may have happened in a process without being recorded; empty if nothing.
+// Says what the traces leave open, because something may have happened in a process without being
+// recorded. Returns an empty text if all was recorded.
 std::string NotKnown(const FactSet& set, const TracePlace& place) {
   const auto trace = std::ranges::find_if(
       set.traces, [](const Facts& one) { return !IsCertain(one) || EndedUnseen(one); });
@@ -306,7 +311,8 @@ std::string TracesInShell(const FactSet& set, const TracePlace& place) {
   });
 }
 
-// Returns the peak and the number of allocations. A trace that ended early says so.
+// Returns the peak and the number of allocations. If the trace ended early, the text says "at
+// least".
 std::string PeakAndAllocations(const Facts& total, bool one) {
   const Peak& peak = total.peak;
   const bool ended_early = !IsCertain(total);
@@ -346,7 +352,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
     }
   }
   text += "\n";
-  // The warning about wrong values comes first, because a user may take them for true.
+  // The warning about wrong values comes first, because a user might trust them.
   text += NotSimulated(set);
   text += Story(set);
   if (const std::string not_known = NotKnown(set, place); !not_known.empty()) {

@@ -1,4 +1,5 @@
-// Summary: the last lines that `vramstow run` prints; the first of them say why memory ran out.
+// Summary: the last lines that `vramstow run` prints. The first of these lines say why memory ran
+// out.
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: written in the text.
@@ -11,19 +12,20 @@
 
 namespace vramstow {
 
-// The limit of lines, other than those that say why memory ran out.
+// The largest number of lines, not counting those that say why memory ran out.
 inline constexpr size_t kMaxSummaryLines = 10;
 
 // The location of a run's traces.
 struct TracePlace {
   std::string directory;
-  // True if `vramstow analyze DIRECTORY` would read other traces, too, or those of another run.
+  // True if `vramstow analyze DIRECTORY` would read other traces than those of this run.
   bool has_others = false;
   size_t unread = 0;             // how many traces of the run could not be read
   std::string command_end = {};  // "the command ended with status 1"; empty if unknown
 };
 
-// Explains an out-of-memory if the facts of a trace have advice (AnalyzeFile).
+// Returns the lines. An out-of-memory is explained if the facts of its trace have advice
+// (AnalyzeFile).
 std::string RunSummary(const FactSet& set, const TracePlace& place);
 
 }  // namespace vramstow

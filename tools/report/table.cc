@@ -17,8 +17,8 @@ std::string AsCode(const std::string& text) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
     if (c == '|') {
-      // Escapes the end of the cell. A backslash before it is replaced, because two backslashes
-      // would be read as one.
+      // Escapes "|", which would end the cell. A backslash before it is replaced by a slash,
+      // because two backslashes would be read as one.
       if (inner.ends_with('\\')) inner.back() = '/';
       inner += '\\';
     }

@@ -1,4 +1,4 @@
-// Table: columns of aligned text; or a Markdown table, for a comment on a pull request.
+// Table: aligned columns of text, or a Markdown table for a comment on a pull request.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: none. Units:
 // columns of a terminal.
@@ -22,9 +22,9 @@ class Table {
   // Returns one line for each row, indented by `indent` spaces, without trailing spaces.
   std::string Text(size_t indent) const;
 
-  // Returns a table in GitHub's Markdown, which GitLab accepts, too. The first row is the head.
-  // Left-aligned columns are written as code, so that they contain no markup; right-aligned ones
-  // hold text of our own.
+  // Returns a table in GitHub's Markdown, which GitLab accepts, too. The first row is the head. The
+  // cells of left-aligned columns are written as code, so that no markup in them takes effect.
+  // Right-aligned columns only have text that vramstow wrote.
   std::string Markdown() const;
 
  private:

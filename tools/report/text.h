@@ -19,7 +19,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style);
 // the report and in messages of other commands.
 std::string MissingText(const Facts& facts);
 
-// Like MissingText, for all traces, with the files that could not be used.
+// Returns what is missing from all traces together, and which files could not be used.
 std::string MissingOfAll(const FactSet& set);
 
 }  // namespace vramstow

@@ -1,5 +1,6 @@
-// Addresses over time: each block is a box from its birth to its death, as high as its size.
-// Addresses that were never used are left out. The time axis is the one of the timeline above.
+// Shows addresses over time. Each block is a box from its birth to its death, and as high as its
+// size. Addresses that were never used are left out. The time axis is the axis of the timeline
+// above.
 class Addresses {
   constructor(view) {
     this.view = view;
@@ -51,7 +52,7 @@ class Addresses {
 
   zoom(factor, around = (this.low + this.high) / 2) { this.show(around - (around - this.low) * factor, around + (this.high - around) * factor); }
 
-  // Makes the boxes along the timeline's axis, once for each axis.
+  // Makes the boxes along the timeline's axis. They are made again only if the axis has changed.
   boxes() {
     const {axis} = this.view.timeline;
     if (this.axisKind === axis.kind) return this.made;

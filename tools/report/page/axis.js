@@ -1,5 +1,5 @@
-// The horizontal axis: time, time without its idle stretches, or events. A position is a number
-// along it.
+// The horizontal axis: time, time without idle stretches, or events. A position is a number along
+// the axis.
 class Axis {
   static kinds = ['folded', 'time', 'event'];
 
@@ -66,9 +66,9 @@ class Axis {
   }
 }
 
-// Returns the stretches in which no level changes and that are long compared with the run: {from,
-// to, width, left}. The last two are nanoseconds: the part that is shown, and the part that is left
-// out.
+// Returns the idle stretches: no level changes in them, and they are long compared with the run.
+// Each is {from, to, width, left}. `width` is the part in nanoseconds that is shown, and `left` the
+// part that is left out.
 function foldsOf(model) {
   if (model.folds) return model.folds;
   const whole = model.time[model.steps - 1];
@@ -91,7 +91,7 @@ function foldsOf(model) {
   return model.folds;
 }
 
-// Returns the next round number of bytes that is not smaller.
+// Returns the next round number of bytes that is not smaller than `bytes`.
 function niceBytes(bytes) {
   const unit = 1024 ** Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1024));
   for (const step of [1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 896, 1024]) {

@@ -29,8 +29,8 @@ function prepare(canvas) {
   return {pen, width, height};
 }
 
-// Draws a picture only when it is visible, so that one further down is drawn when the reader
-// scrolls there.
+// Draws a picture only when it is visible. A picture further down on the page is drawn when the
+// reader scrolls to it.
 class InSight {
   constructor(canvas, draw) {
     this.draw = draw;
@@ -52,8 +52,8 @@ class InSight {
     this.draw();
   }
 
-  // Draws the picture if it is waiting, because it may just have become visible. Call it before
-  // using the picture.
+  // Draws the picture now if its drawing was postponed. Must be called before the picture is used,
+  // because it may just have become visible.
   settle() {
     if (this.waits) this.now();
   }
@@ -73,7 +73,7 @@ const tip = {
     box.style.left = `${Math.max(8, left)}px`;
     box.style.top = `${below ? y + 18 : y - box.offsetHeight - 10}px`;
   },
-  // Shows a heading, rows with a colour each, and additional text.
+  // Shows a heading, rows that each have a colour, and additional text.
   list(title, rows, more, x, y) {
     this.show('', x, y);
     byId('tip').replaceChildren(element('b', {}, title), element('span', {class: 'rows'}, ...rows.flatMap((row) => [

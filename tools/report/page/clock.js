@@ -1,5 +1,5 @@
-// The iteration with the median time by the simulated GPU's own clock: where memory was, and the
-// traffic over PCIe or NVLink in both directions.
+// Shows the iteration with the median time by the simulated GPU's own clock: where memory was, and
+// the traffic over PCIe or NVLink in both directions.
 const LINK_COLUMNS = 120;
 
 function clockPanel(view) {

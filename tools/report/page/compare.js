@@ -1,4 +1,4 @@
-// Compares two traces: both timelines at one scale, their figures, and the differences at their
+// Compares two traces: their timelines at one scale, their figures, and the differences at their
 // peaks.
 class Comparison {
   constructor(view) {
@@ -45,7 +45,8 @@ class Comparison {
     ], values, {name: 'Figures of both traces'});
   }
 
-  // Uses the grouping of the timeline. Single blocks cannot be compared, so lines are used instead.
+  // Lists the differences by the timeline's grouping. If the timeline shows single blocks, source
+  // lines are compared, because single blocks cannot be compared.
   differences() {
     const kind = this.view.grouping.kind === 'tensor' ? 'line' : this.view.grouping.kind;
     const sums = new Map();
@@ -95,7 +96,7 @@ class Comparison {
   }
 }
 
-// Returns the grouping, with the other grouping's colours for names that both have.
+// Returns the grouping with colours of the other grouping for the names that both groupings have.
 function withColoursOf(grouping, other) {
   const known = new Map(other.names.map((name, i) => [name, other.colours[i]]));
   const made = Object.create(grouping);

@@ -1,4 +1,4 @@
-// Fills the list of the page's parts at the side. The part that is visible is marked.
+// Fills the list of the page's parts at the side, and marks the part that is visible.
 function fillContents() {
   const sections = [...document.querySelectorAll('main section')].filter((one) => !one.hidden && one.querySelector('h2') && one.offsetParent);
   const links = sections.map((section, i) => {

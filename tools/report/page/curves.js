@@ -1,4 +1,4 @@
-// Draws the parts of the timeline beside the areas: grid, curves, iterations, marks.
+// Draws the parts of the timeline other than the areas: grid, curves, iterations, marks.
 function drawLevelGrid(pen, area, highest) {
   pen.strokeStyle = theme.get('--line');
   pen.fillStyle = theme.get('--quiet');
@@ -49,7 +49,8 @@ function drawCurve(pen, area, axis, model, values, line, dash, from, to, highest
   pen.fill();
 }
 
-// Every second iteration has a darker background; its number is above it if there is room.
+// Gives every second iteration a darker background. The number of an iteration stands above it if
+// there is room.
 function drawIterationBands(pen, timeline) {
   const {area, model} = timeline;
   const right = area.left + area.width;

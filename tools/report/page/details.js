@@ -1,4 +1,5 @@
-// The panel at the side: shows everything known of a block, a source line, or a part of the memory.
+// The panel at the side. It shows all that is known about a block, a source line, or a part of the
+// memory.
 class Details {
   constructor(view) {
     this.view = view;
@@ -56,7 +57,8 @@ class Details {
         ['Alike', this.alike(block.site)]), stackElement(model, block.site));
   }
 
-  // Returns the other blocks of its source line at this moment.
+  // Returns the number and the bytes of the blocks of this call site at this moment, as a text. The
+  // text is empty if there is only one block.
   alike(site) {
     const {model, event} = this.view;
     const alive = model.aliveAt(event).filter((i) => model.blocks.site[i] === site);
@@ -64,7 +66,7 @@ class Details {
     return `${counted(alive.length, 'block')} of this call stack at this moment, ${bytesText(alive.reduce((sum, i) => sum + model.blocks.size[i], 0))}`;
   }
 
-  // Shows call sites of a table's row, or of a frame of the flame graph.
+  // Shows the call sites of a row of a table, or of a frame of the flame graph.
   showSites(title, sites, focus) {
     const {model, event} = this.view;
     const wanted = new Set(sites);
@@ -78,7 +80,7 @@ class Details {
     this.blockTable(alive), stackElement(model, most));
   }
 
-  // Shows a stacked area at this moment.
+  // Shows the group of blocks behind a stacked area, at this moment.
   showGroup(stack, group, focus) {
     const {model, event} = this.view;
     if (group >= 0 && !stack.grouping.names) return this.showBlock(model.blocks.life(group), focus);

@@ -1,6 +1,6 @@
-// The flame graph: bytes by call stack. Callers are above, and the functions they called below;
-// inverted, the allocating function is above and its callers below. Frames of libraries are hidden
-// by default.
+// The flame graph: bytes by call stack. Callers are above the functions that they called. If the
+// graph is inverted, the allocating function is at the top, and its callers are below it. Frames of
+// libraries are hidden by default.
 class Flame {
   constructor(view) {
     this.view = view;
@@ -81,7 +81,8 @@ class Flame {
     this.tell();
   }
 
-  // Returns the program's own frames and the operation; if there are none, all frames.
+  // Returns the program's own frames and the operation. If the stack has no frame of the program,
+  // returns all frames.
   framesOf(site) {
     const {frames} = this.model.sites[site];
     const last = frames[frames.length - 1];
@@ -103,7 +104,7 @@ class Flame {
         if (!at.children.has(name)) at.children.set(name, node(name, at, frame));
         at = at.children.get(name);
         at.bytes += size;
-        // A frame has the colour of the call site that holds most below it.
+        // A frame has the colour of the call site that holds most memory below this frame.
         if (size > at.siteBytes) {
           at.siteBytes = size;
           at.site = site;
@@ -147,7 +148,7 @@ class Flame {
 
   draw() {
     if (!this.root || this.canvas.clientWidth === 0) return;
-    // Returns the depth of the nodes that are wide enough to be read.
+    // Returns how many levels of nodes, from `node` on, are wide enough to be read.
     const depthOf = (node, width) => width < 6 ? 0 : 1 + Math.max(0, ...[...node.children.values()].map(
         (child) => depthOf(child, child.bytes / Math.max(1, node.bytes) * width)));
     const above = this.pathOf(this.zoomed).length;
@@ -193,14 +194,15 @@ class Flame {
     pen.restore();
   }
 
-  // If there is no room for "file.py:12 function", shortens it so that the function remains.
+  // Returns the name, shortened so that the function remains if there is no room for "file.py:12
+  // function".
   fitting(pen, name, width) {
     const parts = /^[^ ]*:(\d+) (.+)$/.exec(name);
     return parts && pen.measureText(name).width > width ? `${parts[2]}:${parts[1]}` : name;
   }
 
-  // Frames of the program have warm colours and those of libraries cold ones; each name has its own
-  // shade.
+  // Returns the colour of a frame: a warm one for the program, and a cold one for libraries. Each
+  // name has its own shade.
   colourOf(node) {
     if (!node.parent) return theme.get('--reserved');
     const shades = this.model.ownFrames.has(node.frame) ? 'own' : 'library';

@@ -1,5 +1,5 @@
-// The grouping of blocks that the reader chooses: by purpose, by module, by line, or each block by
-// itself.
+// The grouping of blocks that the reader of the page chooses: by purpose, by module, by source
+// line, or no grouping, so that each block is shown by itself.
 class Grouping {
   static kinds = ['category', 'module', 'line', 'tensor'];
   static titles = {category: 'Category', module: 'Module', line: 'Line', tensor: 'Tensor'};
@@ -50,8 +50,8 @@ class Grouping {
 
   nameOf(group) { return this.names ? this.names[group] : this.model.nameOfBlock(group); }
 
-  // Assigns colours, in order, to the groups that hold most for the longest time; the rest is grey.
-  // A group whose kind has a fixed colour keeps it.
+  // Assigns colours, in order, to the groups that hold most memory for the longest time. The other
+  // groups are grey. A group that has a fixed colour, as purposes have, keeps this colour.
   colourGroups() {
     const {size, birth, death} = this.model.blocks;
     const end = this.model.lastEvent + 1;

@@ -1,6 +1,6 @@
 // Draws all iterations on one time axis, and the peak of each. A few iterations are drawn as
-// curves. Many are drawn as two bands, the middle half of the levels and the range of all levels,
-// and the last iteration as a curve.
+// curves. If there are many, two bands show the middle half of the levels and the range of all
+// levels, and only the last iteration is drawn as a curve.
 const MOST_CURVES = 8;
 const CURVE_COLUMNS = 240;
 
@@ -71,7 +71,7 @@ function iterationCurve(model, iteration) {
 function drawIterations(canvas, model) {
   if (canvas.clientWidth === 0) return;
   const {pen, width, height} = prepare(canvas);
-  // Of very many iterations, some that are spread evenly are drawn.
+  // If there are very many iterations, only some of them are drawn, which are spread evenly.
   const every = Math.ceil(model.iterations.length / 500);
   const curves = model.iterations.filter((_, i, all) => i % every === 0 || i + 1 === all.length).map((one) => iterationCurve(model, one));
   const last = curves[curves.length - 1];

@@ -1,4 +1,4 @@
-// Connects the parts of the page: they all follow one cursor.
+// Connects the parts of the page. All parts follow one cursor.
 class View {
   constructor(facts, details) {
     this.set = facts;
@@ -21,7 +21,7 @@ class View {
     this.use(0);
   }
 
-  // The other processes whose curves are drawn beside this one's.
+  // Returns the other processes whose curves are drawn beside those of the shown process.
   others() { return this.overlaid === undefined || this.overlaid === null ? [] : [this.models[this.overlaid]]; }
 
   chooseTrace() {
@@ -89,7 +89,7 @@ class View {
     fillContents();
   }
 
-  // Makes each grouping once for a process and kind.
+  // Returns the grouping for a process and a kind, and makes each grouping only once.
   groupingOf(model, kind) {
     const key = `${this.models.indexOf(model)} ${kind}`;
     if (!this.groupings.has(key)) this.groupings.set(key, new Grouping(model, kind));
@@ -118,7 +118,8 @@ class View {
     byId('axis-label').hidden = kinds.length < 2;
   }
 
-  // The group that was clicked in a stacked area stays highlighted until another one is.
+  // Returns the group that was clicked in a stacked area. It stays highlighted until another group
+  // is clicked.
   litGroup(stack) { return this.lit && this.lit.grouping === stack.grouping ? this.lit.group : undefined; }
 
   showGroup(stack, group, focus) {
@@ -297,7 +298,7 @@ class View {
     };
     document.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
-      // The space bar presses a button, so the key is left to it.
+      // The space bar presses a button that has the focus, so the key is not handled here then.
       if (event.key === ' ' && /^(BUTTON|SUMMARY)$/.test(event.target.tagName)) return;
       const steps = (event.shiftKey ? 10 : 1) * Math.max(1, Math.round(this.timeline.eventAt(this.timeline.to) - this.timeline.eventAt(this.timeline.from)) / 200);
       if (event.key === 'ArrowRight') this.setEvent(this.event + steps);

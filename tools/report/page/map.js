@@ -1,5 +1,5 @@
-// The address space at one moment: ranges one after the other, wrapped into lines like text;
-// addresses that are not reserved are left out.
+// The address space at one moment. The ranges stand one after the other and are wrapped into lines
+// like text. Addresses that are not reserved are left out.
 class MemoryMap {
   constructor(view) {
     this.view = view;
@@ -127,7 +127,7 @@ class MemoryMap {
     each(piece.from, piece.to, (left, top, across) => pen.strokeRect(left + 0.5, top + 0.5, Math.max(2, across - 1), barHeight - 1));
   }
 
-  // Draws a cover over the lower half of a block that is not on the device.
+  // Covers the lower half of each block whose memory is not on the device.
   drawAway(pen, barHeight, each) {
     if (this.away.length === 0) return;
     pen.fillStyle = theme.get('--ink');

@@ -28,7 +28,7 @@ class Model {
 
   get steps() { return this.event.length; }
 
-  // Return the step of an event, and the step of a time.
+  // stepOf returns the step of an event, and stepAtTime returns the step of a time.
   stepOf(event) { return Math.min(this.steps - 1, lowerBound(this.event, event)); }
   stepAtTime(time) { return Math.min(this.steps - 1, lowerBound(this.time, time)); }
 
@@ -45,8 +45,8 @@ class Model {
 
   categoryOf(block) { return this.uses.names[this.uses.of[block]] || 'unknown'; }
 
-  // Returns the variable that held the block, if the process had a census (a reference scan);
-  // otherwise the line that made it.
+  // Returns the variable that held the block, if the process had a census (a reference scan).
+  // Otherwise returns the source line that allocated the block.
   nameOfBlock(block) {
     const held = this.holders.get(block);
     if (held) return held.holder;
@@ -64,7 +64,8 @@ class Model {
     return alive;
   }
 
-  // Returns the bytes by call site at an event, of the lives that the report has.
+  // Returns the bytes that each call site holds at an event. Only the lives that are in the report
+  // are counted.
   sitesAt(event, matches) {
     const bytes = new Map();
     const {birth, death, size, site, pending} = this.blocks;
@@ -91,7 +92,8 @@ class Model {
     if (!pooled) {
       ranges = blocks.map((block) => ({from: block.address, to: block.address + block.size, blocks: []}));
     }
-    // Paused memory is not mapped anywhere, but its blocks keep their addresses.
+    // Paused memory is mapped nowhere until it is resumed, but its blocks have the same addresses
+    // as before.
     const away = this.away.at(event).sort((a, b) => a.address - b.address);
     if (pooled && away.length > 0) {
       const starts = Float64Array.from(ranges, (range) => range.from);
@@ -103,7 +105,7 @@ class Model {
           .map((one) => ({from: one.address, to: one.address + one.size, joins: true, blocks: []}));
       ranges = ranges.concat(paused).sort((a, b) => a.from - b.from);
     }
-    // Memory that grew piece by piece is one range.
+    // Joins ranges of memory that was mapped piece by piece to one range.
     ranges = ranges.reduce((joined, range) => {
       const last = joined[joined.length - 1];
       if (last && last.joins && range.joins && last.to === range.from) last.to = range.to;
@@ -119,7 +121,7 @@ class Model {
   }
 }
 
-// The lives of blocks in columns, in order of birth.
+// The lives of blocks, in order of birth. Each property is a column.
 class Lives {
   constructor(columns) {
     this.address = sums(columns.address);
@@ -157,7 +159,7 @@ function heldBlocks(columns) {
     holder: columns.names[columns.holder[i]], role: columns.names[columns.role[i]], about: columns.names[columns.about[i]]}]));
 }
 
-// Returns the running sums of differences.
+// Returns the numbers whose differences are given, by adding up the differences.
 function sums(differences) {
   const values = new Float64Array(differences.length);
   let sum = 0;
@@ -165,7 +167,7 @@ function sums(differences) {
   return values;
 }
 
-// Returns the first index whose value is not smaller.
+// Returns the first index whose value is not smaller than `wanted`.
 function lowerBound(values, wanted) {
   let from = 0;
   let to = values.length;

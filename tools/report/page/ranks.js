@@ -1,4 +1,5 @@
-// Compares the ranks of a job: always those of all processes, whichever process is shown.
+// Compares the ranks of a job. The comparison always has all processes, whichever process the page
+// shows.
 const MOST_RANKS = 16;
 
 function rankSentence(compared) {

@@ -1,5 +1,5 @@
-// One search for everything: finds blocks, areas, frames and rows whose text contains all words of
-// the query.
+// The search of the page. It finds the blocks, areas, frames and rows whose text contains all words
+// of the query.
 class Search {
   constructor(view) {
     this.view = view;
@@ -54,8 +54,8 @@ class Search {
     byId('found').textContent = `${counted(all, 'block')}, ${bytesText(bytes)} of them live at this moment; ${counted(rows, 'row')} of tables`;
   }
 
-  // Returns the blocks that have all words. There is a bit for each word, set from the text of the
-  // call site, the purpose and the owner.
+  // Returns the blocks that match all words of the query. Each word has a bit, which is set for a
+  // block if the text of its call site, purpose or owner contains the word.
   blocksOf(model, words) {
     const wanted = words.slice(0, 30);
     const full = 2 ** wanted.length - 1;

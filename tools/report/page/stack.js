@@ -1,11 +1,11 @@
-// Memory as stacked areas: the bytes of each group for each column of pixels, at the moment of the
+// Memory as stacked areas. Each column of pixels has the bytes of each group at the moment of the
 // column's highest level.
 const MOST_GROUPS = 12;
 const MOST_TENSORS = 300;
 
 class Stack {
-  // Covers `axis` from `from` to `to` in `columns` columns. `matches` says which blocks are shown;
-  // null means all.
+  // Makes the areas for the part of `axis` between `from` and `to`, in `columns` columns. `matches`
+  // says which blocks are shown; null means all.
   constructor(grouping, axis, from, to, columns, matches) {
     this.grouping = grouping;
     this.model = grouping.model;
@@ -55,7 +55,7 @@ class Stack {
     const most = grouping.names ? MOST_GROUPS : MOST_TENSORS;
     this.groups = [...areas.keys()].sort((a, b) => areas.get(b) - areas.get(a) || a - b).slice(0, most);
     this.others = areas.size - this.groups.length;
-    // Single tensors are in order of age, the oldest at the bottom.
+    // If each block is shown by itself, blocks are in order of age, with the oldest at the bottom.
     if (!grouping.names) this.groups.sort((a, b) => a - b);
     const place = new Map(this.groups.map((group, i) => [group, i]));
     this.rows = this.groups.map(() => new Float64Array(columns + 1));
@@ -69,7 +69,7 @@ class Stack {
     for (const row of [...this.rows, rest]) {
       for (let column = 1; column < columns; ++column) row[column] += row[column - 1];
     }
-    // The rest is memory that does not match, or whose block is not in the page.
+    // The rest is memory of blocks that do not match the search, or that are not in the page.
     for (let column = 0; column < columns; ++column) {
       let known = 0;
       for (const row of this.rows) known += row[column];
@@ -79,7 +79,7 @@ class Stack {
     this.filtered = !!matches;
   }
 
-  // A trace that has only levels has no groups.
+  // If a trace has only levels, there are no groups, so the rest is all allocated memory.
   get restColour() { return this.groups.length || this.filtered ? '--series-none' : '--allocated'; }
   get restName() {
     if (!this.groups.length && !this.filtered) return 'allocated';

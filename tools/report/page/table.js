@@ -1,5 +1,5 @@
-// A table that can be sorted by its columns, shows its first rows until all are requested, and
-// hides the rows that do not match the search. Columns: {title, kind: 'n' for numbers, cell: row →
+// A table that can be sorted by its columns. It shows its first rows until all are requested, and
+// hides rows that do not match the search. A column is {title, kind: 'n' for numbers, cell: row →
 // content, by: row → sort key}.
 const tables = new Set();
 
@@ -20,7 +20,7 @@ class Table {
     this.scroll = element('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': options.name || 'Table'},
         element('table', {}, element('thead', {}, element('tr', {}, ...this.heads)), this.body));
     this.box = element('div', {class: 'table'}, this.scroll, this.more);
-    // The search looks at the text that a reader sees.
+    // The search compares its words with the text that a reader sees in the row.
     this.rows = rows.map((row, i) => {
       const line = this.line(row, i);
       return {row, line, text: line.textContent.toLowerCase()};

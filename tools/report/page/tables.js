@@ -1,5 +1,5 @@
-// The words and tables of the page. Every number of the facts has its path in the JSON as an
-// attribute.
+// The words and tables of the page. Every number of the facts has an attribute with its path in the
+// JSON.
 function tile(label, fact, value, text, more, warn) {
   return element('div', {class: warn ? 'tile warn' : 'tile'},
       element('div', {class: 'label'}, label),
@@ -201,7 +201,8 @@ function lifetimePanel(facts, view) {
   ], lifetimes.growing, {name: 'Growing sites', click: (row, focus) => view.showSites(row.site, (site) => site.site === row.site, focus)}) : null);
 }
 
-// Describes the requested sizes, and the larger ones to which PyTorch may have rounded them.
+// Describes how much of the pinned memory is rounding: the known part, and what PyTorch's rounding
+// up to powers of two may take.
 function pinnedRounding(facts) {
   const known = facts.host.pinned_rounding_bytes;
   const advice = facts.advice.find((one) => one.id === 'pinned_rounding');

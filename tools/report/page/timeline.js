@@ -1,5 +1,5 @@
-// The levels over time as stacked areas. The wheel or dragging over a span zooms; a click sets the
-// cursor and shows which groups held the memory there.
+// Draws the levels over time as stacked areas. The wheel, or dragging over a span, zooms. A click
+// sets the cursor and shows which groups held memory at this moment.
 class Timeline {
   constructor(view) {
     this.view = view;
@@ -57,7 +57,7 @@ class Timeline {
     else this.show(this.place(events[0]), this.place(events[1]));
   }
 
-  // Switches between time and events.
+  // Switches between an axis of time and an axis of events.
   switchAxis() {
     const kinds = this.axisKinds();
     this.chooseAxis(this.axisKind === 'event' ? kinds[0] : 'event');
@@ -146,7 +146,7 @@ class Timeline {
     if (group !== undefined) this.view.showGroup(this.stack, group);
   }
 
-  // Shows the moment under the pointer, and the largest groups.
+  // Shows the moment under the pointer, and the largest groups at this moment.
   tell(event) {
     if (!this.stack || event.offsetX < this.area.left || event.offsetX > this.area.left + this.area.width) return tip.hide();
     const column = this.columnOf(event.offsetX);
@@ -183,11 +183,11 @@ class Timeline {
     this.drawOverview();
   }
 
-  // Returns the axis of another process; it is the plain time, because the process has other idle
-  // stretches.
+  // Returns the axis for another process. It has no folded stretches, because idle stretches differ
+  // between processes.
   axisFor(model) { return model === this.model ? this.axis : new Axis(model, this.byTime ? 'time' : 'event'); }
 
-  // Computes the areas once for each span, kind of grouping and search.
+  // Computes the areas, once for each combination of span, grouping and search.
   restack() {
     const {grouping, matches} = this.view;
     const columns = Math.max(1, Math.floor(this.area.width));
@@ -227,7 +227,7 @@ class Timeline {
     }
   }
 
-  // Marks idle stretches, of which most of the time is left out.
+  // Marks the idle stretches, of which only a part is drawn.
   drawFolds(pen) {
     for (const fold of this.axis.folds) {
       const from = this.x(this.axis.placeOfTime(fold.from), this.area);

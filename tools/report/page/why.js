@@ -1,8 +1,8 @@
-// Shows why memory ran out, and which change would have served the request according to a replay;
-// or that the job ran only because memory was moved to the host.
+// Shows why memory ran out, and which change would have served the request according to a replay.
+// If the job ran only because memory was moved to the host, it shows this instead.
 
-// Returns one bar, against the line of the memory that the process could have. `most` is the right
-// end.
+// Returns the bar of one replay. A line in it marks the memory that the process could have
+// (`room`). `most` is the number of bytes at the right end of the bar.
 function replayBar(path, replay, room, most) {
   const share = (bytes) => `${Math.min(100, 100 * bytes / most)}%`;
   const verdict = replay.would_serve ? 'serves it' : 'does not serve it';
@@ -17,14 +17,15 @@ function replayBar(path, replay, room, most) {
       replay.would_serve ? ', served' : ', not served'));
 }
 
-// Returns the last out-of-memory and its number; null if it was not replayed.
+// Returns the last out-of-memory event and its number. Returns null if it was not replayed.
 function replayedFailure(facts) {
   const number = (facts.out_of_memory || []).length - 1;
   const failure = number < 0 ? null : facts.out_of_memory[number];
   return failure && failure.demand && failure.replays.length ? {failure, number} : null;
 }
 
-// Returns the right end of all bars, which is the same for all, so that they can be compared.
+// Returns the number of bytes at the right end of the bars. It is the same for all bars, so that
+// they can be compared.
 function replayScale(facts, failure) {
   const peaks = [failure, ...(facts.advice || [])].flatMap((one) => one.replays.map((replay) => replay.peak_reserved_bytes));
   return 1.04 * Math.max(failure.demand.room_bytes, ...peaks);

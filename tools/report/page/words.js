@@ -60,7 +60,8 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// Makes a plain number of the facts with its path in the JSON, so that it can be checked.
+// Makes an element for a plain number of the facts. The element has the number's path in the JSON,
+// so that the number can be checked.
 function figure(fact, value, text) {
   return element('span', {'data-fact': fact, 'data-value': value === null ? 'null' : String(value)}, text);
 }
