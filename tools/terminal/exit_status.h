@@ -8,7 +8,8 @@ namespace vramstow {
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitCannotWrite = 1;  // the result could not be written
-// The reader of stdout closed the pipe. As in shells, the status is 128 plus the number of SIGPIPE.
+// The status if the reader of stdout has closed the pipe. As in shells, it is 128 plus the number
+// of SIGPIPE.
 inline constexpr int kExitBrokenPipe = 128 + 13;
 inline constexpr int kExitUsage = 2;  // wrong arguments, or input that cannot be used
 

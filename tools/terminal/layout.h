@@ -1,5 +1,4 @@
-// Layout: the appearance of the report's text: titles, labels before sentences, colours, plain
-// ASCII.
+// Layout: the appearance of a report's text: titles, labels before sentences, colours, plain ASCII.
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: none. Units: columns of a terminal.
@@ -19,15 +18,15 @@ struct TextStyle {
 
 enum class Colour { kBold, kRed, kYellow, kGreen };
 
-// Returns the text in a colour, if the style has colours. Wrap or shorten the text before, because
-// the width of coloured text cannot be measured.
+// Returns the text in a colour, if the style has colours. The text must be wrapped or shortened
+// before this call, because the width of coloured text cannot be measured.
 std::string Coloured(const std::string& text, Colour colour, const TextStyle& style);
 
-// Returns an empty line, and the title on a line of its own.
+// Returns an empty line, followed by the title on a line of its own.
 std::string Title(const std::string& text, const TextStyle& style, Colour colour = Colour::kBold);
 
-// Returns "Do       Keep what is needed of it". Further lines of `words` are indented like the
-// first.
+// Returns the label and the words, for example "Do       Keep what is needed of it". If the words
+// need more lines, these are indented like the first word.
 std::string Labelled(const std::string& label, const std::string& words, const TextStyle& style);
 
 // Converts the report to plain ASCII: its own symbols are spelled out, and other characters become

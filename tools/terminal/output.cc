@@ -27,7 +27,7 @@ constexpr size_t kWidthWithoutTerminal = 80;
 constexpr size_t kLeastWidth = 40;
 
 bool LocaleIsUtf8() {
-  // The first of these variables that is set decides, as in setlocale(3).
+  // The locale is in the first of these variables that is set, as in setlocale(3).
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == '\0') continue;
@@ -37,7 +37,8 @@ bool LocaleIsUtf8() {
   return false;
 }
 
-// Any text in NO_COLOR disables colours, as in other programs.
+// True if stdout is a terminal that can show colours. Any text in NO_COLOR disables colours, as in
+// other programs.
 bool WantsColour() {
   const char* refused = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -46,8 +47,8 @@ bool WantsColour() {
 }
 
 // While this object lives, a write to a pipe without a reader returns an error (EPIPE) and sends no
-// signal, so that temporary folders are still removed. The disposition of the signal does not
-// change, because children inherit it.
+// signal. So the program continues and removes its temporary folders. The disposition of the signal
+// does not change, because children inherit it.
 class WithoutPipeSignal {
  public:
   WithoutPipeSignal() {
@@ -79,8 +80,9 @@ class WithoutPipeSignal {
 void OccupyStandardStreams() {
   for (int stream = 0; stream <= 2; ++stream) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
-    // open() returns the lowest free number, which is that of the closed stream. The file is opened
-    // for the wrong direction, so that using the stream fails.
+    // open() returns the lowest free number, which is the number of the closed stream. The file is
+    // opened for the wrong direction, so that reading from stdin, or writing to stdout or stderr,
+    // still fails.
     const int place = open("/dev/null", (stream == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
     if (place >= 0 && place != stream) close(place);
   }

@@ -27,8 +27,9 @@ int PrintResult(const std::string& command, std::string_view text);
 // Writes "vramstow COMMAND: SENTENCE" to stderr, in one write.
 void Complain(const std::string& command, std::string_view sentence);
 
-// Returns how text for stdout should look: the terminal's width, or 80 columns without a terminal;
-// colours on a terminal, unless NO_COLOR is set; ASCII if the environment's locale is not UTF-8.
+// Returns the style of text for stdout. The width is the terminal's, or 80 columns without a
+// terminal. There are colours on a terminal unless NO_COLOR is set. The text is ASCII if the locale
+// in the environment is not UTF-8.
 TextStyle StyleOfStdout();
 
 }  // namespace vramstow

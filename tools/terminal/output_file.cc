@@ -22,8 +22,8 @@ bool OutputFile::Open(const std::string& path) {
     return descriptor_ >= 0;
   }
   if (exists) {
-    // A file that is not writable is not replaced either, and a symbolic link is not replaced by a
-    // file.
+    // A file is replaced only if it is writable. If the path is a symbolic link, the file to which
+    // it points is replaced, and not the link.
     if (access(path.c_str(), W_OK) != 0) return false;
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(path, error);

@@ -1,9 +1,8 @@
 // OutputFile is a file that the program was asked to write. Its name refers either to the whole new
-// file or to the previous one, whatever happens in between: a full disk, Ctrl-C, a crash of the
-// machine.
+// file or to the previous one, even after a full disk, Ctrl-C, or a crash of the machine.
 //
 // Idea: the file is written without a name (open(2), O_TMPFILE) and gets its name when it is
-// finished, so that nothing is left of an unfinished one, however the program ends. If the file
+// finished. So an unfinished file leaves nothing behind, however the program ends. If the file
 // system does not support such files, the file is written beside its target. A path that is not a
 // regular file (a device, a pipe) is written directly and never replaced.
 //

@@ -24,7 +24,7 @@ constexpr char kWipe[] = "\r\x1b[K";
 constexpr size_t kBarWidth = 20;
 constexpr size_t kColumnsUnlessKnown = 80;
 
-// The process has one bar, because it has one terminal.
+// The line of the bar. There is only one in a process, because a process has one terminal.
 struct Line {
   std::mutex mutex;
   int drawn_on = -1;  // the descriptor on which a line is drawn
@@ -67,7 +67,8 @@ size_t ColumnsOf(int descriptor) {
 ProgressBar::ProgressBar(int descriptor, milliseconds patience)
     : descriptor_(descriptor), patience_(patience) {
   if (!CanDraw(descriptor)) return;
-  // Signals are handled by the main thread.
+  // All signals are blocked while the thread is started, so that only the main thread handles
+  // signals.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -121,7 +122,8 @@ std::string ProgressBar::Text(const Progress::View& view, milliseconds since, si
   const size_t most = columns > 1 ? columns - 1 : 1;
   if (right.size() >= most) return right.substr(right.size() - most);
   std::string left = Printable(view.what);
-  // The beginning names the work and the end names its file, so the middle is left out.
+  // Cuts the text in its middle. Its beginning says what the program does, and its end names the
+  // file.
   constexpr std::string_view kCut = "...";
   const size_t room = most - right.size();
   if (left.size() > room) {

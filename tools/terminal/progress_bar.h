@@ -1,6 +1,6 @@
 // ProgressBar shows on a terminal what the program is doing, if that takes more than a second.
 //
-// Idea: another thread draws one line from Progress, ten times a second, and erases it before other
+// Idea: a thread draws one line from Progress ten times a second. It erases the line before other
 // text is written to the terminal (WriteAll of output.h requests that). If stderr is not a
 // terminal, there is no thread and no line.
 //

@@ -34,7 +34,7 @@ absl::StatusOr<std::string> SocketOf(pid_t process, const std::string& folder) {
   return std::string(path);
 }
 
-// Returns an error that says why no process answers at this path.
+// Returns an error that says why no process answers on the socket at this path.
 absl::Status CannotReach(pid_t process, const std::string& path, int error) {
   const int refused = kill(process, 0) == 0 ? 0 : errno;
   if (error == ENOENT && refused == ESRCH) {

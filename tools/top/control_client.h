@@ -15,8 +15,8 @@
 
 namespace vramstow {
 
-// Returns the body of the answer. `folder` is the folder of the sockets; "" means the usual one.
-// Waits at most ten seconds.
+// Returns the body of the answer. `folder` is the folder of the sockets; an empty text stands for
+// the usual folder. Waits at most ten seconds.
 absl::StatusOr<std::string> AskProcess(pid_t process, const std::string& folder,
                                        const std::string& request);
 

@@ -19,7 +19,7 @@ struct TopMetrics::Family {
 
 namespace {
 
-// Quotes a text as the value of a label.
+// Returns the text in quotes, as the value of a label must be written.
 std::string QuotedLabel(const std::string& text) {
   return absl::StrCat(
       "\"", absl::StrReplaceAll(Printable(text), {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", " "}}),
@@ -33,7 +33,8 @@ std::string UuidOf(const Facts& facts, int device) {
 
 void AddHead(const char* name, const char* unit, const char* help, bool is_counter, bool is_open,
              std::string* text) {
-  // In OpenMetrics the name of a counter's family has no "_total"; in the older format it has.
+  // The name of a counter's family ends in "_total" in Prometheus's older format, but not in
+  // OpenMetrics.
   const std::string family =
       absl::StrCat("vramstow_", name, is_counter && !is_open ? "_total" : "");
   absl::StrAppend(text, "# HELP ", family, " ", help, ".\n# TYPE ", family,
@@ -84,7 +85,7 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
       }
     }
   }
-  // A GPU remains in the sums when no process uses it any more.
+  // The sums still list a GPU when no process uses it any more.
   for (const auto& [uuid, count] : gone_) {
     Device& card = cards_[uuid];
     if (card.labels.empty()) card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=\"\"");

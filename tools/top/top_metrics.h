@@ -1,10 +1,10 @@
-// TopMetrics: the memory of the processes of a node, each of them and together, in the formats of
-// Prometheus.
+// TopMetrics: the memory of each process of a node, and of all processes together, in the formats
+// of Prometheus.
 //
 // Idea: the metrics of a process have the same names as those that the process itself serves under
-// --metrics. Sums are named vramstow_node_… and are by the card's UUID, because each process
-// numbers devices differently. A counter never falls: the counts of a process that has ended stay
-// in the sum.
+// --metrics. Sums are named vramstow_node_…, and there is one for each card's UUID, because each
+// process numbers devices differently. A counter never falls: the counts of a process that has
+// ended stay in the sum.
 //
 // Ownership: copies a few numbers for each process. Threads: used by one thread at a time. Errors:
 // none. Units: bytes.

@@ -64,7 +64,7 @@ absl::Status TopServer::OpenSocket(const std::string& path) {
 }
 
 void TopServer::LookAgain() {
-  // Reading a long trace takes long; at most a quarter of the time is spent on reading.
+  // Reading a long trace takes long, so at most a quarter of the time is spent on reading.
   const uint64_t pause = std::max(pause_ms_, 3 * view_.cost_ms());
   if (looked_ms_ != 0 && Milliseconds() - looked_ms_ < pause) return;
   // If no process is left, no metrics of processes are returned.

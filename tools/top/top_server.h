@@ -1,10 +1,10 @@
 // TopServer: serves metrics about the memory of a node's processes to Prometheus, until a signal
 // arrives.
 //
-// Idea: it works like the server of metrics in a process: a fixed number of connections, one
-// request and one answer on each, and a deadline. The processes are read when a client sends a
-// request, but only if the pause since the last reading is long enough. Otherwise the client gets
-// the last answer again.
+// Idea: it works like the metrics server inside a process. It has a fixed number of connections,
+// and each of them has one request, one answer and a deadline. When a client sends a request, the
+// processes are read, unless the last reading was too short a time ago. Then the client gets the
+// last answer again.
 //
 // Ownership: owns the listener, the clients, and the file of a local socket, which is removed at
 // the end. Threads: used by one thread at a time; SIGINT, SIGTERM and SIGHUP are blocked while it
@@ -30,7 +30,7 @@ class TopServer {
   TopServer(const TopServer&) = delete;
   TopServer& operator=(const TopServer&) = delete;
 
-  // `place` is the address to listen at: "9400", "0.0.0.0:9400", "[::]:9400" or "unix:PATH".
+  // Opens the listener. `place` is its address: "9400", "0.0.0.0:9400", "[::]:9400" or "unix:PATH".
   absl::Status Open(const std::string& place);
   // Serves clients until a signal arrives, and then returns.
   void Serve();

@@ -26,7 +26,8 @@ std::string StateOf(const TopProcess& process) {
   return process.runs ? "runs" : process.facts.report.closed ? "ended" : "killed";
 }
 
-// Returns the columns in their order; the program's name follows.
+// Returns the columns in their order. The column with the program's name is not among them; it
+// comes last.
 std::vector<Column> AllColumns() {
   using Process = const TopProcess&;
   return {
@@ -53,7 +54,7 @@ void Fill(const std::vector<TopProcess>& processes, Column* column) {
   if (column->is_empty) column->importance = 0;
 }
 
-// Removes columns until there is room for names; at least one column remains.
+// Removes the least important columns until there is room for names. At least one column remains.
 void Narrow(size_t columns, size_t for_names, std::vector<Column>* table) {
   const auto width = [&] {
     size_t sum = for_names + 1;

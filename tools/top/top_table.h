@@ -1,6 +1,6 @@
 // TopTable: makes the rows of `vramstow top`, as wide as the terminal.
 //
-// Idea: a row that is cut in its middle has unreadable numbers. So the least important columns are
+// Idea: if a row were cut off, some numbers would be unreadable. So the least important columns are
 // left out if the terminal is narrow, and only the program's name is shortened.
 //
 // Ownership: the results are copies. Threads: used by one thread at a time. Errors: none. Units:

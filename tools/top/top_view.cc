@@ -53,13 +53,13 @@ std::optional<uint64_t> PendingOf(pid_t process) {
   return has_pool ? std::optional(bytes) : std::nullopt;
 }
 
-// Returns the level over time in `width` characters, the newest at the right.
+// Draws the level over time in `width` characters. The newest level is at the right.
 std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width) {
   constexpr std::string_view kMarks = " .:-=+*#%@";
   std::string curve;
   const size_t count = timeline.points.size();
   for (size_t i = 0; i < std::min(width, count); ++i) {
-    // Each character stands for several intervals, and shows the highest level in them.
+    // Each character stands for several intervals of time, and shows the highest level in them.
     uint64_t level = 0;
     const size_t from = i * count / std::min(width, count);
     const size_t to = (i + 1) * count / std::min(width, count);
@@ -72,7 +72,8 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
   return curve;
 }
 
-// The name of the trace, "train-1125-2303-rank2-4711.stow", begins with the script or module.
+// Returns the name of the program. The name of a trace, for example
+// "train-1125-2303-rank2-4711.stow", begins with the name of the script or module.
 std::string ProgramOf(const Facts& facts, const std::string& file) {
   std::string program = LastPart(Fact(facts, "process.program"));
   if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
@@ -109,7 +110,7 @@ const std::vector<TopOrder>& TopOrders() {
       {"events", 'e',
        [](Process a, Process b) { return a.facts.report.events > b.facts.report.events; }},
       {"pid", 'i', [](Process a, Process b) { return a.process < b.process; }},
-      // Processes without a rank come last.
+      // Processes without a rank come after those with a rank.
       {"rank", 'k',
        [](Process a, Process b) {
          constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
@@ -152,8 +153,8 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
     const std::string file = std::filesystem::read_symlink(entry.path(), error).string();
     if (file.ends_with(kEnding)) files.insert(file);
   }
-  // If the file system does not support shared mappings, the process neither maps the trace nor
-  // keeps it open, so its folder is searched.
+  // If the file system does not support shared mappings, the process neither maps its trace nor
+  // holds it open. So its trace folder is searched, too.
   std::ifstream environment(proc + "environ");
   constexpr std::string_view kFolder = "VRAMSTOW_TRACE_DIR=";
   for (std::string line; std::getline(environment, line, '\0');) {
@@ -251,8 +252,8 @@ absl::Status TopView::Look() {
     processes.push_back(std::move(process));
   }
   if (processes.empty() && !target_.empty()) return last;
-  // Drops processes that no longer exist; otherwise the list would grow as long as jobs come and
-  // go.
+  // Removes processes whose trace no longer exists. Otherwise the list would grow with each job
+  // that ends.
   std::erase_if(ended_, [&files](const auto& known) {
     return std::ranges::find(files, known.first) == files.end();
   });
@@ -279,7 +280,8 @@ std::string TopView::Text(size_t rows, size_t columns) const {
   }
   lines.push_back(absl::StrFormat("%d of %d run, %s allocated, %s reserved", running,
                                   processes_.size(), Bytes(allocated), Bytes(reserved)));
-  // If the line is too short for everything, the numbers have precedence.
+  // If the line is too short for all parts, the sort order and the target are left out, and the
+  // numbers remain.
   const std::string target = target_.empty() ? "" : " " + Printable(target_);
   const std::string order = absl::StrCat("; sorted by ", order_->name);
   for (const std::string& longer : {absl::StrCat("vramstow top", target, ": ", lines[0], order),

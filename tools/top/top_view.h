@@ -1,8 +1,9 @@
-// TopView: reads the state of processes that run under vramstow from their traces and control
-// sockets, and shows it as a page of text or as JSON.
+// TopView: reads the state of processes that run under vramstow, from their traces and control
+// sockets. It shows this state as a page of text or as JSON.
 //
-// Idea: a trace is complete at every moment, so it is simply read again. The trace of a process
-// that has ended is read once. If traces take long to read, they are read less often (cost_ms).
+// Idea: a trace is complete at every moment, so it is simply read again for each new state. The
+// trace of a process that has ended is read once. If traces take long to read, they are read less
+// often (cost_ms).
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: one sentence if
 // there is nothing to show. Units: bytes, milliseconds.
@@ -29,14 +30,14 @@ struct TopProcess {
   std::optional<int64_t> rank;
   bool runs = false;
   Facts facts;
-  // The bytes that the pool reports as pending (docs/control.md), if there is a pool.
+  // The bytes that the pool reports as pending (docs/control.md); nullopt without a pool.
   std::optional<uint64_t> pool_pending_bytes;
 };
 
 // Returns the reserved bytes on all devices.
 uint64_t ReservedNow(const Facts& facts);
 
-// A sort order: its name for --sort, and its key on a terminal.
+// A sort order. It has a name for --sort, and a key that selects it on a terminal.
 struct TopOrder {
   const char* name;
   char key;
@@ -51,11 +52,12 @@ class TopView {
   // this user may read.
   explicit TopView(std::string target) : target_(std::move(target)) {}
 
-  // Change the sort order; an unknown name or key has no effect.
+  // SortBy and SortByKey change the sort order. An unknown name or key has no effect.
   void SortBy(std::string_view name);
   void SortByKey(char key);
 
-  // Reads the current state. Returns kNotFound if there is nothing (any more) to show.
+  // Reads the current state. Returns kNotFound if there is nothing to show, for example because the
+  // process has ended.
   absl::Status Look();
 
   // Returns the processes in the chosen order. Running processes come before ended ones; by
@@ -71,7 +73,8 @@ class TopView {
   std::string Json() const;
 
  private:
-  // Adds the level of the first process over time, and the owners of its memory.
+  // Adds two parts for the first process to the page: its level over time, and the owners of its
+  // memory.
   void AddHolders(size_t columns, std::vector<std::string>* page) const;
   absl::Status FindFiles(std::vector<std::string>* files) const;
 
