@@ -135,7 +135,8 @@ def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
         return [
             (row["call"], row["bytes"], row["result"], row["device"])
             for row in csv.DictReader(file)
-            # The data loader's thread pins host memory at arbitrary times.
+            # Events of host memory are left out, because the data loader's thread pins host memory
+            # at arbitrary times.
             if row["device"] != "-1"
         ]
 

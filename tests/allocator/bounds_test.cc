@@ -28,7 +28,7 @@ FakeDevice::Options DeviceOf(uint64_t bytes) {
 
 class BoundsTest : public testing::Test {
  protected:
-  // Opens the pool. `bounds` may limit the tables; all others have the default size.
+  // Opens the pool. Tables that `bounds` does not limit have the default size.
   void Open(uint64_t device_bytes, const PoolBounds& bounds = {},
             PoolBacking backing = PoolBacking::kVirtual) {
     device_ = std::make_unique<FakeDevice>(DeviceOf(device_bytes));
@@ -203,7 +203,8 @@ TEST_F(BoundsTest, MoreThanAnyDeviceHasIsOutOfMemoryAndLeavesTheCacheAlone) {
   EXPECT_EQ(device_->Calls("create"), creates);
 }
 
-// The heap of callers without a stream would give the private pool's memory to other requests.
+// All heaps are in use. The request must not go to the heap of callers without a stream, because
+// that heap would give the private pool's memory to other requests.
 TEST_F(BoundsTest, APrivatePoolWithoutAHeapIsLeftToTheDriver) {
   Open(8 * kGiB);
   Block block{};

@@ -21,7 +21,7 @@ void Append(std::string* text, uint64_t number) {
   *text += digits;
 }
 
-// Append an input argument of a call.
+// These functions append an input argument of a call.
 void AppendInput(std::string* text, uint64_t number) { Append(text, number); }
 void AppendInput(std::string* text, uint32_t number) { Append(text, number); }
 void AppendInput(std::string* text, int32_t number) { *text += ' ' + std::to_string(number); }
@@ -29,7 +29,7 @@ void AppendInput(std::string*, const DriverCopy*) {}
 template <typename Output>
 void AppendInput(std::string*, Output*) {}
 
-// Append an output argument of a call.
+// These functions append an output argument of a call.
 template <typename Input>
 void AppendOutput(std::string*, Input) {}
 void AppendOutput(std::string* text, uint64_t* number) { Append(text, *number); }

@@ -29,7 +29,7 @@ class DriverLog {
   // object.
   const DriverTable* Over(const DriverTable* below);
 
-  // Log an answer of the pool. `name` is the test's name of the block.
+  // These functions log an answer of the pool. `name` is the test's name of the block.
   void Allocated(std::string_view name, PoolError error, const Block& block);
   void Freed(std::string_view name, PoolError error);
   void Line(std::string_view line);

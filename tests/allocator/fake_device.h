@@ -39,8 +39,8 @@ class FakeDevice {
     bool guards_copies = false;    // unmapping memory of a running copy is a violation
     bool copies_at_start = false;  // copies happen at once, not only when waited for
     uint64_t odd_bytes = 0;        // how far from a multiple of the granularity `allocate` begins
-    // If set, it is a violation if a call has a destroyed stream as its argument, because a real
-    // driver need not detect this.
+    // If set, a call with a destroyed stream as its argument is a violation, because a real driver
+    // need not detect this mistake.
     bool names_end = false;
   };
 
@@ -125,7 +125,7 @@ class FakeDevice {
   };
   using Reach = std::map<uint64_t, uint64_t>;  // stream: number of its last work
 
-  // True if this call must fail; sets *result.
+  // True if this call must fail. Sets *result to the call's result in that case.
   bool Fails(const char* call, DriverResult* result);
   void Violate(const std::string& what);
   // Returns the chunks that are mapped in the range.

@@ -1,6 +1,6 @@
-// Tests that a hit makes no driver call, no system call and no allocation from the process's heap.
-// Tests also that deferred frees, in a heap of very many blocks, are counted and refused as if they
-// were not deferred.
+// Tests that a hit (an allocation from the pool's cache) makes no driver call, no system call and
+// no allocation from the process's heap. Tests also that deferred frees, in a heap of very many
+// blocks, are counted and refused as if they were not deferred.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -29,8 +29,8 @@ std::atomic<uint64_t> heap_calls{0};
 }  // namespace
 
 #if !VRAMSTOW_SANITIZED
-// The process's heap with counters: glibc provides its own functions under these names for that
-// purpose.
+// Replaces the functions of the process's heap by functions that count the calls and pass them to
+// glibc. For this purpose glibc also exports its own functions, under the names __libc_….
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);

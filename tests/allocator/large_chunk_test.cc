@@ -22,7 +22,7 @@ class LargeChunkTest : public OffloadTest {
     return call.empty() ? device_->AllCalls() : device_->Calls(call);
   }
   uint64_t MadeLarge() const { return device_->MadeLarger(2 * kMiB); }
-  // Expects handles of this size under `bytes` from the address on.
+  // Expects that each handle in [address, address + bytes) has this size.
   void ExpectHandles(uint64_t address, uint64_t bytes, uint64_t size) {
     for (uint64_t at = address; at < address + bytes; at += size) {
       EXPECT_EQ(device_->SizeOf(device_->HandleAt(at)), size) << at - address;

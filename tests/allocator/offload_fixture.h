@@ -148,7 +148,8 @@ class OffloadTest : public testing::Test {
       ASSERT_EQ(device_->Read(address), word) << std::hex << address;
     }
   }
-  // Like ExpectContents, except for blocks with paused tags, which cannot be read.
+  // Expects that every live block has the word that was written to it. Blocks with paused tags are
+  // left out, because they cannot be read.
   void ExpectContentsButOf(const std::set<uint32_t>& paused) {
     for (const auto& [address, word] : expected_) {
       const uint32_t tag = std::prev(tags_.upper_bound(address))->second;

@@ -191,7 +191,8 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
         const uint64_t before = device_->Calls(call);
         device_->FailNth(call, nth, forever);
         offloader_.MoveOut(12 * kMiB, OffloadReason::kAsked);
-        // Pages that could not be mapped anywhere are mapped as soon as the driver allows it.
+        // If a move fails so that a page is mapped nowhere, the page is mapped as soon as the
+        // driver allows it.
         Resume(6 * kMiB);
         clean = device_->Calls(call) - before < nth;
         device_->FailNothing();

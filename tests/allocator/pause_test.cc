@@ -252,8 +252,8 @@ TEST_F(OffloadTest, ResumingIntoFreeMemoryWaitsForNoWork) {
   ExpectContents();
 }
 
-// There are several slices: the next one is mapped while one is copied. Pages that fail stay
-// paused, and the next Resume restores them.
+// A resume restores memory in several slices: while one slice is copied, the next one is mapped.
+// Pages that fail stay paused, and the next Resume restores them.
 TEST_F(OffloadTest, AFailureInAnySliceOfAResumeLosesNothing) {
   constexpr uint64_t kBytes = 600 * kMiB;
   for (const std::string call : {"create", "map", "set_access", "copy_start", "copy_finish"}) {
@@ -397,7 +397,7 @@ TEST_F(OffloadTest, WhatTheHostLacksIsNotTaken) {
   ExpectContents();
 }
 
-// Pages that could not be mapped anywhere are restored without another move.
+// If a move fails so that a page is mapped nowhere, the page is mapped again without another move.
 TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
   Start(64 * kMiB);
   const uint64_t block = Take(2 * kMiB);

@@ -339,7 +339,8 @@ TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
   expect_kept("in use again");
 }
 
-// RDMA verbs register memory in this way: chunks are held until they are released as often.
+// RDMA verbs register memory in this way: chunks that are held several times stay until they have
+// been released as often.
 TEST_F(PoolTest, HeldMemoryKeepsItsChunksUntilItIsReleasedAsOften) {
   FakeDevice::Options options;
   options.total_bytes = 64 * kMiB;

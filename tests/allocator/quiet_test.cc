@@ -1,5 +1,6 @@
-// Tests quiet memory on a fake device: copied pages are parked when memory is lacking, but only if
-// the copy is still valid, and they are restored before they are used.
+// Tests quiet memory (memory that no work uses until the quiet time ends) on a fake device. Its
+// pages are copied to the host. If memory is lacking and a copy is still valid, the page is parked
+// (unmapped from the GPU). It is restored before it is used.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -39,7 +39,8 @@ class Runner {
     Served served = Served::kUnknown;
   };
 
-  // Scenarios are small, so their expectations are easier to understand without slack.
+  // Returns settings without slack (memory that the pool may hold beyond the peak to avoid moves of
+  // chunks). Scenarios are small, so their expectations are easier to understand without it.
   static PoolConfig NoSlack() {
     PoolConfig config;
     config.slack_permille = 0;
@@ -185,7 +186,8 @@ class Runner {
     }
     if (!lenient() && Has(words, "fails")) Fail("alloc did not fail");
     if (!device_->Accessible(block.address, block.size)) Fail("the block is not mapped");
-    // Earlier work of the block's own stream may still use the block, but no work of other streams.
+    // Earlier work of the request's own stream may still use the block, because the stream's later
+    // work waits for it. Work of other streams must not.
     if (device_->Touched(block.address, block.size, request.stream)) Fail("handed out too early");
     for (const auto& [name, other] : names_) {
       if (other.address < block.address + block.size &&

@@ -86,7 +86,8 @@ def test_the_same_job_on_the_same_card_is_aligned_whole(tmp_path: Path, python: 
     assert told["aligned_share"] == 1.0
     assert told["card_events"] > 1000
     assert (told["only_on_card"], told["only_rehearsed"], told["parts"]) == (0, 0, [])
-    # The window is the second of two equal passes.
+    # The simulated run makes the recorded pass twice. The window that is compared is the second
+    # one.
     assert told["window_begin"] > 1000
     assert told["card_peak_bytes"] == told["rehearsed_peak_bytes"]
 

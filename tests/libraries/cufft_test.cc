@@ -20,7 +20,7 @@ int cufftXtSetGPUs(int handle, int nGPUs, int* whichGPUs);
 namespace vramstow {
 namespace {
 
-// cufftResult and cufftType.
+// Values of cufftResult and cufftType.
 constexpr int kSuccess = 0;
 constexpr int kInvalidPlan = 1;
 constexpr int kInvalidType = 3;

@@ -36,7 +36,7 @@ int cusolverDnSpotri(void*);
 namespace vramstow {
 namespace {
 
-// cusolverStatus_t.
+// Values of cusolverStatus_t.
 constexpr int kSuccess = 0;
 constexpr int kNotInitialized = 1;
 constexpr int kInvalidValue = 3;

@@ -23,7 +23,7 @@ int cusparseSpGEMM_createDescr(void** description);
 namespace vramstow {
 namespace {
 
-// cusparseStatus_t.
+// Values of cusparseStatus_t.
 constexpr int kSuccess = 0;
 constexpr int kNotInitialized = 1;
 constexpr int kInvalidValue = 3;

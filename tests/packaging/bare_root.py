@@ -19,7 +19,8 @@ if [ -n "$wheels" ]; then
 fi
 exec chroot --userspec="$user" "$root" "$@"
 """
-# The script for releases that are newer than this machine's debootstrap.
+# The debootstrap script for releases that this machine's debootstrap does not know, because they
+# are newer.
 NEWEST_SCRIPT = Path("/usr/share/debootstrap/scripts/sid")
 # The settings that Python's package manager gets from the machine, however it is set up.
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")

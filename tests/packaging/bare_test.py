@@ -25,7 +25,8 @@ from conftest import check_binaries, check_needs, must
 class System:
     release: str  # of Debian
     torch: str
-    # A Python of this machine that is copied there; if empty, the system's own Python.
+    # The version of a Python of this machine that is copied into the tested system. If it is empty,
+    # the tested system's own Python is used.
     python: str = ""
     tells_holders: bool = True  # the census knows the Python
     tells_lines: bool = True  # the C library is 2.35 or newer

@@ -14,7 +14,8 @@ from modes import HERE, MODES, assert_seen, environment
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 LIBRARY = Path(os.environ.get("VRAMSTOW_SLEEP_ALLOCATOR", BUILD / "tests/sleep_allocator.so"))
-# All results are computed, and little memory is left besides the engine's.
+# On this simulated GPU all results are computed. Its memory is small, so little is left besides the
+# memory of the engine.
 CARD = "h200,memory=1GiB,emulation=on,allowance=8GiB"
 
 

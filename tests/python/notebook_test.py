@@ -158,7 +158,7 @@ def test_cells_names_and_history_are_told_and_history_alone_is_forgotten(
     assert "model.weight of cell 2" in outputs[5]
     assert "4.00 MiB only because of history" in outputs[6]
     assert "4.00 MiB are free again" in outputs[7]
-    # Objects that the user named stay referenced.
+    # Objects to which a variable of the user's refers are still referenced.
     assert "kept[0..3] of cell 4" in outputs[8] and "model.weight of cell 2" in outputs[8]
     assert "Out[" not in outputs[8].partition("held by")[2]
 

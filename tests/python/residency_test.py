@@ -218,8 +218,8 @@ while vramstow.stats().offload_host_bytes != 0:
 def test_a_kernel_that_takes_the_place_of_an_unloaded_one_has_arguments_of_its_own(
     run: Run,
 ) -> None:
-    # Touches are observed from the start, so that the arguments of a kernel are cached by its
-    # handle.
+    # Touches are observed from the start of the program, so vramstow caches what it knows of a
+    # kernel's arguments by the kernel's handle.
     program = """
 import device
 block = device.allocate(8 * device.MIB)

@@ -10,7 +10,7 @@ from pathlib import Path
 import sizes
 import tree
 
-# Folders that are linked together.
+# Each row has the folders whose files are linked into one program or library.
 PROGRAMS = (
     ("tools/", "allocator/", "tracer/", "base/"),
     ("interpose/", "allocator/", "tracer/", "base/"),

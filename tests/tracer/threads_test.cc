@@ -52,8 +52,8 @@ class Shelf {
   std::vector<uint64_t> blocks_;
 };
 
-// Passes blocks between threads in the order of a real program: a free is recorded before another
-// thread can get the block, and an allocation after the thread got it.
+// Passes blocks between threads in the order of a real program. A free is recorded before another
+// thread can get the block. An allocation is recorded after the thread has got the block.
 void PassBlocksAround(Recorder* recorder, Shelf* shelf, int rounds) {
   for (int i = 0; i < rounds;) {
     const uint64_t block = shelf->Take();

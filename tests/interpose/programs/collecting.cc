@@ -84,7 +84,8 @@ vramstow_stats Stats() {
 
 using Buffers = std::vector<CUdeviceptr>;
 
-// The first arguments are the buffers; the other arguments have distinct values.
+// Returns argument number `place` of a call. The first arguments are the buffers; the other
+// arguments have distinct values.
 template <typename T>
 T ArgumentAt(size_t place, const Buffers& buffers) {
   const uint64_t value = place < buffers.size() ? buffers[place] : 0x1000 + place;

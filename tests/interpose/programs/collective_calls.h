@@ -55,14 +55,15 @@
                                                void* comm, void* stream),                          \
                                               (buff, count, type, peer, comm, stream))
 
-// Functions without buffers: a group defers its collectives until its end.
+// The functions that begin and end a group. They have no buffers; a group defers its collectives
+// until its end.
 #define COLLECTIVE_GROUPS(group) group(ncclGroupStart) group(ncclGroupEnd)
 
 namespace vramstow::collectives {
 
 constexpr int kMaxArguments = 8;
 
-// The last call of the stand-in, and the result that it returns.
+// The last call that the stand-in has received, and the result that it returns.
 struct Told {
   const char* name = nullptr;
   int count = 0;

@@ -65,7 +65,7 @@ int Open(int pipe, const std::vector<size_t>& sizes) {
     HOST_CHECK(close_handle(block) != CUDA_SUCCESS);
     ++seed;
   }
-  // These are the bytes of another process, changed on the way.
+  // This handle came from the other process and is changed by one bit, so it must be refused.
   CUipcMemHandle wrong = Receive(pipe);
   wrong.reserved[20] = static_cast<char>(wrong.reserved[20] ^ 1);
   CUdeviceptr block = 0;

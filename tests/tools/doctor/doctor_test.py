@@ -322,7 +322,7 @@ def test_an_adapter_that_cannot_be_had_is_told(
 ) -> None:
     env = fake_python(tmp_path, answer(torch_folder(tmp_path, release)))
     if compiler == "none":
-        # The folder has sh and cat, but no compiler.
+        # PATH contains only this folder, which has sh and cat but no compiler.
         for name in ("sh", "cat"):
             (tmp_path / "bin" / name).symlink_to(f"/bin/{name}")
         env["PATH"] = str(tmp_path / "bin")

@@ -199,7 +199,7 @@ def test_pprof_adds_up_to_the_peak(tmp_path: Path) -> None:
     assert told["sums"][3] == run["peak"]["allocated_bytes"]
     assert told["default"] == "inuse_space"
     assert "model.py" in told["files"]
-    # The innermost frame comes first.
+    # The first frame of a stack is the innermost one, which is an operator of PyTorch.
     assert any(leaf.startswith("aten::") for leaf in told["leaves"])
 
 

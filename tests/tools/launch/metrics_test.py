@@ -69,7 +69,7 @@ def test_both_formats_have_the_numbers_of_ctl(tmp_path: Path) -> None:
     assert found["vramstow_hits_total"] + found["vramstow_misses_total"] == 104
     assert found["vramstow_hits_total"] >= 90
     assert found["vramstow_device_bytes"] == 1 << 30
-    # Cached memory counts as free.
+    # Memory in the pool's cache counts as free.
     assert 0 < found["vramstow_head_room_bytes"] < (1 << 30) - 64 * MEBI
 
 

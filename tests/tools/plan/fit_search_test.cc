@@ -37,8 +37,8 @@ TEST(FitSearch, FindsTheBorderOfALineWithFewRuns) {
   const auto found = SearchLargest(range, job, std::nullopt, 0);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->largest, 128u);
-  // The search needs a first run, a second one to fit a line through both, and runs on both sides
-  // of the border.
+  // The search needs a first run, a second run to fit a line through both, and runs of the largest
+  // batch that fits and of the next one.
   EXPECT_LE(found->runs.size(), 5u);
   ASSERT_TRUE(found->line.has_value());
   EXPECT_NEAR(found->line->slope, 7.0 * kMebi, 1);

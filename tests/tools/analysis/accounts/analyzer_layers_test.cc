@@ -50,7 +50,8 @@ TEST(AnalyzerLayers, ReservedIsThePoolsAllocatedTheTensors) {
   EXPECT_TRUE(facts.fragmentation.in_pool);
   EXPECT_EQ(facts.fragmentation.at_peak.free_bytes, 10 * kMega);
   EXPECT_EQ(facts.fragmentation.at_peak.largest_bytes, 8 * kMega);
-  // A range of 2 MiB is smaller than the largest request, one of 8 MiB is not.
+  // The free range of 2 MiB counts as unusable, because it is smaller than the largest request. The
+  // free range of 8 MiB is not.
   EXPECT_EQ(facts.fragmentation.at_peak.unusable_bytes, 2 * kMega);
 }
 

@@ -16,7 +16,7 @@ LiveBlock BlockAt(uint64_t address, uint64_t birth) {
   return block;
 }
 
-// Makes the same steps on a table and on a map of the standard library.
+// Makes the same steps on a BlockTable and on a map of the standard library, and compares the two.
 void Compare(uint64_t addresses, uint64_t spacing, int steps) {
   BlockTable table;
   std::map<uint64_t, uint64_t> expected;  // address → birth

@@ -248,7 +248,7 @@ TEST(CallStack, AFunctionThatIsPutAroundAnotherNamesNoSite) {
               "llama.py:164 LlamaMLP.forward")
         << wrapper;
     EXPECT_EQ(WordsOfWrapped(wrapper, kOwn, net).site, "net.py:4 Net.forward") << wrapper;
-    // The wrapper is named if the program has no other source line.
+    // The wrapper is the call site if the program has no other source line in the stack.
     const StackWords words = WordsOf({{"Linear.forward", "torch/nn/modules/linear.py", 134},
                                       {wrapper, "/home/jo/patch.py", 192}});
     EXPECT_EQ(words.site.substr(0, 12), "patch.py:192") << wrapper;

@@ -50,7 +50,8 @@ TEST(PoolSpace, MoreThanIsNotedAtOnceIsPlaced) {
   EXPECT_EQ(space.Free(1).free_bytes, (1u << 30) - 50000u * 512);
 }
 
-// If live memory is evicted to the host and restored, its pages are unmapped and mapped like this.
+// Unmaps and maps pages with live blocks, as happens when live memory is evicted to the host and
+// restored.
 TEST(PoolSpace, MemoryThatComesToWhereABlockIsIsUsed) {
   PoolSpace space;
   space.AddHandle(7, 4096, false);
