@@ -32,7 +32,8 @@ void Emit(EventKind kind, void* block, size_t size) {
   g_recorder.Record(event);
 }
 
-// Replaces 97 blocks in random order.
+// Frees or allocates one of 97 blocks, chosen at random, `events` times. Returns the nanoseconds
+// for each of these calls.
 template <bool kIsTold>
 double Loop(int events) {
   constexpr int kLive = 97;

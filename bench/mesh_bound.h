@@ -26,7 +26,7 @@ class MeshBound {
  public:
   explicit MeshBound(uint64_t page_bytes) : page_bytes_(page_bytes) {}
 
-  // Add and remove a live block.
+  // These functions add and remove a live block.
   void Add(uint64_t address, uint64_t size) { live_[address] = size; }
   void Remove(uint64_t address) { live_.erase(address); }
   MeshCounts Look() const;

@@ -159,7 +159,7 @@ void Compare(const char* name, bool pairs, int threads, double low, double high,
     const Program program(thread, low, high, period);
     Player<Ours> first{&ours, &program, thread, {}, 0, {}};
     Player<Native> second{&native, &program, thread, {}, 0, {}};
-    // Both allocators must see the whole mix of sizes before time is measured.
+    // The pool and PyTorch's allocator must see the whole mix of sizes before time is measured.
     first.Play(pairs, 60'000);
     second.Play(pairs, 60'000);
     for (int round = 0; round < kRounds; ++round) {

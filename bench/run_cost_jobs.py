@@ -158,8 +158,8 @@ def main() -> None:
     run(WARM)
     for line in sys.stdin:
         begin = 0
-        # Both sets of steps are called from the same line; otherwise all stacks of the first
-        # counted step would be new.
+        # The counted and the uncounted steps are called from the same line. Otherwise all stacks of
+        # the first counted step would be new.
         for is_counted, steps in ((False, 1), (True, int(line))):
             begin = time.process_time_ns() + nanoseconds_of_children()
             if counter is not None and is_counted:

@@ -66,7 +66,7 @@ PUBLISHED = [
     *mpt("3b", 2048, 10, 24142, 10811),
     *mpt("7b", 2048, 6, 10643, 4641),
     *mpt("7b", 4096, 16, 8611, 3684, "full"),
-    # These rows are not used to fit the shares in card_rates.cc, so they test them.
+    # No share in card_rates.cc is fitted to the following rows, so they show how good the model is.
     *mpt("13b", 2048, 2, 4792, 2262),
     *mpt("30b", 2048, 3, 2002, 916, "full"),
     Published(

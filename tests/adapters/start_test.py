@@ -246,7 +246,7 @@ def test_under_torchrun(
     )
     assert_served(job)
     assert sorted(job.out.splitlines()) == ["3.0", "3.0", "rank 0", "rank 1"]
-    # The launcher may have a trace of its own.
+    # Only traces of ranks are counted, because the launcher may have a trace of its own.
     assert len([trace for trace in job.traces if "-rank" in trace.name]) == 2
 
 

@@ -75,8 +75,8 @@ TEST_F(HostStockTest, ABlockStaysAsLongAsAPieceOfItHoldsSomething) {
   Take(10 * kMiB, 1, 7);
   ASSERT_EQ(Pause(7), 10 * kMiB);
   ASSERT_EQ(Resume(), 10 * kMiB);
-  // These contents are copied into the existing block of page-locked memory. The next ones need a
-  // new block as well.
+  // The 4 MiB of tag 8 are copied into the existing block of page-locked memory. The contents of
+  // tag 7 then need a new block as well.
   Take(4 * kMiB, 1, 8);
   ASSERT_EQ(Pause(8), 4 * kMiB);
   ASSERT_EQ(Pause(7), 10 * kMiB);
@@ -212,7 +212,8 @@ TEST_F(HostStockTest, EveryFailureOfGivingBackLeavesWhatCanBeUsedAndGivenBack) {
         TracedHost traced;
         sink_ = {TracedHost::Take, &traced};
         Start(kGiB);
-        // This needs three blocks of locked memory, and some chunks.
+        // A pause of the first block and an offload of the second one need three blocks of
+        // page-locked memory, and some chunks.
         Take(600 * kMiB, 1, 7);
         Take(40 * kMiB, 1, 8);
         ASSERT_EQ(Pause(7), 600 * kMiB);

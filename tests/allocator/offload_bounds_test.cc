@@ -86,7 +86,7 @@ TEST_F(OffloadTest, NoMoreHostMemoryIsMappedThanTheProcessMayMap) {
   EXPECT_EQ(offloader_.Resume(0, ~uint64_t{0}, &moved), OffloadResult::kDone);
   EXPECT_EQ(offloader_.Offload(0, &moved), OffloadResult::kNoRoom);
   EXPECT_EQ(moved, 8 * kMiB);
-  // Paused memory needs no mapping.
+  // A pause maps no host memory, so it works although no mapping of host memory is left.
   EXPECT_EQ(offloader_.Pause(0, {.keep = true}, &moved), OffloadResult::kDone);
   EXPECT_EQ(offloader_.Resume(0, ~uint64_t{0}, &moved), OffloadResult::kDone);
   ExpectContents();

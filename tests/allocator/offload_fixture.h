@@ -123,8 +123,8 @@ class OffloadTest : public testing::Test {
   uint64_t Resume(uint64_t most_bytes = ~uint64_t{0}) {
     return Resume(Offloader::kAnyTag, most_bytes);
   }
-  // Shares the block's memory with another process, so that it must not move any more. Only some
-  // blocks are shared, so that others can still move.
+  // Shares the block's memory with another process, so that the block must not move any more. Only
+  // some blocks are shared; the rest can still move.
   void Share(uint64_t address) {
     const std::vector<uint64_t> handles = HandlesOf(address);
     if (live_.at(address) >= kMiB && !handles.empty()) shared_[address] = handles;

@@ -33,7 +33,7 @@ TEST_F(OffloadTest, TheColdestBlocksLeave) {
   for (int i = 0; i < 3; ++i) blocks.push_back(Take(10 * kMiB));
   for (const int i : {1, 0}) {
     for (int k = 0; k < 32; ++k) offloader_.Tick();
-    // A touch of any address in the block counts.
+    // A touch of any address in a block counts as a use of the block.
     offloader_.Touch(blocks[static_cast<size_t>(i)] + 7 * kMiB + 5);
   }
   ASSERT_NE(Take(10 * kMiB), 0U);
@@ -143,7 +143,7 @@ TEST_F(OffloadTest, WhatAnotherProcessHasStaysWhereverNeighboursLie) {
   const uint64_t shared = Take(kMiB);
   offloader_.Mark(1'000'000'000);
   Share(shared);
-  // The neighbour lies in the same page.
+  // `neighbour` lies in the same page as the shared block.
   const uint64_t neighbour = Take(kMiB / 2);
   ASSERT_EQ(neighbour / kChunk, shared / kChunk);
   Take(10 * kMiB);

@@ -24,7 +24,7 @@ TEST_F(OffloadTest, ATagsBlocksLeaveAndReturnTogether) {
   EXPECT_TRUE(device_->OnHost(bias));
   EXPECT_FALSE(device_->OnHost(other));
   EXPECT_FALSE(device_->OnHost(small));
-  // The memory was released to the device.
+  // The pause has released the memory to the device.
   EXPECT_EQ(device_->created_bytes(), 12 * kMiB);
   ExpectContents();
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
@@ -108,12 +108,12 @@ TEST_F(OffloadTest, WhatIsAllocatedWhileItsTagIsPausedLiesInMemory) {
   Start(64 * kMiB);
   std::vector<uint64_t> blocks;
   for (int i = 0; i < 64; ++i) blocks.push_back(Take(40'000, 1, 7));
-  // These frees leave free pieces between the blocks, on pages that will be paused.
+  // The frees in this loop leave free pieces between the blocks, on pages that will be paused.
   for (size_t i = 0; i < blocks.size(); i += 2) Give(blocks[i]);
   EXPECT_GT(Pause(7), 0U);
   const uint64_t meanwhile = Take(40'000, 1, 7);
   ASSERT_TRUE(device_->Accessible(meanwhile, 40'000));
-  // Frees are allowed in any state.
+  // Blocks may also be freed while they are paused.
   for (size_t i = 1; i < blocks.size(); i += 4) Give(blocks[i]);
   EXPECT_STREQ(pool_->Check(), nullptr);
   EXPECT_GT(Resume(7, ~uint64_t{0}), 0U);
@@ -290,7 +290,8 @@ TEST_F(OffloadTest, AResumeWithoutAWaitForItsCopiesWouldBeNoticed) {
   EXPECT_NE(device_->Read(block + 2 * kMiB), expected_.at(block + 2 * kMiB));
 }
 
-// On this device every driver call takes time.
+// On this device every driver call takes time. A pause unmaps runs of pages and releases memory
+// while it copies.
 TEST_F(OffloadTest, APauseUnmapsRunsAndReleasesBesideItsCopies) {
   constexpr uint64_t kBytes = 600 * kMiB;
   static decltype(DriverTable::copy_finish) finish;

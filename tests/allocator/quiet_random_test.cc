@@ -223,8 +223,9 @@ uint64_t QuietRandomTest::RunProgram(uint64_t seed) {
   return static_cast<uint64_t>(step);
 }
 
-// This program once failed. It frees a block while the block is copied, and the next block at the
-// same address becomes idle; the first block's copy was then used for the second block.
+// The program of seed 599 once failed. It frees a block while the block is copied, and the next
+// block at the same address becomes idle. The first block's copy was then used for the second
+// block.
 TEST_F(QuietRandomTest, ACopyIsNotTakenForTheNextBlockAtItsAddress) { RunProgram(599); }
 
 TEST_F(QuietRandomTest, NoByteIsWrongAfterManySteps) {

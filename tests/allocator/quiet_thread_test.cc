@@ -1,6 +1,7 @@
-// Tests quiet memory (memory that no work uses for a while) with several threads: one allocates,
-// frees, moves and pauses; others submit work that uses random blocks, as the hooks do; one calls
-// Maintain. No byte may be wrong, and ThreadSanitizer reports accesses without a lock.
+// Tests quiet memory (memory that no work uses for a while) with several threads. One thread
+// allocates, frees, moves and pauses. One thread calls Maintain. All other threads submit work that
+// uses random blocks, as the hooks do. No byte may be wrong, and ThreadSanitizer reports accesses
+// without a lock.
 // VRAMSTOW_STEPS sets how many steps the first thread makes, and VRAMSTOW_SEED sets the seed of the
 // first program.
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ class QuietThreadTest : public OffloadTest {
     uint64_t bytes;
     uint64_t word;
   };
-  // Blocks that any thread may take and put back.
+  // A set of blocks. Any thread may remove a block, use it alone, and put it back.
   class Blocks {
    public:
     void Put(const Held& block) {
@@ -161,7 +162,7 @@ class QuietThreadTest : public OffloadTest {
     if (!shared.block) return;
     Submit(*shared.block, lane, random, [&] { ExpectContentsOf(*shared.block); });
   }
-  // Only the first thread uses the paused blocks.
+  // Pauses or resumes a tag. Only the first thread uses the blocks of this tag.
   void PauseAndResume() {
     if (!paused_) {
       paused_ = Allocate(4 * kMiB, kPausedTag);

@@ -27,7 +27,7 @@ TEST(Rounding, WithoutADivisionItIsTheSameForPowersOfTwo) {
       EXPECT_EQ(AlignUp(value, unit), RoundUp(value, unit)) << value << " to " << unit;
     }
   }
-  // This is the largest value that can be rounded up without overflow.
+  // ~0 - 4095 is the largest value that can be rounded up to a multiple of 4096 without overflow.
   EXPECT_EQ(AlignUp(~uint64_t{0} - 4095, 4096), ~uint64_t{0} - 4095);
 }
 

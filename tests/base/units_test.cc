@@ -68,8 +68,8 @@ TEST(Units, BytesAreWrittenWithThreeDigits) {
 
 TEST(Units, TheHostsLocaleDoesNotChangeWhatIsWritten) {
   if (std::setlocale(LC_ALL, "de_DE.UTF-8") == nullptr) {
-    // This locale is not installed. The text must be right in any locale, so the test uses the one
-    // of the environment, but then it proves less.
+    // The German locale is not installed. The text must be right in any locale, so the test uses
+    // the one of the environment, but then it proves less.
     std::setlocale(LC_ALL, "");
   }
   EXPECT_STREQ(FormatBytes(1536 * kMiB).text, "1.50 GiB");

@@ -62,7 +62,7 @@ def test_each_look_up_gives_the_row_that_the_table_names(release: Release) -> No
             for flag in FLAGS:
                 answer = answers[f"{name} {version} {flag}"]
                 expected = chosen(name, version, flag, release.cuda)
-                # These are the results of both forms of cuGetProcAddress; older drivers have only
+                # `given` has the results of both forms of cuGetProcAddress; older drivers have only
                 # one.
                 given = {answer[-1], answer[2] if len(answer) > 2 else answer[-1]}
                 # If vramstow's table has no row for a look-up, the look-up may return nothing, or

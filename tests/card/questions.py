@@ -159,7 +159,7 @@ def main() -> None:
         for question in (look_ups, files, shared_addresses, errors, uninitialised, start)
     }
     json.dump(questions[sys.argv[1]](ctypes.CDLL(sys.argv[2])), sys.stdout)
-    # This shows a reader who compares answers that vramstow was really loaded.
+    # The message shows a reader who compares the answers that vramstow was really loaded.
     if "libvramstow-core.so" in Path("/proc/self/maps").read_text():
         print("libvramstow-core.so is loaded", file=sys.stderr)
 

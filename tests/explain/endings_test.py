@@ -166,7 +166,7 @@ def test_an_error_that_was_raised_from_it_is_of_memory(tmp_path: Path) -> None:
     assert status == 1
     assert facts["facts"]["program.uncaught"] == "OutOfMemoryError"
     assert "went on" not in summary and "went on" not in screen
-    # The program limits its own memory.
+    # The advice says that the program limits its own memory.
     first = facts["advice"][0]
     assert first["id"] == "own_limit"
     assert first["place"] == "program.py:3 <module>"

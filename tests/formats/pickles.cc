@@ -76,7 +76,8 @@ void AddTraces(Snapshot* snapshot, StackId forward, StackId backward) {
   traces.resize(4);
   constexpr int64_t kStart = 1'700'000'000'000'000;
   traces[0] = {
-      // This block is freed in the recorded window, but it was allocated before the window.
+      // The block at offset 4096 is freed in the recorded window, but it was allocated before the
+      // window.
       Entry(A::kFreeRequested, kSmallSegment + 4096, 2000, kStart, backward),
       Entry(A::kFreeCompleted, kSmallSegment + 4096, 2000, kStart + 1, backward),
       Entry(A::kSegmentAlloc, kLargeSegment, 20 * kMiB, kStart + 10, backward),

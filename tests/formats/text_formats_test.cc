@@ -223,7 +223,8 @@ TEST(ProfilerTrace, WhatTheProfilerWritesIsReadWhereItIsNoJson) {
            "{\"\xff\xfe\x80name\": \"\xc3\xa4\xed\xa0\x80\", \"ts\": 1}"sv,
        }) {
     for (const size_t filler : {0, 65'000, 65'400, 65'500}) {
-      // The same text must be read correctly if it lies across the end of the reader's buffer.
+      // The trace must also be read correctly if the event lies across the end of the reader's
+      // buffer.
       std::string text(filler, ' ');
       text += TraceWith(event);
       const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));

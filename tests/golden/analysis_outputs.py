@@ -69,7 +69,7 @@ def of_traces(make: golden.Callable[..., str], build: Path, folder: Path) -> gol
     names = sorted(path.name for path in TRACES.glob("*.stow"))
     for name in names:
         yield name, make(build, folder, [name], TRACES)
-    # This analyses all traces at once, as several ranks of one job.
+    # The last output is the analysis of all traces together, as several ranks of one job.
     yield "all-traces", make(build, folder, names, TRACES)
 
 

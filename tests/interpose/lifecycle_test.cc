@@ -151,7 +151,8 @@ TEST_F(Lifecycle, NullArgumentsReachTheDriverAndNothingElse) {
 TEST_F(Lifecycle, ErrnoIsTheDrivers) {
   Outcome outcome = Run({"host", "errno"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  // The same must hold if vramstow's own work fails: no file can be created in this folder.
+  // errno must also be the driver's if vramstow's own work fails: no file can be created in this
+  // folder.
   outcome = Run({"host", "errno"}, {{"VRAMSTOW_TRACE_DIR", "/proc/self"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
 }

@@ -185,7 +185,7 @@ def test_another_release_is_named_first(tmp_path: Path, python: str) -> None:
     same = facts(compare(real, python, job, "3", flags=("--simulate=h100", "--json")))
     assert same["other_release"] is None
     assert same["causes"] == []
-    # This changes the snapshot as if an older release had written it: its module.py has other line
+    # The snapshot is changed as if an older release had written it: its module.py has other line
     # numbers.
     with real.open("rb") as file:
         recorded = pickle.load(file)  # this test has written it

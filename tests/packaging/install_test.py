@@ -27,7 +27,8 @@ vramstow_add_trace_test(NAME fits COMMAND $<TARGET_FILE:user> SIMULATE h100
 vramstow_add_trace_test(NAME does_not COMMAND $<TARGET_FILE:user> SIMULATE h100
   ASSERT "peak_reserved <= 1MiB")
 """
-# This program also runs without vramstow: the header returns an error instead of failing to link.
+# A program that also runs without vramstow: the functions of the header then return an error, and
+# linking does not fail.
 USER = """
 #include <string.h>
 #include <vramstow/vramstow.h>

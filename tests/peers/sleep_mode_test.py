@@ -33,7 +33,7 @@ def test_an_engine_that_sleeps_sees_the_same_in_every_mode(tmp_path: Path) -> No
     said = {mode: run_engine(tmp_path / mode, mode) for mode in MODES}
     lines = said["plain"].splitlines()
     assert lines[0] == lines[-3], "what slept has changed"
-    # This is all memory of the engine: weights of 48 MiB and caches of 96 MiB.
+    # 144 MiB are all memory of the engine: weights of 48 MiB and caches of 96 MiB.
     assert [line for line in lines if line.startswith("level")] == [
         f"level {level} gave 144 MiB" for level in (1, 2, 1)
     ]

@@ -102,7 +102,7 @@ def test_the_plug_in_is_there_by_itself_and_passes_its_tests(
     arguments = ("-p", "no:cacheprovider", "--gpu-memory=h200", tmp_path)
     done = run(installed / "pytest", *arguments, cwd=tmp_path, PYTHONPATH=str(PROGRAMS))
     assert "1 tests measured" in done.stdout
-    # This runs the package's own tests on the installed wheel.
+    # The package's own tests run on the installed wheel.
     done = run(
         installed / "python",
         *("-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python/plugin_test.py"),

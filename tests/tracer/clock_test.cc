@@ -40,7 +40,7 @@ class ClockSteps : public testing::TestWithParam<OrderSource> {
   // Records for some 120 ms while `step` is called from time to time. The trace's times must
   // increase, and end at the right time within `slack_ns`.
   static void RecordWhile(void (*step)(int), uint64_t slack_ns) {
-    // This is earlier than the recorder's own time 0.
+    // `begin` is a little earlier than the recorder's own time 0.
     const auto begin = std::chrono::steady_clock::now();
     TestRecorder recorder("test", GetParam());
     for (int i = 0; i < 1200; ++i) {

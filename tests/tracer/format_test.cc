@@ -24,7 +24,7 @@ namespace {
 TEST(Crc32cTest, GivesTheValuesOfTheStandard) {
   EXPECT_EQ(Crc32c("123456789", 9), 0xE3069283u);
   EXPECT_EQ(Crc32cByTables("123456789", 9), 0xE3069283u);
-  // These are the examples of RFC 3720, B.4.
+  // The expected values are the examples of RFC 3720, B.4.
   EXPECT_EQ(Crc32c(std::string(32, '\0').data(), 32), 0x8A9136AAu);
   EXPECT_EQ(Crc32c(std::string(32, '\xFF').data(), 32), 0x62A8AB43u);
   EXPECT_EQ(Crc32c(nullptr, 0), 0u);

@@ -38,7 +38,8 @@ void RecordUntilKilled(Recorder* recorder, uint64_t thread, int pipe, uint64_t s
   std::mt19937_64 random(seed);
   uint64_t count = 0;
   for (;;) {
-    // One thread acknowledges each event, the others acknowledge late and so fill many chunks.
+    // One thread acknowledges each event at once. The other threads acknowledge late, so they fill
+    // many chunks.
     const uint64_t burst = thread == 0 ? 1 : 1 + random() % 3000;
     for (uint64_t i = 0; i < burst; ++i) {
       Event event = random() % 2 == 0 ? Allocation(random(), random()) : FreeOf(random());

@@ -29,7 +29,7 @@ thread_local int asked_for_memory = 0;
 }  // namespace
 
 #ifndef SANITIZED
-// These functions count the calls and pass them to glibc.
+// Replaces the functions of the heap by functions that count the calls and pass them to glibc.
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* malloc(size_t size) {
   ++asked_for_memory;

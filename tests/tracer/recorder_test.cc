@@ -104,7 +104,7 @@ TEST(RecorderTest, TimesOfAThreadNeverGoBackAndLieWithinTheRun) {
   timespec begin;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   TestRecorder recorder;
-  // This takes long enough for the processor's counter to replace the kernel's clock.
+  // The loop takes so long that the processor's counter replaces the kernel's clock.
   for (int i = 0; i < 3000; ++i) {
     recorder->Record(Allocation(0x1000, 512));
     if (i % 30 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -274,7 +274,7 @@ double BytesOfAnEvent(size_t sizes) {
     ++i;
   }
   recorder->Close();
-  // The slot of the tables is not counted.
+  // The slot (part of the file) that contains the tables is not counted.
   return static_cast<double>(std::filesystem::file_size(recorder.File()) - kSlotBytes) / kEvents;
 }
 

@@ -59,7 +59,7 @@ class Judge {
     fclose(file);
   }
 
-  // Both walks begin in this function, so all frames further out must be the same.
+  // Our walk and libunwind's walk begin in this function, so all outer frames must be the same.
   __attribute__((noinline)) void Compare() {
     if (!works_) return;
     thread_local NativeStack* const stack = Zeroed<NativeStack>();

@@ -69,7 +69,7 @@ __attribute__((visibility("default"))) uint64_t probe_record(void) {
   return vramstow::g_recorder->Record(event);
 }
 
-// Calls back, so that Python is called from C.
+// Calls `callback`, a Python function, so that Python is called from C.
 __attribute__((visibility("default"))) void probe_call(void (*callback)(void)) {
   callback();
   asm volatile("");

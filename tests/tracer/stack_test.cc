@@ -130,8 +130,8 @@ __attribute__((noinline)) void WithRoom(Plan* plan, size_t at) {
   Use(room);
 }
 
-// This alignment needs a realigned stack. If alloca() is also called in such a function, the frame
-// has to be found in another way.
+// An alignment of 128 bytes needs a realigned stack. If alloca() is also called in such a function,
+// the frame has to be found in another way.
 __attribute__((noinline)) void Aligned(Plan* plan, size_t at) {
   alignas(128) char bytes[128];
   Use(bytes);
@@ -419,7 +419,7 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
     for (int i = 0; i < 300; ++i) {
       Plan plan = {};
       plan.recorder = recorder;
-      // These ways of calling use no global variable, so several threads can use them.
+      // The listed ways of calling use no global variable, so several threads can use them.
       const int ways[] = {0, 1, 2, 3, 4, 6, 7, 8};
       for (uint64_t depth = random() % 40; depth > 0; --depth) {
         plan.ways.push_back(ways[random() % 8]);

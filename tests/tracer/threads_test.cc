@@ -1,4 +1,5 @@
-// Tests many threads, threads that start and end, signal handlers, and Close while others record.
+// Tests many threads, threads that start and end, signal handlers, and a call of Close while other
+// threads record.
 #include <gtest/gtest.h>
 #include <linux/membarrier.h>
 #include <signal.h>
@@ -306,7 +307,7 @@ TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
     while (recording.load() < 4) std::this_thread::yield();
     const uint64_t certain = before_close.load();
     recorder->Close();
-    // The other threads continue for a moment to try to record.
+    // After Close the other threads continue for a moment to try to record.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     stop = true;
     JoinAll(&threads);

@@ -183,8 +183,8 @@ void Captured() {
   }
 }
 
-// Memory moves while the library executes a call, since it may allocate and launch like any other
-// code.
+// Memory moves while the library executes a collective, because the library may allocate and launch
+// like any other code.
 void Inside() {
   static const CUdeviceptr block = Allocate(kSize);
   nccl.told->inside = [] {
@@ -365,7 +365,7 @@ void Often() {
   std::printf("%llu\n", static_cast<unsigned long long>((ProcessorTime() - start) / kCalls));
 }
 
-// The calling library is closed and opened again.
+// Closes the library that calls NCCL and opens it again, several times.
 void Reopened() {
   for (int i = 0; i < 3; ++i) {
     Foreign();

@@ -102,7 +102,7 @@ int Versions() {
     auto* function = reinterpret_cast<AsyncFunction>(get("cuMemAllocAsync", 11020, flags));
     HOST_CHECK(function(&block, 3000, nullptr) == CUDA_SUCCESS);
   }
-  // The function of CUDA 2 writes 32 bits.
+  // cuMemAlloc of CUDA 2 writes an address of 32 bits.
   struct {
     unsigned int address = 0;
     unsigned int guard = 0x5a5a5a5a;
@@ -311,7 +311,7 @@ int Errno() {
   HOST_CHECK(api.init(0) == CUDA_SUCCESS && errno == E2BIG);
   CUdeviceptr block = 0;
   HOST_CHECK(api.alloc(&block, 1000) == CUDA_SUCCESS && errno == E2BIG);
-  // This function of the fake driver sets errno.
+  // api.free of the fake driver sets errno to EXDEV.
   HOST_CHECK(api.free(block) == CUDA_SUCCESS && errno == EXDEV);
   errno = E2BIG;
   LoadApi();

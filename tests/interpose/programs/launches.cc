@@ -1,7 +1,7 @@
 // Launches a number of kernels in each iteration, by several threads, some of them in ranges. The
-// first kernel is a function of a module, the second a kernel of a library; the others come from
-// calls that were not observed. The fake driver's handles are the names as texts.
-//
+// first kernel is a function of a module, and the second one is a kernel of a library. The handles
+// of all further kernels come from calls that were not observed. A handle of the fake driver is a
+// pointer to the kernel's name.
 // With `launches wait` the program waits to be killed at the end.
 #include <unistd.h>
 

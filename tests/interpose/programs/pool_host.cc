@@ -227,7 +227,7 @@ int Devices() {
   HOST_CHECK(api.SetCurrent(contexts[0]) == CUDA_SUCCESS);
   const CUdeviceptr later = Allocate(api, 40 * kMega);
   touch(later);
-  // The blocks can be freed in any context.
+  // All blocks can be freed here, whichever context is current.
   HOST_CHECK(api.Free(later) == CUDA_SUCCESS && api.Free(blocks[0]) == CUDA_SUCCESS);
   HOST_CHECK(api.Free(blocks[1]) == CUDA_SUCCESS);
   return 0;

@@ -230,7 +230,7 @@ void Freed() {
   HOST_CHECK(api.Free(stitched) == CUDA_SUCCESS);
   EmptyCache();
   HOST_CHECK(Stats().reserved_bytes == kSize);
-  // Allocate all memory that the device has left.
+  // The loop allocates all memory that the device has left.
   std::vector<CUdeviceptr> all;
   while (const CUdeviceptr next = Allocate(kSize)) {
     if (next == block) {

@@ -113,7 +113,7 @@ def main() -> None:
     cuda.free(again)
     cuda.free(above)
     empty_cache()
-    # Allocate all memory that the GPU has left.
+    # The loop allocates all memory that the GPU has left.
     large = []
     while (address := c_uint64()) is not None:
         if cuda.driver.cuMemAlloc_v2(byref(address), c_size_t(SIZE)) != 0:

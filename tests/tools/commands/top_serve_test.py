@@ -143,7 +143,7 @@ def ask_locally(path: Path) -> str:
 
 def test_a_socket_of_the_file_system_is_its_owners(jobs: list[Job], tmp_path: Path) -> None:
     path = tmp_path / "top.sock"
-    # This socket was left behind by a killed server.
+    # `left` is the socket of a server that was killed.
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
     command = [VRAMSTOW, "top", jobs[0].traces, f"--serve=unix:{path.name}", "--interval=0.1"]
@@ -164,7 +164,7 @@ def test_a_socket_of_the_file_system_is_its_owners(jobs: list[Job], tmp_path: Pa
         second = run_program(*command, cwd=tmp_path)
         assert (second.returncode, second.stdout) == (1, "")
         assert "cannot listen at top.sock: Address already in use" in second.stderr
-        # The second server did not disturb the first.
+        # The second server has not disturbed the first one, which still answers.
         assert list(values(ask_locally(path), "allocated_bytes").values()) == [3 * MEBI]
     finally:
         server.send_signal(signal.SIGTERM)

@@ -115,7 +115,7 @@ def test_without_a_target_all_processes_of_the_host_are_shown(job: Job) -> None:
     assert job.pid in [one["pid"] for one in json.loads(top("--json").stdout)["processes"]]
     job.end()
     after = top()
-    # Other jobs may be running on this host.
+    # Jobs of other tests may be running on this host.
     if after.returncode != 0:
         assert (after.returncode, after.stdout) == (2, "")
         assert "runs under vramstow on this host: start one with" in after.stderr

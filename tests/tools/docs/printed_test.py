@@ -92,7 +92,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / job).chmod(0o755)
     told = vramstow(folder, "run", "--", "python", "train.py").stderr
     [trace] = folder.glob("train-*.stow")
-    # The summary prints a command, too.
+    # The summary prints a command, which is run as well.
     [command] = re.findall(r"^  analyse +(vramstow analyze .+)$", told, re.MULTILINE)
     subprocess.run(command, shell=True, check=True, cwd=folder, env=environment(folder))
     vramstow(folder, "export", trace.name, "--to", "snapshot", "-o", "snapshot.pickle")

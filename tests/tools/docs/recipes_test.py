@@ -34,7 +34,7 @@ done
 exit $status
 """
 SCONTROL = "#!/usr/bin/env bash\necho node1\necho node2\n"
-# Rank 2 allocates more than the others.
+# A job in which rank 2 allocates more memory than the other ranks.
 TRAIN = """
 import ctypes, os
 rank = int(os.environ["RANK"])

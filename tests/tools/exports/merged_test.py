@@ -62,7 +62,7 @@ class Recorded:
 
     def profile(self, path: Path, *events: dict[str, Any]) -> Path:
         told = {
-            # This text looks like the beginning of the list of events, and stands before that list.
+            # The note looks like the beginning of the list of events, and stands before that list.
             "note": 'a "traceEvents": [ in a text \\',
             "baseTimeNanoseconds": BASE_NS,
             "lists": [["traceEvents"], {"traceEvents": [1]}],

@@ -46,7 +46,7 @@ TEST(CardListTest, ASpecSaysHowManyMultiprocessors) {
 
 TEST(CardListTest, TheSmallestCardThatAgreesIsTaken) {
   EXPECT_EQ("t4", Matched({.held_bytes = 10 * kGiB}));
-  // These bytes and the memory of a CUDA context are together more than the smaller GPU has.
+  // 14.5 GiB and the memory of a CUDA context are together more than the smaller GPU has.
   EXPECT_EQ("h100", Matched({.held_bytes = 14 * kGiB + 512 * kMiB}));
   EXPECT_EQ("a100", Matched({.held_bytes = 20 * kGiB, .has_workspace = true}));
   EXPECT_EQ("h100", Matched({.held_bytes = 1 * kGiB, .has_large_workspace = true}));

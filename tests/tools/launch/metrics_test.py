@@ -149,7 +149,7 @@ def test_only_this_machine_is_served_unless_an_address_is_named(tmp_path: Path) 
 
 def test_a_socket_of_the_file_system(tmp_path: Path) -> None:
     path = tmp_path / "m.sock"
-    # This socket was left behind by a killed process.
+    # `left` is the socket of a process that was killed.
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
     with job(tmp_path, "unix:m.sock") as one:

@@ -23,7 +23,7 @@ StepTime Of(const std::string& lines, const CardRates& rates = kRound) {
 }
 
 TEST(StepTime, AProductTakesItsOperationsAtTheRateOfItsPrecision) {
-  // These are 10^12 operations at half of 100·10^12 a second.
+  // 10^12 operations take 0.02 s at half of 100·10^12 a second.
   EXPECT_THAT(Of("5,operator,mm,bf16,1000000000000,1000,1000,0\n").products,
               DoubleNear(0.02, 1e-9));
   EXPECT_THAT(Of("5,operator,mm,tf32,1000000000000,1000,1000,0\n").products,
@@ -39,7 +39,7 @@ TEST(StepTime, AProductWithRowsOfAnOddNumberOfElementsIsSlower) {
 }
 
 TEST(StepTime, WhatMemoryBoundsTakesItsBytes) {
-  // These are 8·10^9 bytes at four fifths of 1000·10^9 a second.
+  // 8·10^9 bytes take 0.01 s at four fifths of 1000·10^9 bytes a second.
   EXPECT_THAT(Of("5,operator,add,-,0,6000000000,2000000000,0\n").memory, DoubleNear(0.01, 1e-9));
   // A product with a thin matrix reads the whole other matrix.
   const StepTime thin = Of("5,operator,mm,bf16,1000000,8000000000,0,0\n");
@@ -85,7 +85,7 @@ TEST(StepTime, CollectivesHideBehindComputing) {
 }
 
 TEST(StepTime, CopiesOfTheHostAreAddedAndTheProgramMayBeSlower) {
-  // These are 8·10^9 bytes at four fifths of 10·10^9 a second.
+  // 8·10^9 bytes take 1 s at four fifths of 10·10^9 bytes a second.
   EXPECT_THAT(Of("5,copy,to_device,-,0,8000000000,8000000000,0\n").transfers,
               DoubleNear(1.0, 1e-9));
   std::string many;

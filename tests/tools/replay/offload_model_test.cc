@@ -34,7 +34,7 @@ class OffloadModelTest : public testing::Test {
         Touch(AddressOf(0));
         Touch(AddressOf(i) + 7);  // somewhere in it
         clock_ += 40;
-        // The memory that the step itself allocates.
+        // Each step allocates a block of its own and frees it.
         history_.Allocate(AddressOf(8), kBlock);
         history_.Free(AddressOf(8));
       }

@@ -550,7 +550,7 @@ def test_a_page_of_as_many_blocks_as_there_can_be_opens_within_two_seconds(
     browser.open(page)
     after = {one["name"]: one["value"] for one in browser.call("Performance.getMetrics")["metrics"]}
     assert browser.run(f"{VIEW}.model.blocks.length") == 150_000
-    # This is processor time, because wall time includes other processes on a busy machine.
+    # The limit is for processor time, because wall time includes other processes on a busy machine.
     assert after["ProcessTime"] - before["ProcessTime"] < 2
     assert browser.errors == []
 

@@ -425,7 +425,7 @@ TEST(PtxGridTest, EndlessLoopsStopAtTheirLimit) {
             launch.Run(KernelText("st.global.u32 [%rd0], 5;\nloop: bra loop;"), &memory));
   EXPECT_EQ(5u, memory.Get<uint32_t>(0));
   EXPECT_EQ(1000u, launch.steps_taken);
-  // Threads that do nothing use some steps, too.
+  // Threads that do nothing use some of the allowed steps, too.
   launch.blocks = 1u << 31;
   launch.threads = 1024;
   EXPECT_EQ(Ending::kTooLong, launch.Run(KernelText(""), &memory));

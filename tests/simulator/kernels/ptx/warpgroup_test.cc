@@ -222,7 +222,7 @@ TEST(PtxWarpgroupTest, WholeNumbersOfRegistersAndMemory) {
   }
 }
 
-// Sums of 16 bits are stored two in a register.
+// A register contains two sums of 16 bits.
 TEST(PtxWarpgroupTest, SumsOfHalves) {
   TestMemory memory(256 << 10);
   for (unsigned n = 0; n < 8; ++n) {  // 1.0 in the first element of column n, for even n

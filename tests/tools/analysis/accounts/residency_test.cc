@@ -55,7 +55,8 @@ TEST(Residency, SumsAreByReasonAndTheMostAtOnceIsKept) {
   residency.Add(Move(32 * kPage, 2, kDiscarded), 2, 2);
   residency.End(16 * kPage, 4 * kPage, 3, 3);
   residency.Add(Move(16 * kPage, 1), 4, 4);
-  // The same page is evicted again although it was not restored in between. It counts only once.
+  // The page at 16 * kPage is evicted again although it was not restored in between. It counts only
+  // once.
   residency.Add(Move(16 * kPage, 1), 5, 5);
   // A later version of vramstow may record a reason that this version does not know.
   residency.Add(Move(64 * kPage, 1, 77), 6, 6);

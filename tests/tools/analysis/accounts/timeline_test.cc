@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// Adds a level in the same way as the analyzer.
+// Adds a level to the timeline, as the analyzer does.
 void Put(Timeline* timeline, uint64_t time_ns, uint64_t before, uint64_t level) {
   TimelinePoint state;
   state.allocated_last = before;

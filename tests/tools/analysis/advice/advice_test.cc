@@ -40,7 +40,7 @@ struct Job {
     detail.sites.resize(3);
     Site(1, "model.py:10 forward", Phase::kForward);
     Site(2, "train.py:40 step", Phase::kUnknown);
-    // This makes the trace show that a backward pass has run.
+    // An allocation in a backward pass shows that the job trains.
     detail.sites[2].in_backward = true;
     detail.sites[2].allocations = 1;
   }
@@ -170,7 +170,7 @@ TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
   job.detail.frames = {"autocast_mode.py:44 decorate_autocast"};
   EXPECT_EQ(job.Find(AdviceId::kLowerPrecision), nullptr);
   job.detail.frames.clear();
-  // This operator also converts a model that is moved to the GPU.
+  // aten::_to_copy also converts a model that is moved to the GPU.
   SiteDetail& site = job.detail.sites.emplace_back();
   site.operation = "aten::_to_copy";
   EXPECT_NE(job.Find(AdviceId::kLowerPrecision), nullptr);

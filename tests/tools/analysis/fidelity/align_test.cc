@@ -139,8 +139,8 @@ TEST(NarrowWindowTest, SequencesThatDifferMuchCostLittle) {
   const SequenceWindow window = NarrowWindow(a, b, FindWindow(a, b));
   const Alignment alignment =
       Align(a, std::span(b).subspan(window.begin, window.end - window.begin));
-  // This takes some seconds of processor time. It took a minute before the number of judged windows
-  // was limited.
+  // The alignment takes some seconds of processor time. It took a minute before the number of
+  // judged windows was limited.
   EXPECT_LT(std::clock() - begin, std::clock_t{15} * CLOCKS_PER_SEC);
   EXPECT_GE(alignment.matched, a.size() * 3 / 10);
 }

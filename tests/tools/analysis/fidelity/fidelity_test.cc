@@ -157,8 +157,8 @@ TEST(FidelityTest, WhatAReductionAsksForFollowsMultiprocessorsWhateverItsSize) {
   EXPECT_EQ("unknown", OnlyCause(CompareSequences(Builder().Steps(5, result).Make(),
                                                   Reductions(0).Make(), cards))
                            .setting);
-  // The same sizes show nothing about multiprocessors if the memory was not requested by a
-  // reduction.
+  // A block of the size of a staging block shows nothing about multiprocessors if it was not
+  // requested by a reduction.
   EXPECT_EQ("unknown", OnlyCause(Between({48 * kMiB}, {})).setting);
 }
 
