@@ -65,7 +65,7 @@ class PoolStreams : public testing::Test {
     Destroy(stream);
   }
   // True if the stream's order of work protects its memory, so that a freed block can be reused at
-  // once. The stream needs a timeline and a heap of its own for that.
+  // once. For this the stream needs a heap and a timeline (an entry of Fences) of its own.
   bool HasItsOwn(uint64_t stream) {
     const Block block = Take(stream);
     device_.Submit(stream, block.address, block.size);

@@ -35,11 +35,11 @@ class Job:
     cause: str
     memory_mib: int
     holder: str | None = None
-    action: str = ""  # what the advice must speak of
-    lives: bool = False  # it does not fail, and wastes
+    action: str = ""  # must occur in the advised action
+    lives: bool = False  # the job ends well, but wastes memory
     is_short: bool = False  # part of the default suite
-    parameters: int = 0  # what is to blame is so many times as large as those
-    pool: bool = True  # the pool serves the job, and not PyTorch's own allocator
+    parameters: int = 0  # size of the memory to blame / size of the parameters
+    pool: bool = True  # the pool serves the job instead of PyTorch's own allocator
     # Memory that the fixed program does not need, computed from the sizes of its tensors; 0 if it
     # is unknown.
     saves_mib: float = 0

@@ -29,7 +29,8 @@ PHRASE = re.compile(
 )
 # Folders whose strings a user sees.
 SPOKEN = ("interpose/", "python/", "tools/")
-# Titles of sections and tables: they ask a question without a question mark, and are not sentences.
+# Titles of sections and tables. They ask a question without a question mark, and they are not
+# sentences.
 TITLES = frozenset(
     (
         "What grew since last week",

@@ -1,5 +1,5 @@
-// Tests that events of which the older ones were folded, once or many times, give the same peaks,
-// sums, call sites and levels over time as all events.
+// Tests folding, which replaces the older events of a trace by sums, once or many times. Peaks,
+// sums, call sites and levels over time must be those of all events.
 #include "tracer/fold/event_folder.h"
 
 #include <errno.h>
@@ -337,7 +337,7 @@ Folded Fold(const std::vector<Event>& events, const std::vector<size_t>& cuts) {
   return folded;
 }
 
-// Returns as text the facts that must not change by folding.
+// Returns as text the facts that must not change if older events are folded into sums.
 std::string Story(const Facts& facts) {
   std::string text;
   const auto add = [&text](const auto&... numbers) {
@@ -856,7 +856,8 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
     auto* const count = new (shared) std::atomic<uint64_t>(0);
     const pid_t child = fork();
     if (child == 0) RecordForEver(folder.path(), i % 2 == 0, count);
-    // Some processes are killed before the first fold, most after one; a machine may be slow.
+    // Some processes are killed before the first fold (a replacement of old events by sums), and
+    // most are killed after one. The deadline is long, because a machine may be slow.
     const uint64_t most = 200'000 + random() % 900'000;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (count->load() < most && std::chrono::steady_clock::now() < deadline) {

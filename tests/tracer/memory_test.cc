@@ -73,7 +73,8 @@ void RecordAll(Recorder* recorder, int thread, std::barrier<>* all) {
   all->arrive_and_wait();         // the earlier memory has been measured
   all->arrive_and_wait();         // the recorder is open
   RecordAtDepth(recorder, 5000);
-  // Several chunks are filled, so that both of a thread's slots are used.
+  // Several chunks are filled, so that both of the thread's slots (parts of the file for chunks)
+  // are used.
   for (uint64_t i = 1; i <= 40'000; ++i) recorder->Record(Allocation(i * 4096, i * 512));
   if (thread == 0) FillTables(recorder);
   all->arrive_and_wait();  // everything was recorded

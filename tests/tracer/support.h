@@ -28,7 +28,8 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Returns the slot of the calling thread, as the shim would.
+// Returns the calling thread's slot (the pointer in which the recorder stores the thread's state),
+// as the shim would.
 void** TestThreadSlot();
 
 // Returns a recorder that is never deleted, as in the product: a thread that records late must

@@ -1,7 +1,7 @@
-// Two processes share one block: the first allocates it and passes on a handle; the second opens
-// it, reads what the first wrote, and writes what the first reads. The program prints only values
-// that must be the same with the pool and without it. Usage: pool_sharer [BYTES]; that many bytes
-// are allocated before.
+// Two processes share one block. The first process allocates it and passes on a handle. The second
+// one opens the handle, reads the data of the first process, and writes data that the first process
+// reads. The program prints only values that must be the same with the pool and without it.
+// Usage: pool_sharer [BYTES], where BYTES are allocated before the blocks.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -322,8 +322,8 @@ void Overlap() {
   ExpectMovable(block);
 }
 
-// Each function passes its arguments unchanged to the library, also those with a separate address
-// for remote access.
+// Each function passes its arguments unchanged to the library. This includes the functions that
+// have a separate address for remote access.
 void Arguments() {
   const CUdeviceptr block = Allocate(kSize);
   void* regions[] = {

@@ -605,7 +605,7 @@ TEST(RunSummary, OfManyProcessesIsNoLonger) {
   EXPECT_THAT(text, AllOf(HasSubstr("64 processes (64 ranks), highest peak 29.0 MiB in rank 0"),
                           HasSubstr("64 events"), HasSubstr("3 traces that could not be read"),
                           HasSubstr("vramstow analyze '/tmp/my traces'\n")));
-  // If the folder has other traces, those of the run are named.
+  // If the folder also has traces of other runs, the summary names the traces of this run.
   EXPECT_THAT(RunSummary(MergeTraces(traces), {.directory = "/tmp", .has_others = true}),
               HasSubstr("vramstow analyze history.stow history.stow "));
 }

@@ -195,8 +195,8 @@ TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
 }
 
 TEST(FindWindowTest, WhatStandsThereWholeIsFoundWhereItStandsLast) {
-  // The sequence contains the same pass twice, and the GPU's recording equals both. The last one
-  // must be found.
+  // The simulated run contains the same sequence of allocations twice, and the GPU's recording
+  // equals both. The last one must be found.
   std::vector<uint64_t> pass;
   for (uint64_t i = 0; i < 300; ++i) pass.push_back(i % 7);
   std::vector<uint64_t> all = {50, 51};
