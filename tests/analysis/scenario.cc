@@ -334,8 +334,8 @@ class Runner {
     if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
     source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
   }
-  // Parses a line "clock 12ms read SIZE out SIZE in SIZE held 3ms". It may be followed by "work 9ms
-  // 40 operators" and by "due 20ms".
+  // Parses a line about the time by the model of the GPU: "clock 12ms read SIZE out SIZE in SIZE
+  // held 3ms". It may be followed by "work 9ms 40 operators" and by "due 20ms".
   void Clock(const std::vector<std::string>& words, const std::string& line) {
     if (words[2] != "read" || words[4] != "out" || words[6] != "in" || words[8] != "held") {
       return Fail("not understood", line);

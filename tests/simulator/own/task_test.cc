@@ -252,8 +252,8 @@ TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
               CHECK_IN_CHILD(scene.api.affords(4096, 0) == 1);
               CHECK_IN_CHILD(scene.api.affords(8192, 0) == 0);
-              // The task exceeds emulation=, so it is left out and the memory that it should have
-              // filled is zeroed.
+              // The task is larger than the limit emulation= of the SPEC. So it is left out, and
+              // the memory that it should have filled is zeroed.
               scene.Append(1, kVramstowSimulatorFills, 8192);
               CHECK_IN_CHILD(scene.Read() == 0);
               // The task returns no result, so the memory that it should have filled is zeroed

@@ -16,9 +16,9 @@ from report_page_test import look_up
 
 RANKS = 64
 STRAGGLER = 37
-# The C library that allocates memory for the job. All ranks do the same, except for one that
-# retains a cache beside its parameters. This library allocates the cache, so the cache has a call
-# site of its own.
+# A C library that allocates the cache of each rank, so that the cache has a call site of its own.
+# The program RANK below is the job of a rank. All ranks do nearly the same, but one of them, the
+# straggler, has a far larger cache.
 LIBRARY = r"""
 int keep(int (*take)(unsigned long long*, unsigned long), unsigned long bytes) {
   unsigned long long address;

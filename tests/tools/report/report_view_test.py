@@ -287,7 +287,7 @@ def test_addresses_over_time_zoom_and_name_blocks(browser: Browser, tmp_path: Pa
     view = f"{VIEW}.addresses"
     browser.click("#addresses", 0.55, 0.9)
     assert browser.run(f"{view}.total") == (64 + 32 + 16 + 8) * MIB
-    # The lowest address is at the bottom.
+    # The block at the bottom of the map has the lowest address.
     assert browser.run(f"{VIEW}.kept.address") == 0x1000_0000
     assert (
         browser.run("document.getElementById('details-title').textContent") == "Block of 64.0 MiB"
