@@ -15,7 +15,7 @@ namespace vramstow {
 
 class CsvReader {
  public:
-  // Reads the header.
+  // Reads the names of the columns from the first line of the text.
   explicit CsvReader(std::string_view text);
 
   int Column(std::string_view name) const;

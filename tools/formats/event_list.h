@@ -30,7 +30,7 @@ struct EventList {
   std::string_view CallName(uint16_t call) const {
     return call < calls.size() ? std::string_view(calls[call]) : "unknown";
   }
-  // Returns the number of a call's name, and adds the name if it is new.
+  // Returns the number of the call with this name. If the name is new, adds it.
   uint16_t Call(std::string_view name);
 };
 

@@ -55,8 +55,8 @@ class JsonVisitor {
  protected:
   // The number of open lists and objects.
   int depth() const { return depth_; }
-  // Returns the key at this depth, counted from 1. The key is empty in a list, and at depths
-  // greater than kKeptKeys.
+  // Returns the key of the member that is read at this depth; depths are counted from 1. The key is
+  // empty in a list, and at depths greater than kKeptKeys.
   std::string_view key(int depth) const {
     return depth >= 1 && depth <= kKeptKeys ? std::string_view(keys_[static_cast<size_t>(depth)])
                                             : std::string_view();

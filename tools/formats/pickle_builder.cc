@@ -33,7 +33,7 @@ std::optional<PickleValue> PickleBuilder::Unsigned(uint64_t number) {
 std::optional<PickleValue> PickleBuilder::Long(std::string_view digits) {
   const bool negative = !digits.empty() && static_cast<int8_t>(digits.back()) < 0;
   const char filler = negative ? '\xff' : '\0';
-  // Bytes that only repeat the sign are removed.
+  // Bytes at the end that only repeat the sign are removed.
   while (digits.size() > sizeof(uint64_t) && digits.back() == filler) digits.remove_suffix(1);
   if (digits.size() > sizeof(uint64_t)) return PickleValue::OfKind(PickleKind::kHugeInteger);
   uint64_t number = negative ? ~uint64_t{0} : 0;
@@ -77,7 +77,8 @@ bool PickleBuilder::Extend(PickleItems* items, std::span<const PickleValue> valu
   if (values.size() > kMaxItems - items->size) return false;
   const size_t wanted = items->size + values.size();
   if (wanted > items->capacity) {
-    // The first capacity is exact, because most containers are filled once; later it is doubled.
+    // The first capacity is exact, because most containers are filled once. Later growth doubles
+    // the capacity.
     size_t capacity = items->capacity == 0 ? wanted : std::max<size_t>(wanted, items->size * 2ULL);
     capacity = std::min(capacity, kMaxItems);
     auto* larger = static_cast<PickleValue*>(arena()->Allocate(capacity * sizeof(PickleValue)));

@@ -32,8 +32,8 @@ class PickleBuilder {
   // Makes a number of any length from little-endian two's complement.
   std::optional<PickleValue> Long(std::string_view digits);
   std::optional<PickleValue> Float(double number);
-  // Makes a text. With `stable` the text lives as long as the bytes that are read; otherwise it is
-  // copied.
+  // Makes a text. If `stable` is true, the text must live as long as the bytes that are read. If it
+  // is false, the text is copied.
   std::optional<PickleValue> Text(std::string_view text, bool stable);
   // Makes a list, tuple, dict or set with these items; those of a dict are alternating keys and
   // values.

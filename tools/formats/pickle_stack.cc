@@ -15,7 +15,7 @@ bool PickleStack::CloseOpenContainers(PickleBuilder* builder) {
     }
     Cut(first);
   }
-  // An empty list or dict is not a useful partial result.
+  // An empty list or dict at the bottom of the stack is not worth returning.
   if (values_.empty()) return false;
   const PickleItems* items = values_.front().identity();
   return items != nullptr && items->size != 0;

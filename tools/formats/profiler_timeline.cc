@@ -74,7 +74,7 @@ class ProfilerVisitor : public TraceEventsVisitor {
   std::string name_;
 };
 
-// Finds, byte by byte, where the list of events begins.
+// Finds the begin of the list of events in a JSON text that is read byte by byte.
 class ListFinder {
  public:
   // Returns true if the list begins with this byte.

@@ -157,7 +157,7 @@ MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
     cpu_samples += sample.device_type == kCpuDeviceType;
     refused += sample.out_of_memory;
     if (sample.device_type == kCpuDeviceType || sample.out_of_memory) continue;
-    // The sum can overflow only in a malicious file.
+    // This sum can overflow only if the file was made to do harm.
     if (__builtin_add_overflow(level, sample.bytes, &level)) continue;
     lowest = std::min(lowest, level);
     curve.rows.push_back(

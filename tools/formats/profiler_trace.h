@@ -61,8 +61,8 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
 // ("window_start") or where the totals rise above the sum ("not_recorded").
 EventList ProfilerEvents(const ProfilerTrace& trace);
 
-// Returns the samples of devices as a curve. A block that is freed without having been allocated
-// existed before the trace.
+// Returns the bytes over time according to the samples of devices. A block that is freed without
+// having been allocated in the trace counts from the beginning.
 MemoryTimeline ProfilerCurve(const ProfilerTrace& trace);
 
 }  // namespace vramstow

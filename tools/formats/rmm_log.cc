@@ -59,7 +59,7 @@ struct Columns {
 // Converts the time of a line to the time since the first line.
 class Clock {
  public:
-  // Returns nothing if the text is not a time.
+  // Returns the time since the first line. Returns nullopt if the text is not a time.
   std::optional<uint64_t> Since(std::string_view text) {
     if (const auto time_of_day = ParseTimeOfDay(text)) return SinceTimeOfDay(*time_of_day);
     const auto time = ParseSeconds(text);

@@ -26,7 +26,7 @@ class BlockRounding {
   uint64_t Round(uint64_t requested) const;
 
  private:
-  static constexpr int kClasses = 16;  // up to 1 MiB … 2 MiB, … 4 MiB, … and over 32 GiB
+  static constexpr int kClasses = 16;  // below 2 MiB, below 4 MiB, and so on to 32 GiB and above
 
   std::array<uint64_t, kClasses> divisions_ = {};
 };

@@ -108,8 +108,8 @@ struct AllocatorSetting {
   std::variant<std::monostate, bool, int64_t, double, std::string> value;
 };
 
-// The contents of one memory space: that of the devices, or (as host_segments and host_traces)
-// pinned memory.
+// The segments and traces of one kind of memory. It is device memory, or (as host_segments and
+// host_traces) pinned memory of the host.
 struct SnapshotSpace {
   std::vector<SnapshotSegment> segments;
   std::vector<SnapshotBlock> blocks;            // of all segments

@@ -73,7 +73,7 @@ class SnapshotBuilder {
   absl::StatusOr<Snapshot> Build();
 
  private:
-  // Counts by kind of record, for the sentences about what is missing.
+  // Numbers of records, for the sentences about missing data.
   struct Seen {
     uint64_t segments_without_pool = 0;
     uint64_t blocks_without_address = 0;

@@ -42,7 +42,7 @@ bool TellsRequests(const std::vector<TraceEntry>& entries) {
 
 }  // namespace
 
-// The state of one address after the events so far.
+// The state of one address after the events that have been applied so far.
 struct SnapshotEvents::Life {
   enum State : uint8_t { kLive, kPending, kFreed };
   State state;
@@ -240,8 +240,9 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   return lives;
 }
 
-// A block that is live at the end and occurs in no entry existed from the beginning, too. A block
-// that agrees with the entries has its exact size.
+// Compares the state that follows from the entries with the blocks at the end. A block that is live
+// at the end and occurs in no entry existed from the beginning. A block that agrees with the
+// entries has its exact size.
 void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;
@@ -268,7 +269,7 @@ void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
       if (life.requested) slot->exact_sizes[life.request_entry] = block.size;
     }
   }
-  // If the file has no segments, blocks cannot be missing from them.
+  // Blocks can only be missing from segments if the file has segments.
   if (!space_.segments.empty()) counts_.vanished_blocks += live;
 }
 
@@ -413,7 +414,7 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     case TraceAction::kSegmentUnmap:
       return add_segment(EventKind::kUnmap);
     case TraceAction::kOutOfMemory: {
-      // For this action the entry's address is the free memory of the device.
+      // In an out-of-memory entry, the address is the number of bytes that are free on the device.
       Event info = DeviceMemoryInfo{kNoDevice, entry.address, 0}.ToEvent();
       info.layer = Layer::kPool;
       add(info);

@@ -53,7 +53,7 @@ struct SnapshotEventCounts {
   uint64_t opening_block_bytes = 0;
   uint64_t opening_segments = 0;
   uint64_t opening_segment_bytes = 0;
-  // Counts of contradictions in the file.
+  // How often each kind of contradiction occurs in the file.
   uint64_t live_twice = 0;          // allocations at an address that is live
   uint64_t freed_twice = 0;         // frees of an address that was freed before
   uint64_t vanished_blocks = 0;     // live after the last event, but not in the segments
@@ -91,9 +91,10 @@ class SnapshotEvents {
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, if its block still exists
     absl::flat_hash_set<size_t> sudden_ends;            // entries that complete an unrequested free
   };
-  // The order of the events that open the recording. Blocks whose free is pending until the end
-  // come first, because the allocator counts them as free. Blocks whose pending free completes
-  // within the recording come last, because they may have been live together with all other blocks.
+  // The order of the events that allocate the state at the beginning of the recording. Blocks whose
+  // free is pending until the end of the recording come first, because the allocator counts them as
+  // free. Blocks whose pending free completes within the recording come last, because they may have
+  // been live together with all other blocks.
   enum class Opening : uint8_t { kWaitsToEnd, kAllocated, kWaits };
   struct Ready {
     Event event;

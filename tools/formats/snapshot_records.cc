@@ -164,8 +164,8 @@ bool SnapshotBuilder::ReadSegment(PickleValue dict, SnapshotSpace* space) {
   return true;
 }
 
-// Reads one block. `address` is the end of the block before it; a block without an address of its
-// own begins there.
+// Reads one block. If the block has no address, it begins at `address`, which is the end of the
+// block before it.
 bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBlock* block) {
   bool has_address = false;
   bool has_size = false;
@@ -227,7 +227,7 @@ bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBloc
   return true;
 }
 
-// Reads the layout of 2023, in which the newest use of a block comes first in its history.
+// Reads the history of a block in the layout of 2023. The newest use of the block comes first.
 void SnapshotBuilder::ReadHistory(PickleValue list, SnapshotBlock* block, bool* has_requested) {
   const std::span<const PickleValue> uses = list.AsSequence();
   if (uses.empty()) return;

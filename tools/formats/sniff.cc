@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-// This is used only for the suffix sv.
+// The namespace is used only for the suffix sv of string_view literals.
 using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace)
 
 struct Magic {

@@ -28,7 +28,8 @@ inline constexpr StackId kNoStack = 0;  // no frames
 class TextTable {
  public:
   TextTable();
-  // Returns the text's number; equal texts have the same number. Invalid UTF-8 is replaced.
+  // Returns the number of the text; equal texts have the same number. Invalid UTF-8 in the text is
+  // replaced.
   TextId Intern(std::string_view text);
   std::string_view Text(TextId text) const { return texts_[text]; }
   size_t size() const { return texts_.size(); }
@@ -60,7 +61,7 @@ class StackTable {
  public:
   StackTable();
   FrameId InternFrame(const Frame& frame);
-  // The frames are ordered from the innermost outwards, as in PyTorch.
+  // Returns the number of a call stack. `frames` begins with the innermost frame, as in PyTorch.
   StackId InternStack(std::span<const FrameId> frames);
 
   const Frame& FrameOf(FrameId frame) const { return frames_[frame]; }

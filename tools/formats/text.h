@@ -54,8 +54,8 @@ std::optional<uint64_t> ParseAddress(std::string_view text);
 // "0x7f…".
 std::string HexText(uint64_t number);
 
-// Returns an untrusted text as part of a sentence: in quotes, at most 80 characters, only printable
-// ones.
+// Returns an untrusted text for use in a sentence. The result is in quotes, and has at most 80
+// characters, all of them printable.
 std::string Quoted(std::string_view text);
 
 // Returns the text without spaces, tabs and line ends around it.

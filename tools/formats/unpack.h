@@ -33,7 +33,7 @@ struct UnpackLimits {
   }
 };
 
-// Reads gzip (one member or several) piece by piece. At the end of the stream, status() says
+// Reads a gzip file of one or more members piece by piece. At the end of the stream, status() says
 // whether all of the data was read.
 class GzipStream : public std::streambuf {
  public:

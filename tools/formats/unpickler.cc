@@ -43,7 +43,7 @@ absl::StatusOr<PickleTree> Unpickler::Run() {
 Unpickler::Step Unpickler::One(uint8_t opcode) {
   using namespace pickle;  // NOLINT(google-build-using-namespace): the opcodes, here only
   switch (opcode) {
-    // The opcodes that snapshots mostly consist of come first.
+    // These opcodes come first, because snapshots mostly consist of them.
     case kBinGet: {
       uint8_t index;
       return bytes_.Read(&index) ? Get(index) : EndsEarly();
@@ -197,7 +197,8 @@ Unpickler::Step Unpickler::TextOrBytes(uint8_t opcode) {
     case pickle::kBinBytes:
     case pickle::kBinBytes8:
     case pickle::kByteArray8:
-      // No snapshot contains bytes, so only the fact that there were some is stored.
+      // No snapshot contains values of the type bytes. So only the fact that there was one is
+      // stored.
       return Push(PickleValue::OfKind(PickleKind::kBytes));
     default:
       return Push(builder_.Text(bytes, /*stable=*/true));

@@ -47,7 +47,7 @@ class Unpickler {
   Step TextProtocol(uint8_t opcode);  // unpickler_text.cc
   Step Refuse(uint8_t opcode);        // unpickler_refuse.cc
 
-  // Records damage: the bytes are not (or no longer) a pickle, but what was read so far may be
+  // Records that the bytes are not a pickle, or no longer one. The part that was read so far may be
   // used.
   Step Damaged(std::string_view what);
   Step EndsEarly();

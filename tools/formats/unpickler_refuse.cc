@@ -5,7 +5,8 @@
 namespace vramstow {
 namespace {
 
-// Names what an opcode requests beyond plain data; null for a byte that is not an opcode.
+// Returns what an opcode requests beyond plain data, as words for a sentence. Returns null for a
+// byte that is not an opcode.
 const char* WhatItAsksFor(uint8_t opcode) {
   switch (opcode) {
     case pickle::kGlobal:

@@ -85,7 +85,7 @@ const char* WhyNot(int code) {
   }
 }
 
-// Returns how likely an entry with this name is the pickle; 0 for a folder.
+// Returns how likely it is that an entry with this name is the pickle. Returns 0 for a folder.
 int NameRank(std::string_view name) {
   if (name.ends_with('/')) return 0;
   if (name == "data.pkl" || name.ends_with("/data.pkl")) return 3;
@@ -148,14 +148,13 @@ absl::StatusOr<Entry> FindPickle(unzFile archive) {
   return best;
 }
 
-// Reads an entry to its end or until it is too long, because the size that it claims is not
-// trusted.
+// Reads an entry until it ends or is too long. The size in the archive's list is not trusted.
 absl::StatusOr<std::string> ReadEntry(unzFile archive, uint64_t most) {
   std::string bytes;
   std::vector<char> piece(kPieceBytes);
   while (true) {
     const int count = unzReadCurrentFile(archive, piece.data(), static_cast<unsigned>(kPieceBytes));
-    // When the entry is closed at its end, minizip compares the checksum.
+    // minizip compares the checksum when an entry is closed after all of it was read.
     const int closed = count == 0 ? unzCloseCurrentFile(archive) : UNZ_OK;
     if (count < 0 || closed != UNZ_OK) {
       return absl::DataLossError(Concat("the zip file is damaged, after ", bytes.size(),
