@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list);
 // Returns the models that the word "all" stands for. They need no other input than requests.
 std::vector<ModelSpec> AllModels();
 
-// Returns the settings of PyTorch's allocator that --search tries.
+// Returns models of PyTorch's allocator with the settings that --search tries.
 std::vector<ModelSpec> SearchedModels();
 
 // Creates a model. `device_bytes` is the size of the device, for models that depend on it.

@@ -27,7 +27,7 @@ struct ModelRequest {
   static constexpr uint64_t kNoTouch = ~uint64_t{0};
 };
 
-// Submitted work that uses a live block.
+// The use of a live block by work that the application submitted.
 struct ModelTouch {
   uint32_t block = 0;
   uint32_t clock = 0;  // requests with the same number came at about the same time
@@ -35,7 +35,8 @@ struct ModelTouch {
   uint64_t next = ModelRequest::kNoTouch;  // the index of the request in which that happens next
 };
 
-// The bytes that a model moved between device and host, and those that it accessed in host memory.
+// How many bytes a model moved between device and host, and how many bytes work accessed in host
+// memory.
 struct OffloadTraffic {
   uint64_t out_bytes = 0;
   uint64_t in_bytes = 0;
@@ -63,7 +64,7 @@ class AllocatorModel {
   // Is called when no further request will name this pool.
   virtual void PoolEnds(uint32_t /*pool*/) {}
 
-  // Returns the bytes in live blocks after this allocator's rounding.
+  // Returns the bytes in live blocks, as this allocator rounds them.
   virtual uint64_t allocated() const = 0;
 };
 

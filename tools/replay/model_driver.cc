@@ -69,7 +69,7 @@ void ModelDriver::FillMemory() {
     driver->handles_.erase(known);
     return kDriverSuccess;
   };
-  // Moving a chunk counts as releasing it and creating it again.
+  // Moving a chunk is an unmap and a map, which count as releasing the chunk and creating it again.
   table_.map = [](void* self, uint64_t, uint64_t, uint64_t) {
     Of(self)->device_->Count(DeviceCall::kMap);
     return kDriverSuccess;

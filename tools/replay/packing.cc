@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint64_t kShortestTry = 1'000;  // steps
 
-// Returns births and deaths in order; at the same moment, deaths come first.
+// Returns the births and deaths of blocks in the order of time. At the same moment, deaths come
+// before births.
 std::vector<std::pair<uint64_t, size_t>> Moments(std::span<const LifeSpan> lives) {
   std::vector<std::pair<uint64_t, size_t>> moments;  // moment × 2 (+ 1 for a birth), block
   moments.reserve(lives.size() * 2);

@@ -32,7 +32,7 @@ struct LifeSpan {
 uint64_t MaximumLoad(std::span<const LifeSpan> lives);
 
 struct PackingBudget {
-  // The limit for how often the search may examine a block, in total; each takes about a tenth of a
+  // The limit for how often the search may examine a block. Each time takes about a tenth of a
   // microsecond.
   uint64_t search_work = 40'000'000;
   uint64_t most_searched = 1'000;  // blocks; more are only packed greedily

@@ -35,7 +35,7 @@ std::string AllocatorOf(const Facts& facts, bool has_tensors) {
   return Says(facts, "allocator.expandable_segments", "true") ? "expandable" : "native";
 }
 
-// The result of one model for one change.
+// The result of a replay of one change with one model.
 struct Answer {
   ReplayFacts facts;
   uint64_t at_request = 0;  // allocated when the request has come, without a limit
@@ -90,7 +90,7 @@ class Player {
   size_t left_;
 };
 
-// Returns one change that has the effects of both.
+// Returns one change that has the effects of both changes.
 Change Join(const Change& a, const Change& b) {
   std::map<uint32_t, LifeChange> lives;
   for (const Change* change : {&a, &b}) {

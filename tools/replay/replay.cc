@@ -20,7 +20,7 @@ std::vector<std::pair<uint64_t, uint32_t>> EndsOfPools(const Requests& requests)
   return ends;
 }
 
-// Schedules the uses of blocks by work.
+// Finds the first use of each block by work, and for each use the next one of the same block.
 class TouchPlan {
  public:
   explicit TouchPlan(const Requests& requests) {

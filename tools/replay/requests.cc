@@ -175,7 +175,7 @@ class FlushFinder {
       : source_(*source), is_own_pool_(is_own_pool) {}
 
   enum class Finding { kNothing, kBefore };
-  // Returns kBefore if there was a flush before this event.
+  // Returns kBefore if the application released the cache before this event.
   Finding Take(const Event& event) {
     const bool is_segment = event.layer == Layer::kPool;
     if (is_segment && (event.kind == EventKind::kFree || event.kind == EventKind::kUnmap)) {

@@ -48,9 +48,9 @@ struct Requests {
   std::vector<uint64_t> last_of_pool;  // the index of the last request that names it
   int16_t device = 0;
   uint64_t device_bytes = 0;  // 0 if unknown
-  // The memory of the device that the requests could use: the free memory when the process began,
-  // or the limit that PyTorch was given, minus the peak of other memory in the process. 0 if
-  // unknown.
+  // The memory of the device that the requests could use. It is the free memory when the process
+  // began, or the limit that PyTorch was given, minus the peak of other memory in the process. It
+  // is 0 if unknown.
   uint64_t available_bytes = 0;
   uint64_t failed = 0;  // requests that failed in the recording
   Layer layer = Layer::kDriver;

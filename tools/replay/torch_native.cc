@@ -145,7 +145,7 @@ bool TorchAllocator::ReleaseOneLarge(Pool* pool, uint64_t size, uint32_t stream)
     Release(place->block);
     return true;
   }
-  // If no single block is large enough, releases several, the largest first.
+  // If no single block is large enough, releases several blocks, the largest first.
   uint64_t released = 0;
   while (released < wanted && place != pool->free.begin()) {
     const Position candidate = std::prev(place);

@@ -85,7 +85,7 @@ absl::Status ReadOne(std::string_view name, std::string_view value, TorchSetting
   constexpr std::string_view kMebibytes = "a number of MiB.";
   if (name == "max_split_size_mb") {
     if (!ReadMebibytes(value, &settings->max_split_bytes)) return Wrong(name, value, kMebibytes);
-    // PyTorch refuses smaller values; it treats values that are too large to matter as no limit.
+    // PyTorch refuses a smaller value. It treats a value that is too large to matter like no limit.
     if (settings->max_split_bytes < settings->large_segment_bytes) {
       return Wrong(name, value, "not less than large_segment_size_mb (20).");
     }
