@@ -11,7 +11,7 @@ namespace {
 
 uint64_t Positive(int64_t number) { return number > 0 ? static_cast<uint64_t>(number) : 0; }
 
-// Returns our name for one of the profiler's categories.
+// Returns vramstow's name for a category of PyTorch's profiler.
 const char* CategoryOf(size_t category) {
   static constexpr const char* kNames[kTimelineCategories] = {
       "parameters",  "optimizer_state", "inputs",      "temporaries",
@@ -94,7 +94,7 @@ class CurveWalk {
     state.requested_last = level_;
     return state;
   }
-  // Adds the iterations that begin at `time_ns` or before.
+  // Adds marks for the iterations that begin at `time_ns` or before.
   void MarkUntil(int64_t time_ns) {
     for (; step_ != timeline_.steps.end() && step_->time_ns <= time_ns; ++step_) {
       analysis_.detail.marks.push_back(

@@ -24,11 +24,12 @@ void BeginReading(const std::string& path, size_t number = 0, size_t count = 1);
 // events, which is an error.
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path);
 
-// Opens the events of a file, or its curve if it has no events.
+// Opens the events of a file. If it has no events, returns its curve of bytes over time.
 using InputContent = std::variant<std::unique_ptr<EventSource>, LevelCurve>;
 absl::StatusOr<InputContent> OpenInput(const std::string& path);
 
-// Returns the path itself, or the files in it, sorted by name, if it is a folder.
+// If the path is a folder, returns the files in it, sorted by name. Otherwise returns the path
+// itself.
 std::vector<std::string> FilesOf(const std::string& path);
 
 }  // namespace vramstow

@@ -1,8 +1,9 @@
-// StackedSource returns the events of a .stow file together with the call stacks in it, by name.
+// StackedSource returns the events of a .stow file together with their call stacks, whose frames
+// have names.
 //
-// Idea: a trace has names of Python frames, and of native frames if they were looked up on the
-// machine where the trace was made. Other frames are looked up when a stack is requested, which the
-// analysis does once for each stack that it needs.
+// Idea: a trace has names of Python frames. It has names of native frames if they were looked up on
+// the machine where the trace was made. Other frames are looked up when a stack is requested, which
+// the analysis does once for each stack that it needs.
 //
 // Ownership: owns the trace; the texts of frames are valid as long as the source. Threads: one at a
 // time. Errors: an unknown frame has its library's path and the function "??".

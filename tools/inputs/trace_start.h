@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-// Returns the moment of time 0 of the trace's events.
+// Returns the wall-clock time at which the trace's own time is 0.
 uint64_t TraceStartUnixNs(const std::string& path);
 
 }  // namespace vramstow

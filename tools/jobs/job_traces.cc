@@ -72,7 +72,7 @@ std::vector<std::string> TraceFiles(const std::string& directory) {
   }
   closedir(folder);
   std::sort(files.begin(), files.end());
-  // A copy that was made while the process ran is not a process of its own.
+  // A copy of a trace, made while its process ran, does not stand for another process.
   RemoveCopies(&files);
   return files;
 }

@@ -29,8 +29,8 @@ namespace {
 
 constexpr char kTraceDirectory[] = "VRAMSTOW_TRACE_DIR";
 
-// Replaces the flag's folder by its existing parent. A missing folder is made only after all
-// checks.
+// Parses the folder for traces, and replaces it in the flags by its existing parent folder. A
+// missing folder is made only after all checks have passed.
 absl::StatusOr<JobFolder> ParseJobFolder(FlagValues* flags) {
   const auto flag = flags->find(kTraceDirectory);
   const char* variable = std::getenv(kTraceDirectory);
@@ -80,8 +80,8 @@ absl::Status CheckMachine(const Settings& settings, const Installation& installa
   return CheckSimulator(installation.simulator_directory, settings.simulate).status();
 }
 
-// True if a simulated run on this card needs PyTorch's operators: to compute them, unless all
-// contents are discarded and read as zeros, or to log the work.
+// True if a simulated run with this SPEC needs PyTorch's operators. It computes them, unless all
+// contents are discarded and read as zeros. A model clock and a log of the work always need them.
 bool WantsOperators(const std::string& simulate) {
   const std::vector<std::string> options = absl::StrSplit(simulate, ',');
   const auto has = [&](absl::string_view begin) {

@@ -25,8 +25,8 @@ struct RunningProcess {
   std::string program;
 };
 
-// Returns the processes of the job that still run, for example a daemon. Waits half a second for
-// those that are about to end.
+// Returns the processes of the job that still run, for example a daemon. Processes that are about
+// to end get half a second to do so.
 std::vector<RunningProcess> FindProcessesOfRun(const std::string& run_id);
 
 }  // namespace vramstow

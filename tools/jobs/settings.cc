@@ -154,7 +154,7 @@ std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
 
 std::vector<std::string> MisspeltVariables(const std::vector<std::string>& environment) {
   constexpr std::string_view kPrefix = "VRAMSTOW_";
-  // The variables that are documented but are no settings.
+  // The names of documented variables that are not settings.
   std::vector<std::string> known = {"PROGRAM", "RUN_ID", "RUN_END", "NCCL_TIMEOUT",
                                     "CUDNN_WORKSPACE"};
   const OptionTable table = AllOptions();

@@ -15,7 +15,8 @@
 
 namespace vramstow {
 
-// The values that flags set, by environment variable. An error says which argument is wrong.
+// Maps an environment variable to the value that its flag sets. If the value is wrong, the error
+// names the flag.
 using FlagValues = std::map<std::string, std::string>;
 
 // Returns the flags as a user types them ("--pool=on"), in the order of the table of options.
@@ -36,8 +37,8 @@ struct Settings {
   bool quiet;             // no summary, no notes
 };
 
-// Reads flags and, for settings without a flag, the environment. An error names the flag if a flag
-// set the value, otherwise the variable.
+// Returns the settings from the flags. A setting whose flag was not given is read from the
+// environment. An error names the flag if a flag has set the value, otherwise the variable.
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags);
 
 // If the pool is off, returns a sentence for each environment variable that only has an effect with
