@@ -50,7 +50,8 @@ class JsonValue {
   // Returns the member of this name, which is added as null if it does not exist. A null value
   // becomes an object.
   JsonValue& operator[](std::string_view key);
-  // Returns a null pointer if this is not an object, or has no such member.
+  // Returns the member with this name. Returns a null pointer if there is none, or if this value is
+  // not an object.
   const JsonValue* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
 

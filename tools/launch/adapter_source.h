@@ -26,7 +26,7 @@ class AdapterSource {
   AdapterKind kind() const { return kind_; }
   const std::string& folder() const { return folder_; }
   bool empty() const { return files_.empty(); }
-  // Returns the .cc files.
+  // Returns the .cc files of this kind of adapter.
   std::vector<std::filesystem::path> Units() const;
 
   // Returns the beginning of the name of a library that is compiled for this copy of PyTorch. The

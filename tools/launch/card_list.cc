@@ -19,7 +19,7 @@ constexpr uint32_t kLargeWorkspaceCapability = 90;  // PyTorch's for cuBLAS
 // The least memory that a context and the driver use on a card.
 constexpr uint64_t kContext = 400 * kMiB;
 
-// The most likely cards of public snapshots.
+// The cards on which public snapshots were most likely made.
 constexpr absl::string_view kUsualCards[] = {"a100", "h100", "b200", "l40s", "rtx4090", "rtx3090"};
 
 // "79.2 GiB".

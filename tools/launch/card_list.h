@@ -29,15 +29,15 @@ struct ListedCard {
 // Parses the text of --simulate=help. Unknown lines are ignored.
 std::vector<ListedCard> ReadCardList(absl::string_view help);
 
-// Returns the list of the simulator in this folder.
+// Returns the cards that the simulator in this folder lists.
 absl::StatusOr<std::vector<ListedCard>> ListCards(const std::string& simulator_directory);
 
 // Returns the number of multiprocessors in a SPEC: the option sms= if the SPEC has it, otherwise
 // the number of its card. Returns 0 if the card is unknown.
 uint64_t MultiprocessorsOf(const std::vector<ListedCard>& cards, const std::string& spec);
 
-// Returns how many multiprocessors the card of a snapshot may have: those of all cards that agree
-// with the evidence, the most likely cards first.
+// Returns the numbers of multiprocessors that the card of a snapshot may have. They are those of
+// all cards that agree with the evidence, beginning with the most likely cards.
 std::vector<uint64_t> PossibleMultiprocessors(const std::vector<ListedCard>& cards,
                                               const CardEvidence& evidence);
 

@@ -124,7 +124,8 @@ bool IsMissing(const ChildEnd& end, const std::string& command) {
          (end.value == ENOENT || (end.value == EACCES && !IsPath(command) && !IsInPath(command)));
 }
 
-// Runs between fork and exec, so it may only call functions that a signal handler may call.
+// Prepares the child process. It runs between fork and exec, so it may only call functions that a
+// signal handler may call.
 void BecomeAs(const ChildStart& start) {
   if (start.output >= 0) {
     setsid();

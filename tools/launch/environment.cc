@@ -61,7 +61,7 @@ std::vector<char*> Environment::Pointers() {
 void AddLibraries(const Installation& installation, bool rehearsal, Environment* environment) {
   const char* before = environment->Get(kPreload);
   std::string preload = before == nullptr ? "" : before;
-  // The dynamic linker accepts spaces and colons between the names.
+  // The names in LD_PRELOAD are separated by spaces or colons.
   const std::vector<std::string> known = absl::StrSplit(preload, absl::ByAnyChar(" :"));
   for (const std::string& library : PreloadedLibraries(installation, rehearsal)) {
     if (std::find(known.begin(), known.end(), library) != known.end()) continue;

@@ -1,4 +1,5 @@
-// Installation: the paths of the libraries that a command is run with, relative to the program.
+// Installation: the paths of the libraries with which a command is run. They are relative to the
+// path of the program vramstow.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
 // sentence that names the missing file. Units: none. The layout is the one of docs/architecture.md.

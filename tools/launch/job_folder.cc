@@ -29,7 +29,8 @@ std::string_view VariableOf(const char* variable) {
   return value == nullptr ? std::string_view() : value;
 }
 
-// Returns the id as a part of a file name: "123[4].server" becomes "123_4_.server".
+// Returns the job's id in a form that can be a part of a file name. For example, "123[4].server"
+// becomes "123_4_.server".
 std::string AsName(std::string_view job) {
   constexpr size_t kLongest = 100;
   std::string name(job.substr(0, kLongest));

@@ -40,7 +40,8 @@ struct Pipe {
     if (ends[end] >= 0) close(ends[end]);
     ends[end] = -1;
   }
-  // Output beyond the limit is read, too, so that the child does not wait for the pipe.
+  // Output beyond the limit is read and dropped. Otherwise the child would wait until the pipe has
+  // room.
   void Read() {
     std::array<char, 4096> buffer{};
     const ssize_t got = read(ends[0], buffer.data(), buffer.size());

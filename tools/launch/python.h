@@ -1,5 +1,5 @@
-// FindPython: finds the interpreter that this shell would start, and the PyTorch that it would
-// import.
+// FindPython: finds the Python interpreter that the user's shell would start, and the PyTorch that
+// this interpreter would import.
 //
 // Idea: the interpreter is asked where it would find the package; nothing is imported.
 //
@@ -18,8 +18,8 @@ namespace vramstow {
 struct PythonHere {
   std::string program;  // as sys.executable has it
   std::string release;  // "3.11.2"
-  // The folder of the package PyTorch, and its version ("2.15.0+cu132"); both are empty if there is
-  // none.
+  // The folder and the version ("2.15.0+cu132") of the package PyTorch. Both are empty if it is not
+  // installed.
   std::string torch_folder;
   std::string torch_version;
 };

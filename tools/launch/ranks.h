@@ -20,7 +20,7 @@ namespace vramstow {
 absl::StatusOr<std::vector<vramstowSimulatorRank>> FindRanks(const std::string& simulator_directory,
                                                              const std::string& spec);
 
-// Returns the SPEC of one rank alone, without the other ranks of rank=.
+// Returns the SPEC with rank= set to this rank only.
 std::string SpecOfRank(const std::string& spec, int rank);
 
 // Sets the variables that give a process its rank. The variables of torchrun are always set; those
@@ -30,7 +30,8 @@ std::string SpecOfRank(const std::string& spec, int rank);
 void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
                Environment* environment);
 
-// Fails if `command` starts ranks itself. The error contains the right command.
+// Fails if `command` starts the ranks itself. The error contains the command that a user should
+// type instead.
 absl::Status CheckStartsNoRanks(const std::vector<std::string>& command, const std::string& spec);
 
 }  // namespace vramstow

@@ -20,7 +20,7 @@ class RunEnds {
  public:
   // Adds the path of the file to this environment.
   explicit RunEnds(Environment* environment);
-  // Returns the class of the uncaught exception, by process id.
+  // Maps the id of each process that an uncaught exception ended to the class of the exception.
   std::map<std::string, std::string> Uncaught() const;
 
  private:

@@ -17,7 +17,8 @@
 
 namespace vramstow {
 
-// Runs the steps after the events were read: explains, advises, proves, and orders advice.
+// Runs the steps that follow after the events were read: explains the facts, finds advice, proves
+// it by replays, and orders it.
 void ExplainAndProve(Analysis* analysis);
 
 // Returns the facts with iterations and what is derived from them, without advice.

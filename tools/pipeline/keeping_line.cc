@@ -73,7 +73,8 @@ bool Fills(std::string_view rest, const std::string& name) {
 
 size_t IndentOf(std::string_view line) { return line.find_first_not_of(" \t"); }
 
-// Returns the lines [first, last) of a function, from 0; an empty range if it is not found.
+// Returns the lines of a function as the range [first, last), counted from 0. Returns an empty
+// range if the function is not found.
 std::pair<size_t, size_t> BodyOf(const Lines& lines, std::string_view function) {
   const std::string_view name = function.substr(function.rfind('.') + 1);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -104,7 +105,7 @@ std::pair<std::string_view, size_t> FileAndLine(std::string_view place) {
   return {place.substr(0, colon), line};
 }
 
-// The program's own files, as named in call stacks.
+// The source files of the program that occur in call stacks.
 class OwnFiles {
  public:
   OwnFiles(const Detail& detail, const std::string& trace) : detail_(detail) {
@@ -145,7 +146,8 @@ class OwnFiles {
   }
 
  private:
-  // Returns the lines of the function that has the variable, or of the whole file.
+  // Returns the range of the lines of the function that has the variable. If it is no variable of a
+  // function, the range is the whole file.
   std::pair<size_t, size_t> PartOf(const std::string& path, const Lines& lines,
                                    const Container& container) const {
     if (container.function.empty()) return {0, lines.size()};

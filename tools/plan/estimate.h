@@ -46,7 +46,8 @@ struct CardEstimate {
   std::vector<AdviceFacts> advice_at_failure;  // of the run that did not fit
 };
 
-// `folder` is for traces and output, and must not exist; `more_flags` are flags of `vramstow run`.
+// Simulates the command on the card. Traces and output are written into `folder`, which must not
+// exist yet. `more_flags` are flags of `vramstow run`.
 absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
                                         const std::vector<std::string>& command,
                                         const std::string& folder,

@@ -35,7 +35,7 @@ struct FitRange {
   uint64_t step = 1;  // only from + k · step is tried
 };
 
-// The line bytes = fixed + slope · value.
+// A line that gives the bytes for a value: bytes = fixed + slope · value.
 struct FitLine {
   double fixed = 0;
   double slope = 0;

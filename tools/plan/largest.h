@@ -58,7 +58,8 @@ struct LargestReport {
   bool any_fits() const;
 };
 
-// `folder` is for traces and output.
+// Finds the largest value on each card. Traces and output of the simulated runs are written into
+// `folder`.
 absl::StatusOr<LargestReport> FindLargest(const LargestRequest& request, const std::string& folder,
                                           const PlanNote& note);
 

@@ -21,7 +21,7 @@ struct PlanReport {
   std::vector<std::string> names;  // names of the placeholders: columns of the table
   double margin = 0;
   std::optional<double> tokens;  // tokens of the whole job
-  // Changes that would let more fit, in one or two sentences each.
+  // Changes with which larger values would fit, in one or two sentences each.
   std::vector<std::string> hints;
   std::vector<std::string> notes;    // remarks on the numbers, one sentence each
   std::vector<std::string> command;  // with its placeholders

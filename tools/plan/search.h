@@ -23,7 +23,7 @@
 
 namespace vramstow {
 
-// One iteration of the program's main loop, with the time that it would take on the card.
+// The time and the work of one iteration of the program's main loop, as estimated for the card.
 struct PlanStep {
   double seconds = 0;
   uint64_t tokens = 0;  // tokens of all processes; 0 if unknown

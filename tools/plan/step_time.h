@@ -55,7 +55,7 @@ struct StepTime {
 
 StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates);
 
-// Returns the items in [begin_ns, end_ns).
+// Returns the items whose time is in [begin_ns, end_ns).
 std::span<const WorkItem> Within(std::span<const WorkItem> items, uint64_t begin_ns,
                                  uint64_t end_ns);
 

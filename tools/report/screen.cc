@@ -45,7 +45,8 @@ const Facts& MainTrace(const FactSet& set) {
   return *std::ranges::max_element(set.traces, {}, weight);
 }
 
-// Returns ", rank 3"; empty if there is one trace only.
+// Returns a text like ", rank 3" that names the trace. Returns an empty text if there is only one
+// trace.
 std::string OfTrace(const FactSet& set, const Facts& facts) {
   return set.traces.size() == 1 ? "" : ", " + NameOfTrace(facts);
 }
@@ -89,8 +90,8 @@ std::vector<const DeviceFacts*> CardsOf(const Facts& facts) {
   return cards;
 }
 
-// Returns " on card 1" if there are several GPUs; empty if there is one, or it is unknown which it
-// was.
+// Returns a text like " on card 1" if there are several GPUs. Returns an empty text if there is
+// only one GPU, or if the GPU is unknown.
 std::string OnCard(const Facts& facts, int device) {
   return device < 0 || CardsOf(facts).size() < 2 ? "" : absl::StrCat(" on card ", device);
 }
@@ -279,8 +280,8 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
   return text + StepLine(facts, style) + Extras(facts, style);
 }
 
-// Returns the advice that saves most, according to a replay up to the peak; null if none saves a
-// tenth.
+// Returns the advice that saves most memory according to a replay up to the peak. Returns null if
+// no advice saves a tenth of the peak.
 const AdviceFacts* SavesMost(const Facts& facts) {
   constexpr uint64_t kLeastPart = 10;
   const uint64_t peak = std::max(facts.peak.reserved_bytes, facts.peak.allocated_bytes);
@@ -354,7 +355,7 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
                    : "Healthy: memory never ran out";
 }
 
-// Describes the growth during the time that a running process was observed.
+// Describes how memory grew while a running process was observed.
 std::string GrowthWhileObserved(const Facts& facts) {
   const std::vector<TimelinePoint>& points = facts.timeline.points;
   const uint64_t first = points.empty() ? 0 : points.front().allocated_last;

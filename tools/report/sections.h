@@ -16,7 +16,8 @@ namespace vramstow {
 
 std::string CollectedInWords(const GarbageFacts& garbage);
 
-// Returns the line below a table that says how many rows were left out; empty if none were.
+// Returns the line below a table that says how many rows were left out. Returns an empty text if
+// all rows are shown.
 std::string AndMore(uint64_t left_out);
 
 // How full the fullest GPU of a process was.
@@ -89,13 +90,14 @@ const AdviceFacts* FirstFault(const Facts& facts);
 std::string ReplayedUpToPeak(const AdviceFacts& advice);
 // Returns "Memory piles up: up to 24.0 MiB [growing_memory]".
 std::string AdviceTitle(const AdviceFacts& advice);
-// Returns the owner of the memory, and the line that stored it there.
+// Names the object that holds the memory (its owner), and the source line that stored the memory in
+// this object.
 std::string HolderInWords(const AdviceFacts& advice);
-// False if there is no call stack, so that the call sites are libraries, which have a table of
-// their own.
+// False if there are no call stacks. Then the call sites are libraries, which have a table of their
+// own.
 bool KnowsSites(const Facts& facts);
-// Returns the first cause of an out-of-memory in five lines; empty if there was none, or nothing is
-// known.
+// Explains the first cause of an out-of-memory in five lines. Returns an empty text if memory did
+// not run out, or if nothing is known about the cause.
 std::string WhySection(const Facts& facts, const TextStyle& style);
 std::string AdviceSection(const Facts& facts, const TextStyle& style);
 std::string SnapshotSection(const Facts& facts);

@@ -70,7 +70,7 @@ std::string AllocatorName(const std::string& model) {
   return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
-// Says whether the failed request was served when it was replayed without the cause.
+// Says whether a replay without the cause served the request that failed.
 std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
   if (advice.proof.is_untried) {
     return "A replay cannot show whether this helps, because it has no threads and no libraries.";
@@ -97,7 +97,8 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
   return text + ".";
 }
 
-// Describes the failed request of a library, which PyTorch does not report as an out-of-memory.
+// Describes the failed request of a library other than PyTorch. PyTorch does not report it as an
+// out-of-memory.
 std::string LibraryInWords(const OutOfMemoryFacts& failure) {
   return absl::StrCat(
       Printable(failure.library), " requested from the driver ", Bytes(failure.requested_bytes),
@@ -364,7 +365,7 @@ std::string IterationSection(const Facts& facts) {
   table.AddRow({"", "from", "took", "peak", "at its end", "allocations"});
   const size_t count = iterations.list.size();
   for (size_t i = 0; i < count; ++i) {
-    // Shows only the first iterations and the last.
+    // If there are too many iterations, only the first ones and the last one are shown.
     if (count > kMaxIterationsTold && i >= kMaxIterationsTold - 1 && i + 1 < count) continue;
     const IterationFacts& iteration = iterations.list[i];
     table.AddRow({Count(i + 1), Time(iteration.begin_ns),

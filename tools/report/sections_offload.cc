@@ -75,7 +75,7 @@ std::string MovedInWords(const OffloadFacts& offload) {
                          Time(offload.gate_ns), Time(offload.longest_gate_ns));
 }
 
-// Lists the call sites whose memory was evicted, most bytes first.
+// Lists the call sites whose memory was evicted to the host, most bytes first.
 std::string OffloadedSites(const OffloadFacts& offload) {
   constexpr size_t kMax = 5;
   std::string text;

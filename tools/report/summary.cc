@@ -218,7 +218,7 @@ std::string WithoutHook(const FactSet& set) {
   return "";
 }
 
-// Describes a process that caught its out-of-memory and continued.
+// Describes a process that caught its out-of-memory error and continued.
 std::string WentOn(const Facts& trace) {
   const std::string times = Counted(trace.counts.out_of_memory, "time");
   if (EndOf(trace) == ProgramEnd::kWell) {
@@ -230,7 +230,8 @@ std::string WentOn(const Facts& trace) {
                            Printable(UncaughtError(trace)), " ended it later. Memory ran out:"));
 }
 
-// Explains why memory ran out in the last process that has an explanation; empty if none has.
+// Explains why memory ran out, for the last process that has an explanation. Returns an empty text
+// if no process has one.
 std::string Story(const FactSet& set) {
   constexpr size_t kIndent = 2;
   TextStyle style;
@@ -259,7 +260,8 @@ std::string CostsAndChanges(const Facts& total) {
   return text;
 }
 
-// Describes a job that ran only because memory was moved, and the owners of that memory.
+// Describes a job that ran only because memory was moved to the host, and names the owners of that
+// memory.
 std::string CarriedStory(const Facts& total) {
   if (!total.offload.carries_job) return "";
   const std::string moved = MostMovedInWords(total.offload);

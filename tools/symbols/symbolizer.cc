@@ -92,7 +92,7 @@ class Symbolizer::File {
   const char* SymbolAt(Dwarf_Addr address);
   void ReadSymbols();
 
-  // A function of the symbol table.
+  // A function that the library's symbol table lists.
   struct Function {
     Dwarf_Addr begin;
     Dwarf_Addr end;

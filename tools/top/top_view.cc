@@ -171,7 +171,7 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
 
 namespace {
 
-// Returns the traces of all processes that this user may read.
+// Returns the traces of all processes whose data in /proc this user may read.
 std::vector<std::string> TracesOfAll() {
   std::set<std::string> files;
   std::error_code error;

@@ -76,8 +76,8 @@ function drawIterationBands(pen, timeline) {
   });
 }
 
-// Draws the out-of-memory marks, the peak, the pinned block, the dragged span, the pointer and the
-// cursor.
+// Draws marks for out-of-memory events and the peak, and shows the pinned block, the selected span,
+// the pointer and the cursor.
 function drawMarks(pen, timeline) {
   const {area, model, view} = timeline;
   const inside = (x) => x >= area.left - 1 && x <= area.left + area.width + 1;

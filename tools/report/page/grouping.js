@@ -4,14 +4,14 @@ class Grouping {
   static kinds = ['category', 'module', 'line', 'tensor'];
   static titles = {category: 'Category', module: 'Module', line: 'Line', tensor: 'Tensor'};
 
-  // True if the trace has enough data for this kind to be useful.
+  // True if the trace has enough data for this kind of grouping to be useful.
   static isKnown(model, kind) {
     if (kind === 'category') return model.uses.names.some((name) => name !== 'unknown');
     if (kind === 'module') return model.sites.some((site) => site.module);
     return model.blocks.length > 0;
   }
 
-  // Returns the first kind that distinguishes at least two groups.
+  // Returns the first kind of grouping that distinguishes at least two groups.
   static bestOf(model) {
     return ['category', 'line'].find((kind) => Grouping.isKnown(model, kind)) || 'line';
   }
@@ -85,7 +85,8 @@ function colourOfCategory(name) {
   return own.includes(plain) ? `--use-${plain.replaceAll('_', '-')}` : plain === 'unknown' ? '--series-rest' : null;
 }
 
-// Turns "blocks.3.up" and "blocks.4.up" into "blocks.*.up".
+// Replaces numbers in a module's name, so that "blocks.3.up" and "blocks.4.up" become
+// "blocks.*.up".
 function withoutNumbers(module) {
   return module.replace(/(^|\.)\d+(?=\.|$)/g, '$1*');
 }

@@ -50,7 +50,7 @@ function curveWords(count) {
   return 'Each is stretched to one width. The strong band: half of them; the faint one: all of them; the line: the last one.';
 }
 
-// Returns the highest level of the iteration in each column of the picture.
+// Returns the curve of an iteration: the highest level in each column of the picture.
 function iterationCurve(model, iteration) {
   const curve = new Float64Array(CURVE_COLUMNS);
   const span = Math.max(1, iteration.end_event - iteration.begin_event);

@@ -112,7 +112,7 @@ class MemoryMap {
       pen.fillStyle = wanted ? grouping.colourOfBlock(piece.block.number) : theme.get('--series-none');
       pen.globalAlpha = piece.block.pending || !wanted ? 0.35 : 0.72 + (piece.block.number * 37 % 29) / 100;
       each(piece.from, piece.to, (left, top, across) => {
-        // Leaves a thin gap between blocks if there is room for it.
+        // Draws a thin gap after the block if there is room for it.
         pen.fillRect(left, top, across > 3 ? across - 0.7 : Math.max(across, 0.4), barHeight);
       });
       pen.globalAlpha = 1;

@@ -20,7 +20,7 @@ class Model {
     this.sources = new Map((detail.sources || []).map((source) => [source.frame, source]));
     this.peakEvent = detail.peak_event;
     this.lastEvent = Math.max(1, detail.events);
-    // The state before the first event of the recording counts as event 0.
+    // The state before the first event of the recording is shown as event 0.
     this.firstEvent = Math.max(1, Math.min(detail.first_event - 1, this.lastEvent));
     this.opening = detail.first_event - 1;
     this.iterations = facts.iterations || [];

@@ -31,7 +31,7 @@ class Search {
     this.apply();
   }
 
-  // Repeats the search after the tables or the process changed.
+  // Repeats the search, because the tables or the shown process have changed.
   apply() {
     const {view, words} = this;
     view.matches = words.length ? this.blocksOf(view.model, words) : null;

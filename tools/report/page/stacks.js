@@ -42,7 +42,7 @@ function frameElement(model, frame) {
   const name = element('code', {}, model.frames[frame]);
   if (!source) return name;
   const wanted = Number(/:(\d+) /.exec(model.frames[frame])[1]);
-  // Removes the indentation that all lines have in common.
+  // Finds the indentation that all lines have in common, in order to remove it.
   const margin = Math.min(...source.lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
   const lines = source.lines.map((line, i) => element('span', {class: source.first + i === wanted ? 'here' : ''},
       element('i', {}, String(source.first + i)), line.slice(margin) || ' '));

@@ -66,7 +66,7 @@ class Timeline {
   place(event) { return this.axis.placeOf(event); }
   eventAt(place) { return this.axis.eventAt(place); }
 
-  // Scrolls so that the cursor is visible.
+  // Scrolls the timeline so that the cursor is visible.
   follow() {
     const place = this.place(this.view.event);
     if (place >= this.from && place <= this.to) return this.draw();

@@ -43,7 +43,7 @@ function shareText(part, whole) {
   return `${Math.round(part < whole && percent > 99 ? 99 : percent)}%`;
 }
 
-// Makes an element with text, attributes and children.
+// Makes an HTML element with these attributes and children. A child may be a text.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
