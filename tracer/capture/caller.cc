@@ -117,8 +117,8 @@ void Describe(const Mapping& mapping, CallerObject* object) {
   ReadBuildId(mapping, object->build_id);
 }
 
-// Returns an address inside the call. The return address itself may be the first byte of the next
-// function.
+// Returns an address inside the call instruction. The return address itself may be the first byte
+// of the next function.
 const void* CallBefore(uintptr_t return_address) {
   return reinterpret_cast<const void*>(return_address - 1);
 }
@@ -161,7 +161,8 @@ const CallerObject* CallerTable::Find(const void* address) {
       return &slot.object;
     }
     // Another thread is writing this slot, perhaps for the same library. This thread does not wait,
-    // because that thread may not exist after a fork; a second entry for one library does no harm.
+    // because the other thread may not exist after a fork. A second entry for one library does no
+    // harm.
     place = (place + 1) % kMaxCallerObjects;
   }
   return nullptr;

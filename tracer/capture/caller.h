@@ -35,7 +35,8 @@ inline constexpr size_t kMaxCallerObjects = 1024;
 inline constexpr size_t kMaxCallerPath = 512;
 inline constexpr size_t kMaxBuildId = 41;
 
-// A library, or the program itself. Its fields do not change once it has been returned.
+// A library, or the program itself. Its fields do not change after the object was returned by a
+// function.
 struct CallerObject {
   uint32_t index;  // less than kMaxCallerObjects; an index for tables
   CallerRole role;
@@ -61,9 +62,9 @@ class CallerTable {
   // them is an application's, the last library is returned. Unwinds the calling thread's own stack.
   const CallerObject* FindCaller(const void* return_address);
 
-  // Returns the number of libraries found so far; valid indexes are less than this.
+  // Returns the number of libraries found so far, which all valid indexes are less than.
   size_t size() const;
-  // Returns null while the entry is being written.
+  // Returns the library with this index; null while its entry is being written.
   const CallerObject* at(size_t index) const;
 
  private:
@@ -73,7 +74,8 @@ class CallerTable {
   };
   static constexpr uint64_t kBusy = 1;
 
-  // Slots of an open-addressing table. Objects lie in their slots, so their addresses never change.
+  // Slots of an open-addressing table. The objects are stored in the slots, so their addresses
+  // never change.
   Slot slots_[kMaxCallerObjects] = {};
   std::atomic<uint32_t> order_[kMaxCallerObjects] = {};  // slot + 1, by index
   std::atomic<uint32_t> count_{0};

@@ -7,7 +7,8 @@ namespace {
 
 using Destroy = void (*)(void* object);
 
-// The beginning of PyTypeObject (object.h, cpython/object.h), the same from 3.10 to 3.14.
+// The beginning of PyTypeObject (object.h, cpython/object.h), which is the same in Python 3.10 to
+// 3.14.
 struct TypeObject {
   intptr_t references;
   void* type;
@@ -18,7 +19,7 @@ struct TypeObject {
   Destroy destroy;
 };
 
-// The original function; never null once ours is installed.
+// The original destructor of code objects; never null once vramstow's function is installed.
 std::atomic<Destroy> destroy_before{nullptr};
 
 }  // namespace

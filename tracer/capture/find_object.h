@@ -36,8 +36,8 @@ inline bool GlibcFindsObjects() {
   return major > 2 || (*rest == '.' && std::strtol(rest + 1, nullptr, 10) >= 35);
 }
 enum class FindsObjects : uint8_t { kUnknown, kNo, kYes };
-// This is no function-local static, because its guard would bring the C++ runtime's exceptions into
-// the process. Two threads that ask at once find the same answer.
+// This variable is no function-local static, because the guard of such a variable would bring the
+// C++ runtime's exceptions into the process. Two threads that test at once find the same answer.
 inline constinit std::atomic<FindsObjects> finds_objects{FindsObjects::kUnknown};
 inline bool CanFindObjects() {
   FindsObjects finds = finds_objects.load(std::memory_order_relaxed);

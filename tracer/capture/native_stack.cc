@@ -7,8 +7,8 @@ namespace vramstow {
 uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, CaptureMode mode,
                            uint64_t key) {
   const uint64_t word = FindUnwindRule(is_exact ? address : address - 1, mode).Pack();
-  // Does not store that no rule was found. A later search that may call the dynamic linker can
-  // still find one.
+  // If a quiet search (one that must not call the dynamic linker) finds no rule, that result is not
+  // stored. A later search that may call the dynamic linker can still find a rule.
   if (word == 0 && mode == CaptureMode::kQuiet) return word;
   entry->word.store(word, std::memory_order_relaxed);
   entry->check.store(word ^ key, std::memory_order_relaxed);
@@ -29,7 +29,7 @@ uintptr_t Plus(uintptr_t address, int32_t offset) {
   return address + static_cast<uintptr_t>(intptr_t{offset});
 }
 
-// Code never lies below this address.
+// No code lies below this address.
 constexpr uintptr_t kLeastAddress = 4096;
 
 }  // namespace
@@ -48,8 +48,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
       end = Plus(place.frame, rule.cfa_offset);
       break;
     case UnwindRule::kRealigned:
-      // The address of the frame's end is itself a word on the stack, so the stored walk cannot be
-      // reused for such a frame.
+      // The address of the frame's end was itself read from the stack. The stored walk could not
+      // detect that this word changes, so it cannot be reused for such a frame.
       is_unrepeatable_ = true;
       if (!Load(Plus(place.frame, rule.cfa_offset), &end)) return false;
       break;
@@ -65,8 +65,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
       if (mode_ == CaptureMode::kQuiet) is_unrepeatable_ = true;
       return false;
   }
-  // A caller's frame lies above. A function without a frame of its own (arm64) does not move the
-  // stack pointer.
+  // A caller's frame lies at a higher address. A function without a frame of its own (arm64) does
+  // not move the stack pointer.
   const bool has_link = rule.return_offset == 0 && place.link != 0;
   if (end < place.stack || (end == place.stack && !has_link)) return false;
   frame->end = end;
@@ -85,7 +85,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
     frame->return_slot = Plus(end, rule.return_offset);
   }
 #if defined(__aarch64__)
-  // Removes the signature that the processor may have put into the upper bits.
+  // Removes the pointer-authentication signature, which the processor may have put into the upper
+  // bits.
   caller->address &= (uintptr_t{1} << 48) - 1;
 #endif
   *caller_is_exact = false;
@@ -137,8 +138,8 @@ bool NativeStack::StepBehindSignal(NativeFrame* frame, FramePlace* caller) {
   return caller->address > kLeastAddress;
 }
 
-// True if the words that were read for the frames from `from` on are unchanged. All of them lie
-// above the stack pointer, on this thread's stack.
+// True if the words that were read for the frames from number `from` on are unchanged. All of these
+// words lie above the stack pointer, on this thread's stack.
 bool NativeStack::IsStillTrue(size_t from) const {
   uintptr_t changed = 0;
   for (size_t i = from; i + 1 < kMaxStackFrames; ++i) {

@@ -41,7 +41,8 @@ class UnwindTable {
     return Fill(&entry, address, is_exact, mode, key);
   }
 
-  // Forgets all rules, because a library was unloaded and another one may be loaded at its address.
+  // Removes all rules. Called when a library was unloaded, because another library may be loaded at
+  // its address.
   void Clear();
 
  private:
@@ -92,7 +93,7 @@ class NativeStack {
   // Returns the frames from the innermost on, valid until the next Walk.
   const NativeFrame* frames() const { return frames_ + begin_; }
   size_t count() const { return kMaxStackFrames - begin_; }
-  // True if there were more frames than fit.
+  // True if the stack had more frames than are stored.
   bool is_cut() const { return is_cut_; }
   // True if the last walk read only words of the stack, and no registers, so that they can be
   // compared later.
@@ -104,14 +105,15 @@ class NativeStack {
   void Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch,
             CaptureMode mode = CaptureMode::kMayAsk);
 
-  // Prepares for the stack of another thread.
+  // Removes the stored walk, so that the object can be used for the stack of another thread.
   void Forget() {
     bounds_ = {};
     is_known_ = false;
   }
 
  private:
-  // Finds the caller of a frame. Returns false if there is none, or if it cannot be found.
+  // Finds the caller of a frame. Returns false if the frame has no caller, or if the caller cannot
+  // be found.
   bool Step(UnwindTable* table, bool is_exact, NativeFrame* frame, FramePlace* caller,
             bool* caller_is_exact);
   bool StepBehindSignal(NativeFrame* frame, FramePlace* caller);

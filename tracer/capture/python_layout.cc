@@ -1,4 +1,4 @@
-// Finds the interpreter, and the offsets of its fields.
+// Finds the interpreter, and the offsets of the fields in its structures.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ constexpr PythonLayout kPython311 = {.version = 0x030B,
                                      .code_instructions = 184,
                                      .text_bytes = 48};
 
-// CPython 3.12, from the same files.
+// CPython 3.12, from the same header files as for CPython 3.11.
 constexpr PythonLayout kPython312 = {.version = 0x030C,
                                      .has_cframe = true,
                                      .has_frame_objects = false,
@@ -147,7 +147,8 @@ bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
     case 0x030D:
       return SetLayoutByOffsets(version, kOffsets313, runtime);
     case 0x030E:
-      // The lowest bit of a reference in a frame says how it is counted (pycore_stackref.h).
+      // The lowest bit of a reference in a frame says how the reference is counted
+      // (pycore_stackref.h).
       layout_.code_tag = 1;
       return SetLayoutByOffsets(version, kOffsets314, runtime);
     default:

@@ -43,7 +43,8 @@ bool AppendUtf8(uint32_t letter, char** out, const char* end) {
   return true;
 }
 
-// Copies a text of Python's as UTF-8 (PEP 393: compact, characters of one, two or four bytes).
+// Copies a str object of Python's as UTF-8 (PEP 393: compact, characters of one, two or four
+// bytes).
 void CopyText(uintptr_t text, uint32_t header_bytes, char* to, size_t size) {
   char* out = to;
   const char* const end = to + size - 1;
@@ -51,8 +52,8 @@ void CopyText(uintptr_t text, uint32_t header_bytes, char* to, size_t size) {
   const uint32_t kind = state >> 2 & 7;
   const bool is_compact = (state >> 5 & 1) != 0;
   const bool is_ascii = (state >> 6 & 1) != 0;
-  // In texts that are not ASCII, the length and address of the UTF-8 form follow the header. In
-  // CPython before 3.12 another length follows, too.
+  // In a str object that is not ASCII, the length and address of its UTF-8 form follow the header.
+  // In CPython before 3.12 another length follows, too.
   const uint32_t data = header_bytes + (is_ascii ? 0 : header_bytes == 48 ? 24 : 16);
   const uint64_t count = is_compact ? At<uint64_t>(text, kSizeOffset) : 0;
   for (uint64_t i = 0; i < count; ++i) {
@@ -88,7 +89,8 @@ class LineTable {
         line_ += form - 10;
       }
       if (instruction < done) return has_line ? line_ : 0;
-      // Columns follow; the next entry begins at a byte with the top bit set.
+      // The column numbers of this entry follow. The next entry begins at a byte whose top bit is
+      // set.
       while (next_ < end_ && *next_ < 0x80) ++next_;
     }
     return 0;
@@ -143,8 +145,8 @@ inline uint64_t PythonRuntime::Fingerprint(const PythonLayout& layout, uintptr_t
          (texts + (table ^ first_line << 32 ^ lines)) * 0xD6E8FEB86659FD93u;
 }
 
-// Python 3.10 has a list of frame objects, and the calls of the interpreter's loop have records on
-// the stack.
+// Reads the frames of Python 3.10. That version has a list of frame objects, and each call of the
+// interpreter's loop has a record on the stack.
 size_t PythonRuntime::CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                                      PythonSegment* segments, size_t max_segments) const {
   uintptr_t frame = At<uintptr_t>(thread, layout_.thread_frame);
@@ -199,12 +201,12 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   return segment_count;
 }
 
-// Hashes the frames from `frame` on. CPython 3.11 has no shim frames, so each of its frames belongs
-// to a function.
+// Hashes the frame `frame` and its callers. CPython 3.11 has no shim frames, so each of its frames
+// belongs to a function.
 template <PythonRuntime::Of kOf, bool kHasShims>
 inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
   const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
-  // Two hashes take the words in turn, so that the processor can compute them in parallel.
+  // Two hashes take the words alternately, so that the processor can compute both in parallel.
   uint64_t row = 1;
   uint64_t other = 2;
   for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {

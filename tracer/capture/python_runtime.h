@@ -1,15 +1,17 @@
 // PythonRuntime reads the Python frames of the calling thread from the interpreter's memory.
 //
-// Idea: a thread may read its own frames at any time, with or without the interpreter's lock: it is
-// in this function and so not executing Python, and no other thread changes them. The only function
-// of Python that is called is PyGILState_GetThisThreadState, which reads a thread-specific value.
-// The offsets of the fields depend on the version: CPython 3.10 to 3.12 by their headers, 3.13 and
-// 3.14 by the offsets that they contain for debuggers (_Py_DebugOffsets). Other versions and
-// free-threaded builds are not read.
+// Idea: a thread may read its own frames at any time, with or without the interpreter's lock. While
+// it is in this function it executes no Python code, and no other thread changes its frames. The
+// only function of Python that is called is PyGILState_GetThisThreadState, which reads a
+// thread-specific value.
 //
-// Before frames are read for the first time, a chain of them is checked through the kernel, which
-// reports bad addresses instead of raising SIGSEGV. An interpreter that was built differently fails
-// this check and is not read either.
+// The offsets of the fields depend on the version. For CPython 3.10 to 3.12 they are taken from the
+// headers, for 3.13 and 3.14 from the table that the interpreter contains for debuggers
+// (_Py_DebugOffsets). Other versions and free-threaded builds are not read.
+//
+// Before frames are read for the first time, a chain of them is checked by reads through the
+// kernel, which reports bad addresses instead of raising SIGSEGV. An interpreter that was built
+// differently fails this check and is not read either.
 //
 // Ownership: none of the interpreter's objects; one word of its type of code objects is changed
 // (code_watch.h). Lives in static storage or in memory that is zero at first. Threads: Find and
@@ -75,7 +77,7 @@ class PythonRuntime {
 
   // Looks for an interpreter among the loaded libraries, and for the layout of its version.
   void Find();
-  // Checks the calling thread's frames, if it has any.
+  // Checks that the calling thread's frames can be read, if it has any.
   void Check();
 
   // Stores the calling thread's frames from the innermost on, in segments. Returns the number of
@@ -86,8 +88,9 @@ class PythonRuntime {
   // Sets `*hash` to a hash of the calling thread's frames: of each code object's fingerprint and
   // the instruction in it. Returns false if frames of this version cannot be hashed.
   bool HashFrames(uint64_t* hash) const;
-  // Like HashFrames, but hashes only the instruction addresses. The hash is valid while no code
-  // object is destroyed (CodeWatch).
+  // Sets `*hash` to a hash of only the instruction addresses of the calling thread's frames. The
+  // hash is valid while no code object is destroyed (CodeWatch). Returns false if frames of this
+  // version cannot be hashed.
   bool HashPlaces(uint64_t* hash) const;
 
   // Describe reads the names of a captured frame's code. LineOf returns the line of an instruction

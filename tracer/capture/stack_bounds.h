@@ -1,8 +1,8 @@
 // StackBounds is the memory range of a thread's stack, which no walk may leave.
 //
-// Idea: a wrong rule, left over from an unloaded library, may point anywhere. As long as it points
-// into the mapping that contains the stack pointer, following it does no harm. The kernel is asked
-// once for each stack on which a thread is found.
+// Idea: an unwinding rule that is left over from an unloaded library may yield any address.
+// Following it does no harm as long as the address lies in the mapping that contains the stack
+// pointer. The kernel is asked once for the range of each stack on which a thread runs.
 //
 // Ownership: values. Threads: one at a time. Errors: an empty range. No heap, no lock. Units:
 // bytes.
@@ -23,7 +23,8 @@ struct StackBounds {
   bool HasWord(uintptr_t address) const {
     return Has(address) && end - address >= 8 && address % 8 == 0;
   }
-  // Sets the range to the mapping that contains the address; empty if there is none.
+  // Sets the range to the mapping that contains the address. The range is empty if there is no such
+  // mapping.
   void Find(uintptr_t address);
 };
 

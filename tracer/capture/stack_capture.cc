@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-// Hashes Python frames in four rows, which the processor can compute in parallel.
+// Hashes Python frames by four independent hashes, which the processor can compute in parallel.
 uint64_t HashOf(const StackFrame* frames, size_t count) {
   uint64_t rows[4] = {1, 2, 3, 4};
   for (size_t i = 0; i < count; ++i) {
@@ -78,7 +78,7 @@ void StackCapture::Merge(StackScratch* scratch) {
       *out++ = {frame.place.address, frame.place.address, 0, StackFrame::kNative};
     }
   }
-  // The native walk ended at unknown code. The Python frames further out are still added.
+  // The native walk may have ended at unknown code. The Python frames further out are still added.
   while (segment < scratch->segment_count && out < end) take_segment();
   scratch->is_cut = scratch->native.is_cut() || taken < native_count ||
                     segment < scratch->segment_count || python < scratch->python_count;
@@ -90,8 +90,9 @@ void StackCapture::Forget() {
   BeginGeneration();
 }
 
-// Adds an odd constant to the generation. All hashes begin with it, so every bit of them is likely
-// to change.
+// Begins a new generation of hashes, in which every stack has another hash. All hashes begin with
+// the generation. An odd constant is added to it, so that every bit of the hashes is likely to
+// change.
 void StackCapture::BeginGeneration() {
   generation_.fetch_add(0x9E3779B97F4A7C15u, std::memory_order_relaxed);
 }

@@ -3,15 +3,15 @@
 //
 // Idea: the native stack is walked by its return addresses, the Python stack is read from the
 // interpreter. Each run of Python frames is executed by one call of the interpreter's loop, which
-// has a record on the native stack: the native frame that contains the record's address is replaced
+// has a record on the native stack. The native frame that contains the record's address is replaced
 // by the Python frames. Frames are hashed when they are found, so a stack that was captured before
 // costs one look-up and nothing more.
 //
 // Ownership: one StackCapture for a recorder, one StackScratch for each thread, both in memory that
 // is zero at first. Threads: any number at once, each with its own scratch. Errors: a stack that
-// cannot be followed ends early. No heap; no lock in quiet mode; otherwise that of the list of
-// libraries, so callers must hold no lock that a thread inside the dynamic linker could wait for.
-// Units: addresses.
+// cannot be followed ends early. No heap. In quiet mode no lock is taken. Otherwise the lock of the
+// dynamic linker's list of libraries is taken, so callers must hold no lock that a thread inside
+// the dynamic linker could wait for. Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
 #define VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
 
@@ -31,8 +31,8 @@ namespace vramstow {
 struct CallerObject;
 
 // Decides whether a thread may identify Python frames by their instruction addresses alone. After a
-// code object was destroyed it may not do so for a while. This time doubles with each such change,
-// because after each change every stack has to be walked once.
+// code object was destroyed the thread may not do so for some captures. That number doubles each
+// time code objects are destroyed, because every stack then has to be walked once more.
 class FrameTrust {
  public:
   // True if Python frames may be identified by their instruction addresses now. `gone` is the
@@ -66,12 +66,12 @@ struct StackScratch {
   NativeStack native;
   size_t python_count;
   size_t segment_count;
-  // Merge sets these members.
+  // The function Merge sets the following members.
   size_t count;                        // the number of frames
   bool is_cut;                         // there were more frames
   StackFrame frames[kMaxStackFrames];  // the innermost frame first
-  // The libraries of these frames, set by the caller that writes the stack; null for a frame in no
-  // library.
+  // The libraries of the frames; null for a frame that is in no library. The caller that writes the
+  // stack into the trace sets them.
   const CallerObject* libraries[kMaxStackFrames];
   StackFrame python[kMaxStackFrames];
   PythonSegment segments[kMaxPythonSegments];
@@ -95,24 +95,24 @@ class StackCapture {
   // Captures the calling thread's stack. Returns its hash, which is never 0.
   uint64_t Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode);
 
-  // Makes the key by which a stack that was captured before is found again. Returns false if that
-  // is not possible here.
+  // Makes the key by which a stack that was captured before is found again. Returns false if no key
+  // can be made here.
   bool KeyOf(const FramePlace& here, FrameTrust* trust, StackMemo::Key* key) const;
-  // Stores the number of the stack that was just captured.
+  // Stores the stack that was just captured under its key, with its number.
   void Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number);
 
   // Merges the frames that were just captured into scratch->frames, in the order of their calls.
   static void Merge(StackScratch* scratch);
 
   // Checks whether libraries were loaded or unloaded since the last call, and whether there is an
-  // interpreter. Returns true if earlier captures may be wrong; every stack has another hash from
-  // now on. Other threads do not wait for a thread that checks: they get false.
+  // interpreter. Returns true if earlier captures may be wrong; from then on every stack has
+  // another hash. If another thread is checking already, this function returns false at once.
   bool Refresh();
 
-  // Forgets the unwinding rules. Every stack has another hash from now on.
+  // Removes the unwinding rules. From then on every stack has another hash.
   void Forget();
 
-  // Called when no thread captures any more: zeroes the rules, so that they cost no memory.
+  // Zeroes the rules, so that they use no memory. Called when no thread captures stacks any more.
   void GiveBack() { MakeZero(&rules_, &rules_ + 1); }
 
   const PythonRuntime& python() const { return python_; }

@@ -12,10 +12,10 @@ namespace vramstow {
 
 struct StackFrame {
   enum Kind : uint32_t { kNative, kPython };
-  // In a native frame the return address; in a Python frame the code object.
+  // The return address in a native frame; the code object in a Python frame.
   uintptr_t place;
-  // In a native frame the return address; in a Python frame a fingerprint that differs between code
-  // objects, even if one has reused the address of another.
+  // The return address in a native frame. In a Python frame it is a fingerprint that differs
+  // between code objects, even if one has reused the address of another.
   uint64_t fingerprint;
   uint32_t instruction;  // Python: offset in the code, in bytes
   Kind kind;
@@ -24,8 +24,8 @@ struct StackFrame {
 // The locks that a capture may take.
 enum class CaptureMode : uint8_t {
   kMayAsk,  // may call the dynamic linker, libunwind and libgcc, which take locks
-  // Takes none of these locks, for callers that hold locks of a framework. A walk ends where only
-  // those libraries could continue it.
+  // Takes no lock of the dynamic linker. This mode is for callers that hold locks of a framework. A
+  // walk ends at frames that only the dynamic linker or libunwind could step over.
   kQuiet,
 };
 

@@ -2,12 +2,13 @@
 
 namespace vramstow {
 
-// Hashes an entry's words in four rows, which the processor can compute in parallel. A row is a
-// polynomial in an odd number of 64 bits: one changed word always changes it, and several changed
-// words leave it unchanged with a probability of one in 2^64.
+// Returns a hash of the words that an entry names and of its key. Four independent hashes are
+// computed, because the processor can compute them in parallel. Each is a polynomial in an odd
+// 64-bit constant: if one word changes, the hash always changes; if several change, it remains the
+// same with a probability of one in 2^64.
 uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
   constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
-  // The whole key is hashed, because a set stores only half of it.
+  // The whole key is hashed here, because a set stores only half of each key.
   uint64_t first = entry.uses_register ? key.frame : 1;
   uint64_t second = key.hash;
   uint64_t third = 3;
@@ -25,8 +26,9 @@ uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
   return MixInto(MixInto(first, second), MixInto(third, fourth));
 }
 
-// Called when the entry `place` was found. Stores it as the successor of the last entry, and
-// prefetches its own successor.
+// Called when the entry with index `place` was found. Stores this entry as the successor of the
+// entry that was found before. Prefetches the entry's own successor, which will probably be needed
+// next.
 inline void StackMemo::Follow(size_t place) {
   Entry& before = EntryAt(last_);
   if (before.successor != place) before.successor = static_cast<uint16_t>(place);
@@ -48,7 +50,7 @@ inline bool StackMemo::IsAt(size_t place, const Key& key, const StackBounds& bou
 
 uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
   const size_t set = SetOf(key.hash);
-  // Usually the stack that followed the last one earlier also follows it now.
+  // Usually the same stack follows the last stack as it did before, so that one is tried first.
   size_t place = EntryAt(last_).successor;
   if (place / kWays != set || !IsAt(place, key, bounds)) [[unlikely]] {
     const size_t first = sets_[set].next;

@@ -1,19 +1,19 @@
-// StackMemo recognises, from a few words of the stack, a stack that the thread had before, without
-// a walk.
+// StackMemo recognises a stack that the thread had before by a few words of the stack, without a
+// walk.
 //
 // Idea: programs allocate at the same call sites again and again. A walk of a native stack of sixty
 // frames takes microseconds, mostly for memory that is in no cache, and evicts the program's own
 // memory from the caches. So a captured stack is stored with its stack pointer, the interpreter's
-// frames (each by its code and instruction) and the return addresses between here and the innermost
-// Python frame, which are words on the stack at known distances. If all of these are the same, the
-// whole stack is the same: the size of a frame follows from its instruction address, so each
-// correct return address determines the position of the next one. (Where the size does not follow
-// from it, the frame is found by its frame pointer; then the word from which the frame pointer was
-// restored is compared, too.) Native frames further out lie between Python frames that are all
-// compared, and at the same depth.
+// frames (each by its code and instruction) and the return addresses between this function and the
+// innermost Python frame. These return addresses are words on the stack at known distances. If all
+// of these values are the same, the whole stack is the same: the size of a frame follows from its
+// instruction address, so each correct return address determines the position of the next one.
+// (Where the size does not follow from the instruction address, the frame is found by its frame
+// pointer; then the word from which the frame pointer was restored is compared, too.) Native frames
+// further out lie between Python frames that are all compared, and at the same depth.
 //
-// Mostly a stack is followed by the same stack as the last time, so the words of that stack are
-// prefetched while the program goes on.
+// After a stack, a thread mostly captures the same next stack as the last time. So the words of
+// that next stack are prefetched while the program goes on.
 //
 // Once in a thousand times a stack is treated as unknown. This limits the effect of unnoticed
 // changes, for example of a code object that reuses the address of a destroyed one.
@@ -45,13 +45,14 @@ class StackMemo {
             MixInto(MixInto(python, here.stack), generation) | uint64_t{1} << 32};
   }
 
-  // Returns the number that was stored with the stack, or 0 if it is unknown. Reads words up to the
-  // end of the thread's stack, as `bounds` has it.
+  // Returns the number that was stored with the stack, or 0 if the stack is unknown. Reads no words
+  // beyond `bounds`, the range of the thread's stack.
   uint32_t Find(const Key& key, const StackBounds& bounds);
 
-  // Stores the stack that `walk` has just walked from the key's stack pointer, by these rules.
-  // `marker` is an address in the native frame that executes the innermost Python frames, or 0 if
-  // there are none. A stack that cannot be recognised by its words is not stored.
+  // Stores the stack of the key with this number. `walk` has just walked it from the key's stack
+  // pointer, by the rules `rules`. `marker` is an address in the native frame that executes the
+  // innermost Python frames, or 0 if there are none. A stack that cannot be recognised by its words
+  // is not stored.
   void Remember(const Key& key, const NativeStack& walk, UnwindTable* rules, uintptr_t marker,
                 uint32_t number);
 
@@ -70,9 +71,10 @@ class StackMemo {
     uint16_t words[kMaxWords];  // distances from the stack pointer; the last is the largest
   };
   static_assert(sizeof(Entry) == 256);
-  // Stacks with the same key come in the same order each time, because an operator that is called
-  // at one site calls other operators. So a search begins at the entry after the one that was found
-  // last.
+  // The entries whose keys select this set. A call site often calls several operators one after the
+  // other. The stacks of these calls have the same key, and follow each other in the same order
+  // each time. So a search in the set begins at the entry `next`, the one after the entry that was
+  // found last.
   struct alignas(64) Set {
     uint32_t keys[kWays];  // the upper half of each key; 0 if empty
     size_t next;

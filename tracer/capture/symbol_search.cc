@@ -15,7 +15,7 @@ struct Tables {
   const uint32_t* hashes = nullptr;
 };
 
-// The hash function of the GNU hash table: Bernstein's.
+// Returns the hash of a name as the GNU hash table uses it (Bernstein's hash function).
 uint32_t NameHash(const char* name) {
   uint32_t hash = 5381;
   for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);

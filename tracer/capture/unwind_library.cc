@@ -19,7 +19,7 @@ namespace vramstow {
 namespace {
 
 constinit UnwindLibrary g_library;
-// Null until the library can be used.
+// The opened library; null until it can be used.
 constinit std::atomic<const UnwindLibrary*> g_opened{nullptr};
 constinit std::atomic<bool> g_is_tried{false};
 
@@ -40,7 +40,8 @@ bool FindFunction(void* handle, UnwindLibrary::FindFunction find, const char* na
 
 bool UnwindLibrary::Load(void* handle, FindFunction find) {
 #if defined(__x86_64__)
-  // On other processors getcontext is a macro that consists of instructions.
+  // libunwind has a function getcontext only on x86-64. On other processors it is a macro that
+  // consists of instructions.
   if (!vramstow::FindFunction(handle, find, VRAMSTOW_COMMON_NAME(getcontext), &get_context_))
     return false;
 #endif

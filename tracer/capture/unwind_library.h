@@ -24,7 +24,8 @@ struct FramePlace;
 
 class UnwindLibrary {
  public:
-  // Like dlopen and dlsym. The caller passes them, because it can call them past other wrappers.
+  // Functions with the signatures of dlopen and dlsym. The caller passes them, because it can call
+  // the real functions and bypass wrappers of other libraries.
   using OpenFunction = void* (*)(const char* file, int mode);
   using FindFunction = void* (*)(void* handle, const char* name);
 
@@ -34,17 +35,18 @@ class UnwindLibrary {
   // Returns null if the library was not opened.
   static const UnwindLibrary* Opened();
 
-  // Finds the caller of a frame that is on the calling thread's stack. Returns false if it has
-  // none, or if it cannot be found.
+  // Finds the caller of a frame that is on the calling thread's stack. Returns false if the frame
+  // has no caller, or if the caller cannot be found.
   bool StepOver(const FramePlace& frame, FramePlace* caller) const;
 
   // Stores the return addresses of the calling thread's stack, from the caller of this function on.
   // Returns their number. For tests and benchmarks.
   size_t Walk(uintptr_t* addresses, size_t max) const;
-  // Like Walk, by libunwind's fast function (unw_backtrace), which returns addresses only.
+  // Stores the return addresses as Walk does, but by libunwind's fast function (unw_backtrace),
+  // which returns addresses only.
   size_t WalkQuickly(uintptr_t* addresses, size_t max) const;
 
-  // Called when a library was unloaded: makes libunwind forget what it cached about code.
+  // Makes libunwind remove all that it has cached about code. Called when a library was unloaded.
   void ForgetCode() const;
 
  private:

@@ -381,12 +381,12 @@ UnwindRule RuleOf(const Row& row) {
 }
 
 using FindEntry = const void* (*)(void* address, dwarf_eh_bases* bases);
-// The look-up function of the program's own libgcc; null if there is none, or if nothing has
-// searched for it.
+// The look-up function of the program's own libgcc. It is null if there is no such library, or
+// before FindRegisteredCode has searched for it.
 constinit std::atomic<FindEntry> g_find_registered{nullptr};
 
-// Finds the last entry before the address in the sorted table that linkers put in front of
-// .eh_frame (.eh_frame_hdr, of the LSB). Takes no lock.
+// Finds the last entry before the address in the sorted table of .eh_frame_hdr (of the LSB), which
+// linkers make for .eh_frame. Takes no lock.
 const void* FindEntryByTable(uintptr_t address, dwarf_eh_bases* bases) {
   FoundObject object;
   if (!FindObject(reinterpret_cast<const void*>(address), &object)) return nullptr;
@@ -478,7 +478,8 @@ UnwindRule FindUnwindRule(uintptr_t address, CaptureMode mode) {
   in.Skip(pointer_bytes);
   const uint64_t bytes = in.FixedOf(pointer_bytes);
   const uintptr_t begin = reinterpret_cast<uintptr_t>(bases.func);
-  // The function of the last entry before an address may end before that address.
+  // The entry found is the last one before the address, but its function may end before the
+  // address.
   if (address - begin >= bytes) return UnwindRule();
   if (common.has_length) in.Skip(in.Unsigned());
   RowMachine machine(common, begin, address);

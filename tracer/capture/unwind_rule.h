@@ -1,7 +1,8 @@
-// UnwindRule describes, in one word, how to get from one frame of the native stack to its caller's.
+// UnwindRule describes, in one word, how to get from one frame of the native stack to its caller's
+// frame.
 //
-// Idea: of all information that a compiler provides for an instruction (DWARF 5, 6.4, as in
-// .eh_frame) a walk along return addresses needs only the end of the frame (the canonical frame
+// Idea: compilers provide much information for an instruction (DWARF 5, 6.4, as in .eh_frame). A
+// walk along return addresses needs only two parts of it: the end of the frame (the canonical frame
 // address, CFA), and the locations where the caller's frame pointer and return address were saved.
 // Nearly all code needs no other registers for that. Otherwise libunwind steps over the frame
 // (unwind_library.h).
@@ -30,8 +31,9 @@ struct UnwindRule {
   };
   Kind kind = kEnd;
   int32_t cfa_offset = 0;
-  // The distances from the CFA to the saved values of the caller; 0 if the value is still in its
-  // register. (In a realigned frame the frame pointer is saved at the address to which it points.)
+  // The distances from the CFA to the saved values of the caller. A distance is 0 if the value is
+  // still in its register. (In a realigned frame the frame pointer is saved at the address to which
+  // it points.)
   int32_t frame_offset = 0;
   int32_t return_offset = 0;
 
@@ -40,8 +42,8 @@ struct UnwindRule {
   static UnwindRule Unpack(uint64_t word);
 };
 
-// Finds the rule for the instruction at `address`. For a frame that made a call, pass its return
-// address minus one.
+// Finds the rule for the instruction at `address`. For the frame of a function that has called
+// another one, pass its return address minus one.
 UnwindRule FindUnwindRule(uintptr_t address, CaptureMode mode);
 
 // Finds the program's own libgcc, in which code that the program makes at run time is registered
