@@ -131,7 +131,8 @@ bool EventFolder::LookAtDriver(const Event& event) {
       LookAtMemoryInfo(event);
       return true;
     case EventKind::kMark: {
-      // A census and similar records are marks of kind kMoment without a number.
+      // A census (a reference scan) and similar records are stored as marks of kind kMoment without
+      // a number.
       const MarkEvent mark = MarkEvent::Of(event);
       return mark.kind != MarkKind::kMoment || mark.number != 0;
     }
@@ -275,9 +276,9 @@ FoldBlock EventFolder::BlockOf(FoldSpace space, const Event& event) const {
   return block;
 }
 
-// Adds a block that begins now. Returns false if its event has to be retained. If the table still
-// contains an older block at this address, the event that ended it is missing, and the events of
-// both blocks are retained.
+// Adds a block that is allocated by the current event. Returns false if this event has to be
+// retained. If the table still contains an older block at this address, the event that ended the
+// older block is missing. The events of both blocks are then retained.
 bool EventFolder::Born(const FoldBlock& block) {
   FoldBlock born = block;
   FoldBlock known;
@@ -302,7 +303,7 @@ bool EventFolder::Take(uint64_t key, FoldBlock* block) {
   return true;
 }
 
-// Ends `block`, which was in the table, at the current event.
+// Ends `block`, which was removed from the table, at the current event.
 void EventFolder::End(const FoldBlock& block) {
   if (block.is_kept) {
     Keep(block.birth);
@@ -347,8 +348,8 @@ void EventFolder::Remember(const Event& event, const FoldBlock& block) {
   frees_[free_count_++ % kRemembered] = {event.sequence, event.thread, now_, block};
 }
 
-// Undoes a free whose refusal by the driver this event reports. The free is among the last ones of
-// its thread.
+// Handles an event which reports that the driver refused a free: undoes that free. The free is
+// among the last frees of its thread.
 void EventFolder::Refuse(const Event& event) {
   size_t of_thread = 0;
   const size_t oldest = free_count_ - std::min(free_count_, kRemembered);
@@ -392,8 +393,9 @@ bool EventFolder::Unreserve(FoldSpace space, const Event& event) {
   return true;
 }
 
-// Handles an unmapping. If it ends exactly one mapping, the two events are treated as a pair.
-// Otherwise the event is retained, with the events of all memory that it touches.
+// Handles an unmapping. If it ends exactly one mapping, the event that made the mapping and this
+// one are treated as a pair. Otherwise the event is retained, with the events of all memory that
+// overlaps the unmapped range.
 bool EventFolder::UnmapPool(const Event& event) {
   const FoldSpace space = event.object == 0 ? FoldSpace::kSegments : FoldSpace::kMappings;
   FoldBlock* const exact = table_.Find(FoldTable::KeyOf(space, event.address));
@@ -421,9 +423,9 @@ bool EventFolder::UnmapPool(const Event& event) {
   return false;
 }
 
-// Looks at the blocks that the tensor's thread got from the driver before: each contains the tensor
-// or does not. Returns true if there was such a block, because the tensor then proves one of the
-// two.
+// Examines the blocks that the tensor's thread got from the driver before. Such a block contains
+// the tensor or does not; the tensor's event is the proof in both cases. Returns true if there was
+// such a block, because the tensor's event then has to be retained.
 bool EventFolder::LookForHolders(const Event& tensor) {
   size_t left = 0;
   bool is_proof = false;

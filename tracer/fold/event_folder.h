@@ -1,11 +1,12 @@
 // EventFolder decides which events of the older part of a trace are retained, and adds up all
-// others.
+// others ("folds" them).
 //
 // Idea: the analysis describes a peak by the blocks that were live then, and the end by the blocks
 // that are live. So the events of these blocks are retained. Events of memory that has no simple
-// pair of allocation and free are retained, too. All other blocks become sums, in which single
-// blocks cannot be distinguished. The retained events are consistent by themselves: a block is
-// retained with both of its events. They may be folded again, together with newer events.
+// pair of allocation and free are retained, too. All other blocks are added up to sums, in which
+// single blocks cannot be distinguished. The retained events are consistent by themselves: a block
+// is retained with both of its events. Retained events may be folded again, together with newer
+// events.
 //
 // The events are read twice, in the same order, because a later peak may make the blocks of an
 // earlier peak unnecessary.
@@ -28,13 +29,13 @@ namespace vramstow {
 
 class EventFolder {
  public:
-  // The most events of one fold.
+  // The largest number of events that can be folded at once.
   static constexpr size_t kMaxEvents = size_t{1} << 22;
 
   // Returns null if there is no memory.
   static EventFolder* Create();
 
-  // Returns false if there is no memory.
+  // Begins a fold. Returns false if there is no memory.
   bool Begin();
   void End();
 
@@ -42,10 +43,11 @@ class EventFolder {
   // such events come before all others. Returns false if there are too many live blocks or too many
   // events.
   bool Look(const Event& event, bool was_kept);
-  // Called between the two readings.
+  // Decides which events are retained. Called between the first and the second reading of the
+  // events.
   void Decide();
-  // Reads an event for the second time. Returns true if it is retained; otherwise it becomes part
-  // of the sums.
+  // Reads an event for the second time. Returns true if the event is retained; otherwise it is
+  // added to the sums.
   bool Keeps(const Event& event);
 
   size_t looked_at() const { return count_; }
@@ -126,8 +128,8 @@ class EventFolder {
   size_t odd_;
   size_t odd_left_out_;
   uint8_t* fates_;
-  // Blocks that were live at peak number `died_peak_` and were freed after it. The list is emptied
-  // when a block is freed after a later peak.
+  // Blocks that were live at the peak with number `died_peak_` and were freed after it. The list is
+  // emptied when a block is freed after a later peak.
   Pair* died_;
   size_t died_count_;
   uint64_t died_peak_;

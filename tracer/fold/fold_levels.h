@@ -1,5 +1,5 @@
-// FoldLevels tracks how much memory is live while events are folded, the highest level so far, and
-// the event that caused that peak.
+// FoldLevels tracks how much memory is live while events are folded (replaced by sums), the highest
+// level so far, and the event that caused that peak.
 //
 // Idea: it computes those levels of the analysis (tools/analysis/accounts/levels.h) that cannot be
 // computed from the retained events. If a block turns out to contain a framework's blocks, the peak
@@ -45,7 +45,7 @@ class FoldLevels {
   void Begin();
 
   void Born(const FoldBlock& block, uint32_t event);
-  // Called when a block was freed.
+  // Subtracts a block that was freed.
   void Died(const FoldBlock& block);
   void Holds(FoldBlock* block);
   void Reserved(int16_t device, uint64_t bytes);
@@ -56,8 +56,8 @@ class FoldLevels {
   // Records the level after an event at this time.
   void Note(uint64_t time_ns);
 
-  // True if a block that began at event `birth` was live at the peak, provided that it was not
-  // freed before the peak.
+  // True if a block was live at the peak. The block was allocated by the event number `birth`, and
+  // was not freed before the peak.
   bool WasBornBeforePeak(uint32_t birth) const { return has_peak_ && birth <= peak_event_; }
   // Returns a number that changes with each new peak, and changes back when a peak is undone.
   uint64_t peaks() const { return peaks_; }
@@ -66,7 +66,7 @@ class FoldLevels {
   FoldTally& Call(uint16_t call) { return calls_[NameOf(call)]; }
   FoldTally& Memory(MemoryKind memory) { return memories_[static_cast<uint8_t>(memory)]; }
   FoldTally& Device(int16_t device) { return devices_[DeviceNumber(device)]; }
-  // Returns an index for a device's entry; it is 0 for memory of no device.
+  // Returns an index for a device's entry; the index 0 is for memory that belongs to no device.
   static size_t DeviceNumber(int16_t device) {
     const size_t number = static_cast<size_t>(device + 1);
     return device < 0 ? 0 : number < kMaxDevices ? number : kMaxDevices - 1;
@@ -78,8 +78,8 @@ class FoldLevels {
   void FillTotals(SumTotals* totals) const;
 
  private:
-  // The state before the last allocation, by which its effect on the peak can be undone as long as
-  // nothing else has changed.
+  // The state before the last allocation. With it the effect of that allocation on the peak can be
+  // undone, as long as nothing else has changed.
   struct LastBirth {
     bool is_known;
     bool had_peak;

@@ -1,5 +1,5 @@
-// FoldSamples samples how much device memory of each call site is live while events are folded,
-// over the whole run.
+// FoldSamples samples, over the whole run, how much device memory of each call site is live while
+// events are folded (replaced by sums).
 //
 // Idea: the analysis computes from these levels how much a call site grows in an hour. It does not
 // use blocks for this, because a block that replaces an older one also looks new. The analysis
@@ -53,14 +53,13 @@ class FoldSamples {
         });
   }
 
-  // Returns the smallest power of two that at most `most` sites have reached as their highest
-  // level.
+  // Returns the smallest power of two that the highest levels of no more than `most` sites reach.
   uint32_t LevelOfMost(size_t most) const {
     uint32_t level = 1;
     while (level < uint32_t{1} << 31 && CountOf(level) > most) level *= 2;
     return level;
   }
-  // Returns null if the site has never reached this level.
+  // Returns the levels of a site, or null if the site has never reached the level `level`.
   const uint32_t* Of(uint32_t site, uint32_t level) const {
     return site < used_ && Highest(rows_[site]) >= level ? rows_[site].levels : nullptr;
   }

@@ -75,8 +75,8 @@ void FoldSums::FillTally(const FoldTally& tally, TraceSum* sum) {
   sum->highest_other = tally.highest_other;
 }
 
-// Stores the sum with the number `at` in *sum. The sums of all kinds are numbered, one kind after
-// the other. Returns false if there is no such number.
+// Stores the sum with the number `at` in *sum. The sums have consecutive numbers, one kind of sums
+// after the other. Returns false if there is no such number.
 bool FoldSums::FillSum(const FoldLevels& levels, size_t at, TraceSum* sum) const {
   // The accessors are not const, but nothing is changed here.
   FoldLevels& all = const_cast<FoldLevels&>(levels);

@@ -1,4 +1,4 @@
-// FoldSums counts the folded events.
+// FoldSums counts the folded events (older events of a trace that are replaced by sums).
 //
 // Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
 // call sites beyond kMaxSites count as one unknown site. No heap. Units: bytes, events.
@@ -20,7 +20,7 @@ class FoldSums {
   static constexpr size_t kMaxSites = kSites / 4 * 3;
   static_assert(kMaxSites == FoldSamples::kMaxSites);
 
-  // Adds a folded event. `freed` is the kind of memory that it freed.
+  // Adds an event to the sums. `freed` is the kind of memory that the event freed.
   void Add(const Event& event, MemoryKind freed, FoldLevels* levels);
   void CountLost(uint64_t events) { totals_.lost_events += events; }
   void CountLeftOut() { ++totals_.left_out; }
@@ -33,10 +33,11 @@ class FoldSums {
     levels.FillTotals(&totals);
     return totals;
   }
-  // Returns the sums one after the other; *at begins with 0. Returns false if there are no more.
+  // Stores the next sum in *sum; *at is 0 for the first one. Returns false if there are no more.
   bool NextSum(const FoldLevels& levels, size_t* at, TraceSum* sum) const;
-  // Like NextSum, for samples: those of all sites together, and of each site that has ever reached
-  // this level.
+  // Stores the next samples in *samples; *at is 0 for the first ones. There are samples of all
+  // sites together, and of each site that has ever reached the level `level`. Returns false if
+  // there are no more.
   bool NextSamples(const FoldLevels& levels, uint32_t level, size_t* at, SumSamples* samples) const;
 
   // Returns the number of the event's call site. Numbers begin at 1; 0 means that there are too

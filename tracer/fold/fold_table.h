@@ -1,7 +1,8 @@
-// FoldTable stores the blocks that are live while events are folded, by their address.
+// FoldTable stores the blocks that are live while events are folded (replaced by sums), by their
+// address.
 //
 // Idea: open addressing, with a power of two of slots; when an entry is removed, the entries behind
-// it move up. Each FoldSpace has its own addresses.
+// it move up. Addresses of different FoldSpaces are different keys.
 //
 // Ownership: its memory, from Start to Stop. Threads: one at a time. Errors: Insert returns false
 // if there is no room. No heap. Units: bytes; events by their number within the fold.
@@ -48,7 +49,8 @@ class FoldTable {
  public:
   static constexpr size_t kMaxSlots = size_t{1} << 19;  // 20 MiB
 
-  // True if the top bits are free for the space, as in every address that a device returns.
+  // True if the address leaves the top bits of a key free, in which the space is stored. This holds
+  // for every address that a device returns.
   static bool CanBeKey(uint64_t address) { return address >> kSpaceShift == 0; }
   static uint64_t KeyOf(FoldSpace space, uint64_t address) {
     return (uint64_t{static_cast<uint8_t>(space)} + 1) << kSpaceShift | address;
@@ -67,7 +69,7 @@ class FoldTable {
   FoldBlock* Find(uint64_t key);
   // Adds a block whose key is not in the table. Returns false if there is no room.
   bool Insert(const FoldBlock& block);
-  // Removes `block`, which must be one of the table's.
+  // Removes `block`, which must be an entry of the table.
   void Erase(FoldBlock* block);
 
   size_t slots() const { return slots_; }

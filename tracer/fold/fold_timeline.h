@@ -3,8 +3,8 @@
 // Idea: it uses the same algorithm as tools/analysis/accounts/timeline.h, but not the heap. So its
 // result can replace the one that the analysis would have computed.
 //
-// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: a time that runs
-// backwards counts as unchanged. No heap. Units: bytes, nanoseconds.
+// Ownership: a value; an object of zeros is empty. Threads: one at a time. Errors: a time before
+// the last one counts as the last one. No heap. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_TIMELINE_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_TIMELINE_H_
 

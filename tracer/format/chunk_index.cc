@@ -28,7 +28,8 @@ bool HasMagic(const ChunkHeader& header) {
 // The bytes of a header that format version 1 does not have.
 constexpr size_t kMoreBytes = offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer);
 
-// Clears the newer fields, because in format version 1 the payload begins there.
+// Clears the fields that format version 1 does not have. In that version the payload begins at
+// their position.
 void ForgetMore(ChunkHeader* header) {
   std::memset(&header->buffer, 0, sizeof *header - offsetof(ChunkHeader, buffer));
 }
@@ -38,7 +39,7 @@ bool IsMoreBelievable(const ChunkHeader& header) {
          header.more_checksum == Crc32c(&header.buffer, kMoreBytes);
 }
 
-// True if the checksum of the header's constant part is right. Its fields may still be
+// True if the checksum of the header's constant part is correct. The header's fields may still be
 // inconsistent.
 bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
   return (trace_id == 0 || header.trace_id == trace_id) &&
@@ -47,18 +48,19 @@ bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
          header.checksum == Crc32c(&header, offsetof(ChunkHeader, checksum));
 }
 
-// True for a slot that has no chunk at present, because the process was killed between two chunks,
-// or before the first one. `room` is the number of bytes up to the file's end.
+// True for a slot that has no chunk, because the process was killed between two chunks, or before
+// the first one. `room` is the number of bytes up to the file's end.
 bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
   if (header.state == kChunkPreparing) {
-    // The file may end within the padding of the slot's earlier chunk.
+    // The file may end within the padding of the chunk that the slot contained before.
     return header.capacity >= kMinChunkBytes && header.capacity < room + kChunkAlignment;
   }
   return header.state == 0 && header.number == 0 && header.committed == 0;
 }
 
-// True if the encoding is known. A chunk that is not plain must be sealed, and its decoded payload
-// must not be longer than a slot, so that a small file cannot demand much memory.
+// True if the encoding of the chunk is known and allowed. A chunk that is not plain must be sealed.
+// Its decoded payload must not be longer than a slot, so that a small file cannot demand much
+// memory.
 bool IsKnownEncoding(const ChunkHeader& header) {
   if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain)) return true;
   const bool is_split = header.encoding == static_cast<uint8_t>(ChunkEncoding::kSplitZstd) &&
@@ -89,8 +91,8 @@ bool Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* to, size_t si
   return ZSTD_isError(count) == 0 && count == size;
 }
 
-// Decodes the payload of a chunk whose time steps are stored separately. `to` has room for the
-// padding.
+// Decodes the payload of a chunk whose time steps are stored separately. `to` also has room for the
+// padding behind the payload.
 bool JoinSplit(const std::vector<uint8_t>& encoded, size_t size, uint8_t* to) {
   SplitCount events;
   if (encoded.size() < sizeof events) return false;
@@ -146,8 +148,8 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
       continue;
     }
     if (may_look_back) {
-      // Bytes of the file may be missing, so the next chunk may begin before the end of the last
-      // one.
+      // Bytes of the file may be missing. So the next chunk may begin before the point where the
+      // last one should end.
       may_look_back = false;
       const uint64_t from = found_.back().offset + kFirstChunkHeaderBytes;
       const uint64_t inside = bytes.Find(from, at, MagicText());
@@ -177,8 +179,8 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
 }
 
 // Chooses the newest complete generation of sums (the chunks that one fold wrote). The file may
-// also contain chunks of the generation before and of the next one, but only a complete one surely
-// contains all of its chunks. Chunks of other generations do not count as damage.
+// also contain chunks of the previous and of the next generation, but some of these chunks may be
+// missing. Chunks of other generations do not count as damage.
 void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
   std::stable_sort(sums_.begin(), sums_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
     return a.header.buffer != b.header.buffer ? a.header.buffer > b.header.buffer
@@ -213,8 +215,8 @@ void ChunkIndex::KeepOneGeneration(const TraceBytes& bytes) {
   }
 }
 
-// Removes chunks whose events are all in the sums. A chunk's last event is known from the first
-// event of the next chunk of its buffer.
+// Removes chunks whose events are all contained in the sums. A chunk's last event is known from the
+// first event of the next chunk of its buffer.
 void ChunkIndex::LeaveOut(const std::vector<SumCut>& cuts) {
   std::map<uint32_t, uint64_t> cut_of;
   for (const SumCut& cut : cuts) cut_of[cut.buffer] = cut.last_number;
@@ -253,7 +255,7 @@ void ChunkIndex::BeginBehindHoles() {
   events_ = std::move(kept);
 }
 
-// Adds the chunk. Returns the offset where the next one should be.
+// Adds the chunk to the list. Returns the offset where the next chunk should begin.
 uint64_t ChunkIndex::Take(uint64_t offset, const ChunkHeader& header, uint64_t size) {
   const uint64_t next = std::min(size, offset + header.capacity);
   ChunkEntry entry;
@@ -314,8 +316,8 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
       continue;
     }
     const bool is_table = entry.header.kind == static_cast<uint8_t>(ChunkKind::kTables);
-    // A ticked chunk without events is retained, because it contains the number of its buffer's
-    // earlier events.
+    // A ticked chunk (a chunk whose events have ticks as times) is retained even without events,
+    // because it contains the number of its buffer's earlier events.
     if (entry.available > 0 || entry.is_ticked()) (is_table ? tables_ : events_).push_back(entry);
     begin = end;
   }

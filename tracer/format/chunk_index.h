@@ -1,11 +1,12 @@
 // ChunkIndex finds the chunks of a trace.
 //
-// Idea: chunks follow each other, and each contains the position of the next one. If there is no
-// chunk, the next magic number is searched for. If two chunks have the same number (the process was
-// killed after it had appended a chunk and before it had cleared the slot), one of them is used.
+// Idea: chunks follow each other, and each contains its length, from which the position of the next
+// one follows. If there is no chunk at that position, the next magic number is searched for. Two
+// chunks may have the same number, because the process was killed after it had appended a chunk and
+// before it had cleared the slot. One of them is used.
 //
 // Ownership: values. Threads: one at a time. Errors: counted in ReadReport. Memory: one entry of
-// 112 bytes for each chunk, and a chunk has at least 64. Units: bytes.
+// 112 bytes for each chunk, and a chunk has at least 64 bytes. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_
 #define VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_
 
@@ -26,7 +27,7 @@ struct ChunkEntry {
   ChunkHeader header = {};
 
   bool is_ticked() const { return IsTicked(static_cast<ChunkKind>(header.kind)); }
-  // Returns a number less than the sequence of each event in the chunk.
+  // Returns a number that is less than the sequence of each event in the chunk.
   uint64_t base_order() const {
     return is_ticked() ? OrderOf(header.base_time, ~uint32_t{0}) : header.base_sequence;
   }
@@ -34,8 +35,8 @@ struct ChunkEntry {
 
 class ChunkIndex {
  public:
-  // Searches the whole file. `trace_id` is 0 if it is unknown, and any id is accepted. `is_ring` is
-  // true if the oldest chunks are missing.
+  // Searches the whole file. `trace_id` is the id of the trace; if it is 0, the id is unknown, and
+  // chunks with any id are accepted. `is_ring` is true if the oldest chunks are missing.
   void Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, bool is_ring,
              ReadReport* report);
 
@@ -43,15 +44,16 @@ class ChunkIndex {
   const std::vector<ChunkEntry>& tables() const { return tables_; }
   // Chunks of events, sorted by base_order. Some may have no events.
   const std::vector<ChunkEntry>& events() const { return events_; }
-  // Chunks that replace older events: those of the newest complete generation, which one fold
-  // wrote. One list contains the sums, the other the retained events, each in their order. Both are
-  // empty if there are none.
+  // Chunks that replace older events. They belong to the newest complete generation, which one fold
+  // wrote. One list contains the sums, the other the retained events, each in their order. Both
+  // lists are empty if no events were folded.
   const std::vector<ChunkEntry>& sums() const { return sums_; }
   const std::vector<ChunkEntry>& kept_events() const { return kept_; }
-  // Removes chunks whose events are all in the sums, according to the cuts of the buffers.
+  // Removes chunks whose events are all contained in the sums. `cuts` says up to which event each
+  // buffer was added to the sums.
   void LeaveOut(const std::vector<SumCut>& cuts);
-  // Returns how many events the chunks count as lost after their last one, because recording had
-  // stopped.
+  // Returns the number of lost events: each chunk counts the events that were lost after its last
+  // event, because recording had stopped.
   uint64_t lost_events() const { return lost_events_; }
 
   // Reads and decodes the payload of a chunk into *payload, followed by kDecodePadding zeros; *size

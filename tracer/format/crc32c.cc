@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
 
-// Table k contains the effect of a byte that is followed by k more bytes ("slicing by eight").
+// Table k contains the effect on the checksum of a byte that is followed by k more bytes ("slicing
+// by eight").
 constexpr std::array<std::array<uint32_t, 256>, 8> MakeTables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

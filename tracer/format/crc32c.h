@@ -14,7 +14,7 @@ namespace vramstow {
 // Returns the checksum of `size` bytes. "123456789" gives 0xE3069283.
 uint32_t Crc32c(const void* bytes, size_t size);
 
-// Like Crc32c, but always computes by tables; for tests.
+// Returns the same checksum as Crc32c, but always computes it by tables; for tests.
 uint32_t Crc32cByTables(const void* bytes, size_t size);
 
 }  // namespace vramstow

@@ -60,8 +60,8 @@ inline constexpr uint8_t kObjectFollows = 1;  // as a signed difference to the l
 inline constexpr uint8_t kOffsetFollows = 2;
 inline constexpr uint8_t kStackFollows = 4;
 inline constexpr uint8_t kFollowsMask = 7;
-// A further bit: each event of the shape stands for two, a kFree and, one tick later, the
-// kFreeCompleted of the same memory.
+// A further bit of a shape. If it is set, each event of the shape stands for two events: a kFree
+// and, one tick later, the kFreeCompleted of the same memory.
 inline constexpr uint8_t kCompletes = 8;
 
 // The form in which an amount contains the requested size.
@@ -74,7 +74,8 @@ inline constexpr unsigned kRequestedFormBits = 2;
 
 inline constexpr uint64_t kMaxElapsed = 0xFFFF;  // longest time since the last event
 
-// The largest number of bytes of each kind of record, with its type and length, and of an event.
+// The largest number of bytes of each kind of record, with the record's type and length, and the
+// largest number of bytes of an event.
 inline constexpr size_t kMaxShapeBytes = 2 + 5 + 4 * 3 + 5 + kMaxVarintBytes;
 inline constexpr size_t kMaxAmountBytes = 2 + 1 + 3 * kMaxVarintBytes;
 inline constexpr size_t kMaxNumberBytes = 2 + kMaxVarintBytes;  // an address, a pause, a sequence

@@ -8,13 +8,15 @@
 namespace vramstow {
 namespace {
 
-// Reads a number of at most `limit`. Returns null if it is greater, or does not end before `end`.
+// Reads a number that is at most `limit`. Returns null if the number is greater, or does not end
+// before `end`.
 const uint8_t* ReadUpTo(const uint8_t* in, const uint8_t* end, uint64_t limit, uint64_t* value) {
   in = ReadVarint(in, end, value);
   return in != nullptr && *value <= limit ? in : nullptr;
 }
 
-// Adds a record's number to *sum. Returns false if there is no number, or if the sum overflows.
+// Adds the number that a record contains to *sum. Returns false if there is no number, or if the
+// sum overflows.
 bool AddNumber(const uint8_t* in, const uint8_t* end, uint64_t* sum) {
   uint64_t number;
   if (ReadVarint(in, end, &number) == nullptr || number > ~*sum) return false;
@@ -62,8 +64,8 @@ DecodeResult EventDecoder::Next(Event* event) {
   return result;
 }
 
-// Stores in *event the kFreeCompleted that belongs to the last kFree. Its time is one tick after
-// that of the kFree.
+// Stores in *event the kFreeCompleted that belongs to the last kFree. Its time is one tick later
+// than that of the kFree.
 DecodeResult EventDecoder::DecodeCompleted(Event* event) {
   completes_ = false;
   *event = last_free_;
@@ -81,7 +83,7 @@ DecodeResult EventDecoder::Take(const uint8_t* in, Event* event) {
   if (event->sequence <= last_sequence_ || event->time_ns < last_time_) {
     return DecodeResult::kDamaged;
   }
-  // Ticks must increase, and leave room for the buffer's number.
+  // Ticks must increase, and their upper bits must leave room for the number of the buffer.
   if (is_ticked_ && (event->time_ns == last_time_ || event->time_ns >> (64 - kBufferBits) != 0)) {
     return DecodeResult::kDamaged;
   }
@@ -98,8 +100,8 @@ void EventDecoder::FromTicks(Event* event) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t since = ticks < clock_ticks_ ? 0 : ticks - clock_ticks_;
   const Wide time_ns = clock_ns_ + ((Wide{since} * clock_scale_) >> 32);
-  // The readings of the two clocks are not exact, so the time may seem to go back a little at a new
-  // clock record.
+  // The two clocks cannot be read at exactly the same moment. So the time may seem to go back a
+  // little at a new clock record.
   if (time_ns > last_time_ns_ && time_ns <= std::numeric_limits<uint64_t>::max()) {
     last_time_ns_ = static_cast<uint64_t>(time_ns);
   }
@@ -148,8 +150,8 @@ const uint8_t* EventDecoder::ReadStack(const uint8_t* in, Event* event) {
   return in;
 }
 
-// Skips numbers that a later version wrote. There may be more of them than the padding allows.
-// Returns null if they do not end before the chunk does.
+// Skips numbers that only a later version of the format defines. There may be more of them than the
+// padding allows. Returns null if they do not end before the chunk does.
 const uint8_t* EventDecoder::SkipNumbers(const uint8_t* in, unsigned count) const {
   for (unsigned i = 0; i < count && in != nullptr; ++i) {
     uint64_t ignored;
@@ -158,7 +160,7 @@ const uint8_t* EventDecoder::SkipNumbers(const uint8_t* in, unsigned count) cons
   return in;
 }
 
-// Reads all records up to the next event or the end.
+// Reads all records up to the next event or the end of the chunk.
 bool EventDecoder::SkipRecords() {
   while (next_ < end_ && *next_ < kEventBit) {
     const RecordType type = static_cast<RecordType>(*next_);
@@ -224,13 +226,15 @@ bool EventDecoder::SetClock(const uint8_t* in, const uint8_t* end) {
   return in != nullptr && ReadVarint(in, end, &clock_scale_) != nullptr;
 }
 
-// Reads the five bytes at the beginning of a shape, old or new. Returns null if they are invalid.
+// Reads the five bytes at the beginning of a shape, in the old or the new form. Returns null if
+// they are invalid.
 EventDecoder::Shape* EventDecoder::BeginShape(const uint8_t* in, const uint8_t* end) {
   if (end - in < 5 || in[0] >= kShapes) return nullptr;
   Shape& shape = shapes_[in[0]];
   shape = Shape();
   shape.fields = in[1];
-  // Numbers that this version does not know are passed on: base/event.h names them "unknown".
+  // Unknown kinds of a later version are passed on; functions of base/event.h return the name
+  // "unknown" for them.
   shape.event.kind = static_cast<EventKind>(in[2]);
   shape.event.memory = static_cast<MemoryKind>(in[3]);
   shape.event.layer = static_cast<Layer>(in[4]);
@@ -242,7 +246,7 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   if (shape == nullptr || shape->fields > (kFollowsMask | kCompletes)) return false;
   shape->completes = (shape->fields & kCompletes) != 0;
   shape->fields &= kFollowsMask;
-  // Only a chunk with ticks has room for a second event at the next tick.
+  // Only in a chunk with ticks can a second event follow one tick later.
   if (shape->completes && (!is_ticked_ || shape->event.kind != EventKind::kFree)) return false;
   uint64_t region;
   in = ReadUpTo(in + 5, end, (uint64_t{1} << kRegionBits) - 1, &region);

@@ -31,14 +31,15 @@ class EventDecoder {
   // Starts with the payload of a chunk, which has `size` bytes.
   void Begin(const ChunkHeader& header, const uint8_t* payload, size_t size);
 
-  // Decodes the next event, with all fields set. If the result is not kEvent, *event is
+  // Decodes the next event and sets all of its fields. If the result is not kEvent, *event is
   // meaningless.
   DecodeResult Next(Event* event);
 
   // Returns the bytes of the payload that were decoded so far.
   size_t consumed() const { return static_cast<size_t>(next_ - begin_); }
 
-  // Returns, in a ticked chunk, the number of the last event among those of its buffer.
+  // Returns, in a ticked chunk (a chunk whose events have ticks as times), the number of the last
+  // event among those of its buffer.
   uint64_t last_number() const { return last_sequence_; }
 
  private:

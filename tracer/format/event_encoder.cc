@@ -47,7 +47,7 @@ uint8_t* EventEncoder::EncodeCompleting(uint8_t* out) {
   if (last_event_ == nullptr) return out;
   const ShapeKey key = Completing(shapes_[*last_event_ & kShapeMask]);
   const uint64_t hash = key.Hash();
-  // The new shape must not replace a shape that is in use.
+  // The number of the new shape must not be one that a shape in use has.
   unsigned number = FirstShape(hash);
   if (shapes_[number].kind != 0) number = SecondShape(hash);
   if (shapes_[number].kind != 0) return out;
@@ -55,13 +55,14 @@ uint8_t* EventEncoder::EncodeCompleting(uint8_t* out) {
   return EmitShape(out, number, key);
 }
 
-// Writes a record if the event itself cannot express the time step. A time before the last one
-// becomes equal to the last one.
+// Writes a record if the time step does not fit into the event itself. If the time is before the
+// last one, it is replaced by the last one.
 uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
   if (*time < last_time_) *time = last_time_;
   const uint64_t elapsed = *time - last_time_;
   if (elapsed <= kMaxElapsed) return out;
-  // The event itself advances the time by the last tick, because ticks must increase.
+  // The event itself advances the time by at least one tick, because ticks must increase. So the
+  // record ends one tick before it.
   last_time_ = *time - 1;
   return EncodeNumber(out, RecordType::kPause, elapsed - 1);
 }
@@ -94,8 +95,8 @@ uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const ShapeKey& k
   *out++ = static_cast<uint8_t>(key.kind >> 48);
   *out++ = static_cast<uint8_t>(key.kind >> 56);
   out = WriteVarint(out, part(key.kind, 8));  // region
-  // The fields are written plus one, with wrap-around, because their usual values are -1 and the
-  // greatest number, "unknown".
+  // The fields are written plus one, with wrap-around. Their usual values are -1 and the greatest
+  // number ("unknown"), which are then written as 0.
   out = WriteVarint(out, static_cast<uint16_t>(part(key.call, 32) + 1));  // device
   out = WriteVarint(out, part(key.call, 48));                             // call
   out = WriteVarint(out, part(key.kind, 24));                             // library
@@ -114,7 +115,8 @@ unsigned EventEncoder::FindAmount(const Amount& amount, uint8_t** out) {
   const bool moves = is_second && first != 0 && MovesToFirst();
   if (is_second && !moves) return second;
   if (moves) amounts_[second] = {};
-  // Chooses the number that is not in use, or else alternates.
+  // Chooses that one of the two numbers which is not in use. If both are in use, the two are chosen
+  // alternately.
   const bool is_first_better =
       amounts_[first].IsZero() || (!amounts_[second].IsZero() && told_amounts_ % 2 == 0);
   const bool takes_first = first != 0 && (second == 0 || moves || is_first_better);
@@ -141,8 +143,8 @@ uint8_t* EventEncoder::EmitAmount(uint8_t* out, unsigned number, const Amount& a
   return EndRecord(begin, out);
 }
 
-// Makes the address one that an event can name: a recent one or one with a page. Writes a record if
-// needed.
+// Makes sure that an event can name the address: the address is a recent one, or is a page in the
+// region of the shape. Writes a record if needed.
 uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   uint64_t& recent = recent_[RecentPlace(address)];
   if (NotAPage(address) == 0 || recent == address) return out;
@@ -151,7 +153,7 @@ uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   return out;
 }
 
-// Writes an event without the numbers that may follow it.
+// Writes an event up to its address, without the numbers that may follow.
 uint8_t* EventEncoder::EncodeFront(uint8_t* out, unsigned shape, unsigned amount, uint64_t address,
                                    uint64_t time) {
   const size_t place = RecentPlace(address);

@@ -1,9 +1,9 @@
 // EventEncoder encodes events into the bytes of a chunk.
 //
-// Idea: see event_coding.h. Each thread has its own encoder; Begin starts each chunk. Encode can
-// encode every event. A fast path, made for nearly all events of a trace, needs as few instructions
-// as possible: ShortOf does everything that needs no time, while the processor is still reading the
-// counter, and WriteShort the rest.
+// Idea: event_coding.h describes the encoding. Each thread has its own encoder; Begin starts each
+// chunk. Encode can encode every event. A fast path, made for nearly all events of a trace, needs
+// as few instructions as possible. In it, ShortOf does everything that does not depend on the time,
+// while the processor is still reading the counter, and WriteShort does the rest.
 //
 // Ownership: writes to the caller's memory and retains no reference to it. Threads: one at a time.
 // Errors: none; the caller provides kMaxEncodedBytes and kEncodeSlack. Units: bytes, nanoseconds.
@@ -26,17 +26,17 @@ namespace vramstow {
 
 class EventEncoder {
  public:
-  // Starts a chunk. Its header must contain base_sequence and base_time.
+  // Starts a chunk. The chunk's header must contain base_sequence and base_time.
   void Begin(uint64_t base_sequence, uint64_t base_time) {
     std::memset(this, 0, sizeof *this);
     last_sequence_ = base_sequence;
     last_time_ = base_time;
   }
 
-  // Writes the event at `out` with this sequence, which is greater than that of the event before,
-  // and with this time (nanoseconds or ticks). The event's own sequence, time and thread are
-  // ignored. A time before the last one is replaced by the last one; ticks must increase. Returns
-  // the address after the event.
+  // Writes the event at `out` with the sequence and the time (nanoseconds or ticks) that are
+  // passed. The event's own sequence, time and thread are ignored. `sequence` is greater than that
+  // of the event before. A time before the last one is replaced by the last one; ticks must
+  // increase. Returns the address after the event.
   uint8_t* Encode(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time);
 
   // An encoded event without its time.
@@ -63,17 +63,17 @@ class EventEncoder {
   // changes nothing, if the chunk has no such event, or if EncodeCompleting has not defined the
   // shape for both.
   bool CompleteLast();
-  // Defines the shape by which CompleteLast turns an event like the last one into two, if a number
-  // is free. Writes at most kMaxShapeBytes.
+  // Defines the shape by which CompleteLast can turn an event like the last one into two events, if
+  // a number for a shape is free. Writes at most kMaxShapeBytes.
   uint8_t* EncodeCompleting(uint8_t* out);
 
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t last_time() const { return last_time_; }
 
-  // Writes a record, of at most 2 + 5 bytes, that says the next events belong to `thread`.
+  // Writes a record which says that the next events belong to `thread`. It has at most 2 + 5 bytes.
   static uint8_t* EncodeThread(uint8_t* out, uint32_t thread);
-  // Writes a record that `ticks` correspond to `time_ns`, and that 2^32 ticks take `scale`
-  // nanoseconds from then on; at most kMaxClockBytes.
+  // Writes a record which says that `ticks` correspond to `time_ns`, and that 2^32 ticks take
+  // `scale` nanoseconds from then on. It has at most kMaxClockBytes.
   static uint8_t* EncodeClock(uint8_t* out, uint64_t ticks, uint64_t time_ns, uint64_t scale);
 
  private:
@@ -100,13 +100,15 @@ class EventEncoder {
       return (size ^ other.size) | (requested ^ other.requested) | (object ^ other.object);
     }
     uint64_t Hash() const { return (size ^ std::rotl(requested, 23) ^ object << 7) * kHashFactor; }
-    // True for the amount of three zeros. At the beginning of a chunk every number stands for it.
+    // True for the empty amount, which consists of three zeros. At the beginning of a chunk every
+    // number of an amount stands for the empty one.
     bool IsZero() const { return (size | requested | object) == 0; }
   };
 
-  // Each shape or amount can have one of two numbers, so that two that are in use rarely replace
-  // each other. The short form uses only the first number. So a shape or amount that is often used
-  // moves to its first number.
+  // Each shape or amount can have one of two numbers, so that two shapes that are in use rarely
+  // replace each other. The short form uses only the first number. So every 64th time that a
+  // second number is used, its shape or amount is moved to its first number; this happens most to
+  // those that are often used.
   static constexpr uint64_t kSecondsUntilMove = 64;
   static unsigned FirstShape(uint64_t hash) { return static_cast<unsigned>(hash >> 58); }
   static unsigned SecondShape(uint64_t hash) {
@@ -123,7 +125,8 @@ class EventEncoder {
   }
   static_assert(kAmounts == size_t{1} << (64 - 56));
 
-  // Returns all bits or none, so that the compiler makes no branch.
+  // Returns a word with all bits set if the condition is true, else 0. The compiler needs no branch
+  // for it.
   static uint64_t All(bool condition) { return uint64_t{0} - uint64_t{condition}; }
 
   uint8_t* EncodeTime(uint8_t* out, uint64_t* time);

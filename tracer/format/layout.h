@@ -20,8 +20,8 @@ namespace vramstow {
 static_assert(std::endian::native == std::endian::little,
               "the recorder writes its structures as they lie in memory");
 
-// As in PNG, the first byte is no text character, and the line ends would be changed by a text-mode
-// copy.
+// The magic number of a trace file. As in PNG, its first byte is no text character, and its line
+// ends would be changed by a copy in text mode.
 inline constexpr uint8_t kFileMagic[8] = {0x89, 'S', 'T', 'O', 'W', '\r', '\n', 0x1A};
 inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0x5A};
 
@@ -36,7 +36,8 @@ inline constexpr uint32_t kMinChunkBytes = 4096;    // bounds a reader's memory
 inline constexpr uint32_t kMaxChunkBytes = 16 * 1024 * 1024;
 inline constexpr uint32_t kChunkAlignment = 8;  // in bytes
 
-// The values differ in many bits, so that damage to one does not yield another.
+// The states of a chunk. Their values differ in many bits, so that damage to one value does not
+// yield another.
 enum ChunkState : uint32_t {
   kChunkPreparing = 0x50455250,  // "PREP": no contents yet; ignore the chunk
   kChunkOpen = 0x4E45504F,       // "OPEN": `committed` bytes count, not checked by a checksum
@@ -48,8 +49,8 @@ enum class ChunkKind : uint8_t {
   kTables = 2,     // facts, names of calls, libraries, stacks
   kOldTickedEvents = 3,
   kEvents = 4,
-  // Like kEvents, but the time of an event is in ticks, which also determine its order; its
-  // sequence is its number among the events of this buffer.
+  // A chunk of events whose times are in ticks, which also determine the order of the events. The
+  // sequence of an event is its number among the events of this buffer.
   kTickedEvents = 5,
   // Since format version 3.1, in a file that is a ring: sums of older events. The field `buffer` of
   // such a chunk contains the generation of the sums, and `turn` its number in the generation, from
@@ -92,7 +93,7 @@ struct FileHeader {
   uint32_t reserved[3];
   uint32_t checksum;  // CRC-32C of the bytes before it
 
-  // The fields from here on change while the trace is written.
+  // The fields from here on are changed while the trace is written.
   uint32_t state;        // TraceState
   uint32_t latch_error;  // errno of the write that failed and ended the recording, or 0
   uint64_t file_bytes;   // the length of the file, once the trace is closed
@@ -163,14 +164,14 @@ enum class RecordType : uint8_t {
   kStack = 8,       // in kTables: a frame and the stack of its caller
   kAnnotation = 9,  // in kTables: the text of a mark; since 2.2
   kFunction = 22,   // in kTables: the functions at an address of a library
-  // Records in chunks of events, since format version 3.0.
+  // Records in chunks of events, which exist since format version 3.0.
   kShape = 10,     // defines a shape
   kAmount = 11,    // defines an amount
   kPages = 12,     // defines an amount with its size in pages of 512 bytes
   kAddress = 13,   // adds an address to the table of recent ones
   kPause = 14,     // time that is too long for an event's time step
   kSequence = 15,  // skips this many sequences
-  // Records in chunks of kind kSums, since format version 3.1 (sums.h).
+  // Records in chunks of kind kSums, which exist since format version 3.1 (sums.h).
   kSumTotals = 16,
   kSum = 17,
   kSumPoint = 18,
@@ -186,9 +187,10 @@ enum class FrameKind : uint8_t {
   kCut = 3,  // further frames were left out
 };
 
-// Returns the sequence of an event in a ticked chunk. Its upper bits are the event's ticks. If two
-// threads have events with the same tick, neither waited for the other, and the numbers of their
-// buffers distinguish the events.
+// Returns the sequence of an event in a ticked chunk (a chunk whose events have ticks as times).
+// Its upper bits are the event's ticks. If two threads have events with the same tick, neither
+// thread waited for the other. The numbers of their buffers, in the low bits, then distinguish the
+// events.
 inline constexpr unsigned kBufferBits = 6;
 inline constexpr uint64_t OrderOf(uint64_t ticks, uint32_t buffer) {
   return ticks << kBufferBits | (buffer & ((1u << kBufferBits) - 1));

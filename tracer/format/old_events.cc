@@ -1,5 +1,5 @@
-// Decodes the events of format versions 1 and 2, which are not written any more. In these an
-// event's shape describes the form of its other fields, which are numbers of variable length.
+// Decodes the events of format versions 1 and 2, which are not written any more. In these versions
+// an event's shape describes the form of its other fields, which are numbers of variable length.
 #include <limits>
 
 #include "tracer/format/event_decoder.h"
@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-// The fields of one byte of a shape: three groups of two bits and two single bits.
+// The fields of a byte that belongs to a shape: three groups of two bits and two single bits.
 enum class AddressField : uint8_t {
   kZero = 0,
   kDifference = 1,      // the difference to the last address

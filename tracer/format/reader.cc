@@ -42,7 +42,7 @@ class TraceReader::Impl {
   ReadReport report;
 
  private:
-  // A chunk whose next event has been decoded.
+  // A chunk that is being read. Its next event has been decoded already.
   struct Active {
     Event next;
     EventDecoder decoder;
@@ -51,7 +51,8 @@ class TraceReader::Impl {
     bool is_cut = false;
     const ChunkEntry* entry = nullptr;
   };
-  // The events of a buffer that were read from one ticked chunk: those after `first` up to `last`.
+  // The numbers of a buffer's events that were read from one ticked chunk: those after `first` up
+  // to `last`.
   struct Span {
     uint32_t buffer;
     uint32_t chunk;
@@ -192,7 +193,7 @@ void TraceReader::Impl::ReadSums() {
   index_.LeaveOut(sums.cuts);
 }
 
-// Returns the next retained event; these come first.
+// Returns the next event that a fold has retained. These events come before all others.
 bool TraceReader::Impl::NextKept(Event* event) {
   const std::vector<ChunkEntry>& chunks = index_.kept_events();
   for (; pending_kept_ < chunks.size(); ++pending_kept_, is_kept_loaded_ = false) {
@@ -215,7 +216,7 @@ bool TraceReader::Impl::NextKept(Event* event) {
   return false;
 }
 
-// Decodes the next event of the chunk that is not in the sums.
+// Decodes the chunk's next event that is not contained in the sums.
 DecodeResult TraceReader::Impl::DecodeNext(Active* chunk) {
   DecodeResult result = chunk->decoder.Next(&chunk->next);
   if (cuts_.empty()) [[likely]]
@@ -250,15 +251,16 @@ bool TraceReader::Impl::Next(Event* event) {
   }
   while (current_ != nullptr || SelectChunk()) {
     if (current_->next.sequence <= last_sequence_) [[unlikely]] {
-      // The event was recorded so late that the events around it had been folded already.
+      // The event was recorded so late that the events before and after it had been folded already.
       if (current_->next.sequence <= last_kept_) {
         current_->next.sequence = last_sequence_ + 1;
         continue;
       }
-      // If two chunks contain the same sequence, this chunk is damaged, unless the two events only
-      // have the same tick.
+      // If two chunks contain the same sequence, this chunk is damaged. In chunks with ticks this
+      // is no damage: the two events may only have the same tick.
       if (current_->entry->is_ticked() && current_->next.sequence == last_sequence_) {
-        // The event has the same tick as one of another buffer whose number has the same low bits.
+        // The event has the same tick as an event of another buffer, and the numbers of the two
+        // buffers have the same low bits.
         current_->next.sequence = last_sequence_ + 1;
         continue;
       }
@@ -278,7 +280,8 @@ bool TraceReader::Impl::Next(Event* event) {
   return EmitFinalGap(event);
 }
 
-// The end of a thread's range names no range: it ends the innermost one.
+// Adds the name of a range to the event that ends it. The end of a thread's range contains no name,
+// because it ends the innermost range.
 void TraceReader::Impl::NameRange(Event* event) {
   const MarkEvent mark = MarkEvent::Of(*event);
   const bool is_process_range = mark.number != 0;
@@ -362,7 +365,7 @@ void TraceReader::Impl::Retire(Active* chunk) {
   unused_.push_back(chunk);
 }
 
-// Records which events of a buffer a chunk contains. A chunk without events is recorded, too,
+// Records which events of a buffer the chunk contains. A chunk without events is recorded, too,
 // because it contains the number of the buffer's earlier events.
 void TraceReader::Impl::NoteSpan(const Active& chunk) {
   if (!chunk.entry->is_ticked()) return;
@@ -373,13 +376,14 @@ void TraceReader::Impl::NoteSpan(const Active& chunk) {
 
 // Counts the rest of the chunk as damaged.
 void TraceReader::Impl::CountDamage(const Active& chunk) {
-  // If the chunk was cut short, it has been counted as damaged already.
+  // If the chunk was cut short, it has been counted as damaged before.
   if (!chunk.is_cut) ++report.damaged_chunks;
   report.damaged_bytes += chunk.size - chunk.decoder.consumed();
 }
 
 void TraceReader::Impl::Finish() {
-  // These fields have no checksum, because a killed process could not have updated it.
+  // These fields have no checksum, because a killed process could not have updated a checksum
+  // together with them.
   report.dropped_events = std::max(header_.dropped_events, gap_events_);
   if (header_.major >= 2) {
     report.dropped_events += header_.lost_events + index_.lost_events();
@@ -391,7 +395,8 @@ void TraceReader::Impl::Finish() {
   report.missing_events = is_ticked_ ? MissingInBuffers() : MissingNumbers();
 }
 
-// Counts missing events of a trace in which all threads take their sequences from one counter.
+// Counts the missing events of a trace in which the events of all threads are numbered by one
+// counter.
 uint64_t TraceReader::Impl::MissingNumbers() const {
   uint64_t last = last_sequence_;
   if (report.closed) last = std::max(last, header_.last_sequence);
@@ -404,8 +409,8 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
 }
 
 // Counts missing events by the numbers of each buffer's events. Events may be missing between two
-// chunks of a buffer and, in a closed trace, after the last chunk. Chunks that are missing before
-// the first one were overwritten, if the file is a ring.
+// chunks of a buffer and, in a closed trace, after the buffer's last chunk. If the file is a ring,
+// chunks that are missing before a buffer's first one were overwritten.
 uint64_t TraceReader::Impl::MissingInBuffers() {
   const bool is_ring = header_.ring_bytes != 0;
   if (report.closed && !is_ring) {
@@ -431,7 +436,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
     known = std::max(known, span.last);
   }
   if (is_ring) report.overwritten_events += sums.totals.lost_events;
-  // The total in the header also counts events of buffers whose chunks were all overwritten.
+  // The total in the header also counts events of buffers of which all chunks were overwritten.
   if (is_ring && report.closed) {
     const uint64_t known_events =
         std::min(header_.last_sequence, report.events + report.folded_events + missing);

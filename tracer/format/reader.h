@@ -38,7 +38,7 @@ struct TraceLibrary {
   std::string build_id;  // lower-case hex, or empty
 };
 
-// One frame of a stack.
+// One frame of a call stack.
 struct TraceFrame {
   enum class Kind : uint8_t {
     kUnknown = 0,  // written by a later version
@@ -55,7 +55,8 @@ struct TraceFrame {
   uint32_t line = 0;        // 0 if unknown
 };
 
-// Counts what was read, and what could not be read. Complete after Next() has returned false.
+// Counts of the data that was read, and of the data that could not be read. The counts are complete
+// after Next() has returned false.
 struct ReadReport {
   uint64_t events = 0;
   uint64_t chunks = 0;
@@ -63,19 +64,20 @@ struct ReadReport {
   uint64_t damaged_bytes = 0;   // bytes of the file that could not be used
   uint64_t missing_events = 0;  // other sequences, up to the last, that are missing
   uint64_t dropped_events = 0;  // reported by the recorder: the sum of all kGap events
-  // Older events that newer ones overwrote, because the trace has a limited size.
+  // The number of older events that newer ones overwrote, because the trace has a limited size.
   uint64_t overwritten_events = 0;
-  // Events of which only sums are left, and the time up to which events are folded.
+  // The number of events of which only sums are left, and the time up to which events were folded
+  // (replaced by sums).
   uint64_t folded_events = 0;
   uint64_t folded_until_ns = 0;
-  // The errno of the write that failed and ended the recording, or 0 if none did. The program went
-  // on.
+  // The errno of the failed write that ended the recording, or 0 if no write failed. The program
+  // continued after that.
   uint32_t write_error = 0;
   bool closed = false;  // false if the process was killed or is running
 };
 
-// One of the functions at an address in a library, as found by a symbol look-up that could read the
-// library.
+// A function at an address in a library. A symbol look-up that could read the library has found it.
+// At one address there may be several functions, because of inlining.
 struct TraceFunction {
   std::string name;
   std::string file;   // empty if unknown
@@ -92,39 +94,43 @@ class TraceReader {
 
   // Opens a file and reads its tables. May be called once.
   ReadError Open(const char* path);
-  // Like Open, for bytes in memory, which must outlive the reader. For tests and fuzzing.
+  // Opens a trace in memory and reads its tables, as Open does. The bytes must outlive the reader.
+  // For tests and fuzzing.
   ReadError OpenBytes(std::string_view bytes);
 
-  // Returns the next event in order; false at the end. Times of different threads may deviate from
-  // that order by some microseconds. If recording ended with an error, the last event is a kGap.
+  // Stores the next event, in the order of events, in *event; returns false at the end. Times of
+  // different threads may deviate from that order by some microseconds. If recording ended with an
+  // error, the last event is a kGap.
   bool Next(Event* event);
-  // Returns which part of the trace was read so far, from 0 to 1, to show progress; it is updated
-  // chunk by chunk.
+  // Returns the fraction of the trace that was read so far, from 0 to 1, to show progress. It is
+  // updated chunk by chunk.
   double Part() const;
   // Starts again from the first event.
   void Rewind();
 
-  // Returns the pairs of Recorder::Describe.
+  // Returns the facts: the pairs of key and value that were given to Recorder::Describe.
   const std::map<std::string, std::string>& facts() const;
-  // Return the names of entry points and libraries; index 0 is "unknown". An index that is missing
-  // in the table (because of damage) reads as "unknown".
+  // These functions return the names of entry points and libraries; index 0 is "unknown". An index
+  // that is missing in the table (because of damage) also yields "unknown".
   std::string_view CallName(uint16_t call) const;
   const TraceLibrary& Library(uint16_t library) const;
   const std::vector<TraceLibrary>& libraries() const;
 
-  // Returns the text of a mark, by its `object`; "unknown" if the table does not contain that
-  // number. The end of a thread's range has the number of its beginning.
+  // Returns the text of a mark, by the `object` of the mark's event; "unknown" if the table does
+  // not contain that number. The event that ends a thread's range has the number of the event that
+  // began it.
   std::string_view Annotation(uint64_t number) const;
 
-  // Returns the frames of an event's stack, from the innermost on; none for 0 and for an unknown
-  // number. Each call of Python's interpreter loop is replaced by the frames that it executes.
+  // Returns the frames of an event's stack, from the innermost on. Returns no frames for 0 and for
+  // an unknown number. In place of each call of Python's interpreter loop, the result contains the
+  // Python frames that this call executes.
   std::vector<TraceFrame> Stack(uint32_t stack) const;
 
-  // Returns the functions at a native frame, from the innermost inlined one to the one that has a
-  // frame; empty if they were not looked up.
+  // Returns the functions at the address of a native frame, from the innermost inlined function to
+  // the one that has a frame. The result is empty if they were not looked up.
   const std::vector<TraceFunction>& Functions(uint16_t library, uint64_t offset) const;
   bool HasFunctions() const;
-  // Returns all native frames in libraries that occur in stacks, each once.
+  // Returns all native frames that occur in stacks and lie in libraries, each frame once.
   std::vector<TraceFrame> NativeFrames() const;
 
   // Returns the sums of events that were removed, or null if all events were retained.

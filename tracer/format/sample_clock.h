@@ -1,12 +1,12 @@
 // SampleClock determines the moments at which levels are sampled over a run of unknown length.
 //
-// Idea: there are at most kMaxSamples moments, at equal distances. At first they are a microsecond
-// apart. When all of them are used, every other one is dropped and the distance doubles. So after
-// the beginning at least half of them are in use at any time, and all users that sample the same
-// events get the same moments.
+// Idea: there are at most kMaxSamples moments, at equal distances. At first the distance is a
+// microsecond. When all of the moments are used, every other one is dropped and the distance
+// doubles. So after the beginning at least half of the moments are in use at any time, and all
+// users that sample the same events get the same moments.
 //
-// Ownership: a value; zeros are its beginning. Threads: one at a time. Errors: a time that runs
-// backwards counts as unchanged. No heap. Units: nanoseconds since the trace began.
+// Ownership: a value; an object of zeros is empty. Threads: one at a time. Errors: a time before
+// the last one counts as the last one. No heap. Units: nanoseconds since the trace began.
 #ifndef VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
 #define VRAMSTOW_TRACER_FORMAT_SAMPLE_CLOCK_H_
 
@@ -20,12 +20,12 @@ namespace vramstow {
 
 class SampleClock {
  public:
-  // True if a sample is due before an event at this time. Its level is the level after all earlier
-  // events.
+  // True if a sample is due before an event at this time. The sampled level is the level after all
+  // earlier events.
   bool IsDue(uint64_t time_ns) const { return time_ns >= next(); }
 
-  // Calls store(i) for each moment up to this time, and halve() in between if there are too many:
-  // then the sample stored at 2i + 1 moves to i.
+  // Calls store(i) for each moment up to this time that was not sampled yet. In between it calls
+  // halve() if there are too many samples; halve() has to move the sample at 2i + 1 to i.
   template <typename Store, typename Halve>
   void Pass(uint64_t time_ns, Store store, Halve halve) {
     time_ns = std::min(time_ns, kLongest);

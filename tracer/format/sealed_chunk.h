@@ -18,8 +18,8 @@ namespace vramstow {
 // The longest payload of a sealed chunk.
 inline constexpr size_t kMaxPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
 
-// Returns the payload behind its header, compressed if that is shorter. The caller fills in the
-// header's trace_id, number, thread, kind, base_sequence, base_time and buffer.
+// Returns a chunk: its header and the payload, compressed if that is shorter. The caller fills in
+// the header's trace_id, number, thread, kind, base_sequence, base_time and buffer.
 std::vector<uint8_t> SealedChunk(ChunkHeader header, const std::vector<uint8_t>& payload);
 
 // Appends a number to the bytes of a payload, which are a string or a vector.
@@ -29,7 +29,7 @@ void AppendNumber(Bytes* bytes, uint64_t value) {
   bytes->insert(bytes->end(), varint, WriteVarint(varint, value));
 }
 
-// Appends a text to the bytes of a payload, behind the number of its bytes.
+// Appends a text to the bytes of a payload. The text follows the number of its bytes.
 template <typename Bytes>
 void AppendText(Bytes* bytes, std::string_view text) {
   AppendNumber(bytes, text.size());

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-// The bytes of a tag, an amount and an address.
+// Returns the number of bytes of an event's tag, amount and address.
 size_t FrontBytes(uint8_t tag) { return (tag & kRecentBit) != 0 ? 3 : 6; }
 
 // Copies eight bytes at once; `out` has room for them.
@@ -19,7 +19,7 @@ void CopyEight(uint8_t* out, const uint8_t* in) {
 
 }  // namespace
 
-// Skips numbers. Returns null if they do not end before the bytes do.
+// Skips the numbers that follow an event. Returns null if the numbers do not end before `end`.
 inline const uint8_t* TimeSplitter::PassNumbers(const uint8_t* in, const uint8_t* end,
                                                 unsigned count) {
   for (; count != 0; --count) {

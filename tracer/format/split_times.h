@@ -1,11 +1,11 @@
 // TimeSplitter stores the time steps of a chunk's events separately from the rest of the payload.
 //
 // Idea: a program does the same in each iteration, so the bytes of its events repeat, except for
-// the time steps, which are noise. A compressor finds repeated bytes only between two time steps,
-// and spends most of its time searching. So before a chunk is compressed, the low bytes of all time
-// steps are moved behind everything else, and the high bytes behind these. The bytes in front then
-// repeat over thousands of bytes. The result is as long as the payload. The form is described in
-// docs/trace-format.md.
+// the time steps, which are noise. A compressor would find repeated bytes only between two time
+// steps, and would spend most of its time searching. So before a chunk is compressed, the low bytes
+// of all time steps are moved behind everything else, and the high bytes behind these. The bytes in
+// front then repeat over thousands of bytes. The result is as long as the payload. The form is
+// described in docs/trace-format.md.
 //
 // Ownership: none. Threads: one at a time for each object. Errors: false if the bytes are no
 // payload of a chunk of kinds kEvents, kTickedEvents or kKeptEvents. No heap. Units: bytes.
@@ -21,7 +21,7 @@
 
 namespace vramstow {
 
-// This many bytes behind the payload may be read, and written to.
+// The functions may read this many bytes behind the payload, and write to them.
 inline constexpr size_t kSplitSlack = 8;
 static_assert(kSplitSlack <= kEncodeSlack);
 
@@ -37,11 +37,12 @@ class TimeSplitter {
  public:
   // Writes the split payload at `out`, and counts its events. Writes at most kSlotBytes.
   bool Split(const uint8_t* payload, size_t size, uint8_t* out, SplitCount* events);
-  // Reverses Split. `split` has `size` bytes, and as many are written to `out`.
+  // Reverses Split. `split` has `size` bytes, and the same number of bytes is written to `out`.
   bool Join(const uint8_t* split, size_t size, SplitCount events, uint8_t* out);
 
  private:
-  // An event has a tag, an amount, an address of at least one byte, and its time step.
+  // The largest number of events in a chunk. An event has at least five bytes: a tag, an amount, an
+  // address of at least one byte, and a time step.
   static constexpr size_t kMaxEvents = kSlotBytes / 5;
 
   void Forget() { std::memset(numbers_, 0, sizeof numbers_); }

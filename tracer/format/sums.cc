@@ -16,7 +16,7 @@ constexpr size_t kMaxSums = size_t{1} << 20;
 constexpr size_t kMaxPoints = 4096;
 constexpr size_t kMaxCuts = 65536;
 
-// Reads `count` numbers. If fewer lie before `end`, the rest become 0.
+// Reads `count` numbers. If fewer numbers lie before `end`, the others become 0.
 bool ReadNumbers(const uint8_t* in, const uint8_t* end, uint64_t* numbers, size_t count) {
   std::memset(numbers, 0, count * sizeof *numbers);
   for (size_t i = 0; i < count && in < end; ++i) {
@@ -41,7 +41,7 @@ bool ParsePoint(const uint64_t* numbers, TraceSums* sums) {
   return true;
 }
 
-// Reads samples: as many levels as the record has numbers behind the first three.
+// Reads samples. The record contains three numbers and then the levels.
 bool ParseSamples(const uint8_t* in, const uint8_t* end, TraceSums* sums) {
   constexpr uint64_t kMaxShift = 62;
   uint64_t numbers[kSampleNumbers];

@@ -1,7 +1,7 @@
-// TraceSums contains what is left of events that a bounded trace no longer contains.
+// TraceSums contains the sums that replace older events in a trace of a limited size.
 //
-// Idea: of its older events a trace of a limited size retains only those that its peak and its live
-// blocks depend on. All others are added up: calls by function, allocations by call site, the
+// Idea: of its older events such a trace retains only those that its peak and its live blocks
+// depend on. All other events are added up: calls by function, allocations by call site, the
 // highest levels, and levels over time. Levels are those of all events; counts are those of the
 // removed events.
 //
@@ -49,7 +49,7 @@ struct SumPoint {
   uint64_t requested_last = 0;
 };
 
-// Stored as a list of numbers in this order: only append.
+// Totals over the removed events. They are stored as a list of numbers in this order: only append.
 struct SumTotals {
   uint64_t events = 0;         // the number of removed events
   uint64_t until_ns = 0;       // the time of the last event that was folded or retained
@@ -72,8 +72,9 @@ inline constexpr size_t kTotalNumbers = sizeof(SumTotals) / sizeof(uint64_t);
 inline constexpr size_t kSumNumbers = 8;    // the numbers in the record of a TraceSum
 inline constexpr size_t kPointNumbers = 6;  // the numbers in the record of a SumPoint
 
-// The live device memory of a call site (kStack, kCaller), or of all sites (kDevice, number 0), at
-// moments at equal distances (sample_clock.h).
+// Samples of the live device memory of a call site (kStack, kCaller), or of all sites together
+// (kDevice, number 0), at moments at equal distances (sample_clock.h). There are at most
+// kMaxSamples.
 inline constexpr size_t kMaxSamples = 64;
 inline constexpr uint64_t kSampleUnit = 512;
 struct SumSamples {
@@ -89,7 +90,7 @@ inline constexpr uint32_t SampleOf(uint64_t bytes) {
   return units > ~uint32_t{0} ? ~uint32_t{0} : static_cast<uint32_t>(units);
 }
 
-// The events of a buffer up to this number have been folded.
+// The number of the last event of a buffer that was folded (replaced by sums).
 struct SumCut {
   uint32_t buffer = 0;
   uint64_t last_number = 0;
@@ -103,7 +104,7 @@ struct TraceSums {
   std::vector<SumCut> cuts;
 };
 
-// The longest record of sums.
+// The largest number of bytes of a record of sums.
 inline constexpr size_t kMaxSumRecordBytes = 640;
 
 // Writes a record at `out`, where there is room for kMaxSumRecordBytes. Returns the address after
@@ -113,7 +114,8 @@ uint8_t* EncodeSum(uint8_t* out, const TraceSum& sum);
 uint8_t* EncodePoint(uint8_t* out, const SumPoint& point);
 uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples);
 uint8_t* EncodeCut(uint8_t* out, const SumCut& cut);
-// Writes a record with the number of chunks in this generation of sums, including its own.
+// Writes the last record of a generation of sums. It contains the number of chunks in this
+// generation, including the chunk with this record.
 uint8_t* EncodeLastSums(uint8_t* out, uint64_t chunks);
 
 // Adds the records of a chunk to *sums. Sets *chunks to the number that EncodeLastSums wrote;

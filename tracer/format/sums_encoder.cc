@@ -1,5 +1,5 @@
-// Encodes sums. It is separate from the decoder, because the recorder runs in a foreign process and
-// must not bring a decoder's vectors there.
+// Encodes sums. This file is separate from the decoder, because the recorder runs in a foreign
+// process, and the decoder's vectors must not be linked there.
 #include <cstring>
 
 #include "tracer/format/layout.h"
@@ -49,7 +49,8 @@ uint8_t* EncodePoint(uint8_t* out, const SumPoint& point) {
   return EncodeNumbers(out, RecordType::kSumPoint, numbers, kPointNumbers);
 }
 
-// A level is stored as the signed difference to the one before, because most levels are unchanged.
+// A level is stored as the signed difference to the previous one, because most levels do not
+// change.
 uint8_t* EncodeSamples(uint8_t* out, const SumSamples& samples) {
   uint64_t numbers[kSampleNumbers] = {static_cast<uint8_t>(samples.of), samples.number,
                                       samples.shift};

@@ -14,7 +14,8 @@ std::string Text(const uint8_t* begin, const uint8_t* end) {
   return std::string(reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin));
 }
 
-// Reads a text that follows its length. Returns the address after it, or null.
+// Reads a text, which is preceded by its length. Returns the address after it, or null if it is
+// invalid.
 const uint8_t* ReadText(const uint8_t* in, const uint8_t* end, std::string* text) {
   uint64_t length;
   in = ReadVarint(in, end, &length);
@@ -111,7 +112,8 @@ bool DecodeStack(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   in = ReadVarint(in, end, &number);
   if (in == nullptr || number == 0 || number > kMaxStacks) return false;
   in = ReadVarint(in, end, &parent);
-  // A caller is written before its callees, so there are no cycles.
+  // A caller is written before its callees, so a valid stack refers only to smaller numbers, and
+  // there are no cycles.
   if (in == nullptr || parent >= number || in == end) return false;
   node.parent = static_cast<uint32_t>(parent);
   node.kind = *in++;

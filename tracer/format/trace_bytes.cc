@@ -21,7 +21,7 @@ TraceBytes::~TraceBytes() {
 }
 
 int TraceBytes::OpenFile(const char* path) {
-  // O_NONBLOCK avoids waiting for the other end if the path is a pipe.
+  // With O_NONBLOCK, open does not wait for a writer if the path is a pipe.
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return errno;
   struct stat status;
@@ -59,7 +59,7 @@ size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
   return done;
 }
 
-// Reads the bytes that are searched at a time into the buffer.
+// Reads the next piece of bytes, in which the pattern is searched, into the buffer.
 size_t TraceBytes::ReadPiece(uint64_t from, uint64_t to) const {
   if (buffer_.empty()) buffer_.resize(static_cast<size_t>(std::min(kBufferBytes, size())));
   return Read(from, buffer_.data(),

@@ -1,10 +1,10 @@
-// Encodes numbers in one to nine bytes; the first byte determines the count.
+// Encodes numbers in one to nine bytes; the first byte determines how many.
 //
 // Idea: the encoding begins with as many zero bits as there are further bytes, then a one bit. The
-// number follows, least significant bits and bytes first, with seven bits of the number for each
-// byte. Nine bytes begin with a zero byte. This is as short as the numbers of Protocol Buffers, but
-// needs no loop and no branch that the processor could predict wrongly: half the cost of an event
-// was wrong predictions.
+// bits of the number follow, least significant bits and bytes first, so that each byte adds seven
+// bits. An encoding of nine bytes begins with a zero byte. This is as short as the numbers of
+// Protocol Buffers, but needs no loop and no branch that the processor could predict wrongly. Wrong
+// predictions were half the cost of an event.
 //
 // Ownership: the caller's bytes. Threads: pure functions. Errors: see ReadVarint. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_VARINT_H_
@@ -19,7 +19,7 @@ namespace vramstow {
 
 inline constexpr size_t kMaxVarintBytes = 9;
 
-// Returns the byte of a number below 128.
+// Returns the single byte that encodes a number below 128.
 inline constexpr uint8_t OneByteVarint(size_t value) {
   return static_cast<uint8_t>(value << 1 | 1);
 }
@@ -48,8 +48,8 @@ inline uint8_t* WriteVarint(uint8_t* out, uint64_t value) {
   return out + WriteShortVarint(out, value);
 }
 
-// Reads a number. Returns the address after it. Reads kMaxVarintBytes bytes in any case, so the
-// caller must make sure that these may be read. Every byte sequence is a number.
+// Reads a number. Returns the address after it. It accesses kMaxVarintBytes bytes in any case, so
+// the caller must make sure that these may be read. Every byte sequence is a number.
 inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
   const unsigned first = *in;
   if (first == 0) [[unlikely]] {
@@ -63,8 +63,8 @@ inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
   return in + bytes;
 }
 
-// Like the other ReadVarint, for bytes that end at `end`. It reads no byte beyond `end`, and
-// returns null if the number does not end before it.
+// Reads a number from bytes that end at `end`. It reads no byte beyond `end`, and returns null if
+// the number does not end before it.
 inline const uint8_t* ReadVarint(const uint8_t* in, const uint8_t* end, uint64_t* value) {
   uint8_t bytes[kMaxVarintBytes] = {};
   const size_t available = static_cast<size_t>(end - in);
@@ -74,8 +74,8 @@ inline const uint8_t* ReadVarint(const uint8_t* in, const uint8_t* end, uint64_t
   return used <= available ? in + used : nullptr;
 }
 
-// Maps differences of either sign to small numbers. Differences wrap around at 2^64, so that every
-// pair of numbers has one.
+// Maps differences of either sign to small numbers. Differences wrap around at 2^64, so a
+// difference exists for every pair of numbers.
 inline uint64_t ZigZag(uint64_t difference) {
   return (difference << 1) ^ (uint64_t{0} - (difference >> 63));
 }
