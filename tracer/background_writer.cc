@@ -83,7 +83,8 @@ void BackgroundWriter::Sample() {
   sample_at_ms_ = now + config_.sample_ms;
 }
 
-// Called between the parts of a long operation. Returns false if the thread has to stop.
+// Called between the parts of a long operation. It does the thread's other work, and returns false
+// if the thread has to stop.
 bool BackgroundWriter::Rests(void* self) {
   BackgroundWriter* const writer = static_cast<BackgroundWriter*>(self);
   if (!writer->WriteAllHanded()) return false;
@@ -91,7 +92,7 @@ bool BackgroundWriter::Rests(void* self) {
   return writer->state_.load(std::memory_order_acquire) == State::kRuns;
 }
 
-// Writes all chunks that were handed over. Returns false if the thread has to stop.
+// Writes all chunks that other threads have handed over. Returns false if the thread has to stop.
 bool BackgroundWriter::WriteAllHanded() {
   const uint32_t count = threads_->count();
   for (uint32_t i = 0; i < count; ++i) {
@@ -129,7 +130,8 @@ void BackgroundWriter::Wake() {
   syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAKE_PRIVATE, 1);
 }
 
-// Writes one chunk. After an error the chunk remains in its slot, and nothing more is recorded.
+// Writes one chunk to the file. After an error the chunk remains in its slot, and nothing more is
+// recorded.
 void BackgroundWriter::WriteHanded(ThreadBuffer* buffer, unsigned which) {
   uint8_t* const slot = buffer->slots[which].bytes;
   const ChunkHeader& header = *reinterpret_cast<const ChunkHeader*>(slot);

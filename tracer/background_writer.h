@@ -1,11 +1,12 @@
 // BackgroundWriter is the recorder's own thread. It writes the chunks that other threads have
 // filled, and samples the host's memory from time to time.
 //
-// Idea: a thread fills a chunk in a slot of the mapped file. A full slot is handed over to this
-// thread unchanged, and this thread appends its chunk to the file. Until then the slot still
-// contains the chunk, so a kill in between loses nothing; if the file contains two copies, a reader
-// uses one of them. If the buffer's other slot is not free yet, the buffer's own thread appends the
-// chunk, so no thread of the program waits for this one.
+// Idea: a thread fills a chunk in a slot (a part) of the mapped file. A full slot is handed over to
+// the recorder's thread, which appends the chunk to the file. Until then the slot still contains
+// the chunk, so a kill in between loses nothing; if the file contains the chunk twice, a reader
+// uses one copy. Each buffer has two slots. If the other slot is not free yet when one is full, the
+// buffer's own thread appends the chunk, so no thread of the program waits for the recorder's
+// thread.
 //
 // Ownership: the thread, until Stop, and the compressor. Threads: Start and Stop once;
 // ClaimOtherSlot and HandOver by the thread that owns the buffer. Errors: without this thread the
@@ -37,12 +38,13 @@ class BackgroundWriter {
   // Waits briefly until the thread has stopped. Returns false if it has not.
   bool Stop();
 
-  // Switches the buffer to its other slot, so that the full one can be handed over. Returns false
-  // if this thread has not written the other slot yet, or does not run.
+  // Switches the buffer to its other slot, so that the full slot can be handed over. Returns false
+  // if the recorder's thread has not written the other slot yet, or does not run.
   bool ClaimOtherSlot(ThreadBuffer* buffer);
-  // Hands the buffer's other slot, which is full, over to this thread. The caller has begun a chunk
-  // in the current slot already. That chunk contains the buffer's number of events, so the file
-  // contains this number even if a ring overwrites the older chunks before this thread runs.
+  // Hands the buffer's other slot, which is full, over to the recorder's thread. The caller has
+  // begun a chunk in the current slot already. The new chunk contains the buffer's number of
+  // events. So the file contains this number even if the ring overwrites older chunks before the
+  // recorder's thread runs.
   void HandOver(ThreadBuffer* buffer);
 
  private:

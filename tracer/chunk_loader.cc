@@ -34,7 +34,7 @@ bool ChunkLoader::Decompress(const uint8_t* frame, size_t frame_bytes, uint8_t* 
   return ZSTD_isError(count) == 0 && count == size;
 }
 
-// Decodes the payload that was read.
+// Decodes the payload that was just read from the file.
 bool ChunkLoader::Decode(const ChunkHeader& header, uint8_t* to) {
   if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd)) {
     return Decompress(encoded_, header.committed, to, header.payload_bytes);

@@ -17,7 +17,7 @@ namespace vramstow {
 
 class ChunkLoader {
  public:
-  // The room that Load needs.
+  // The size of the caller's memory that Load needs.
   static constexpr size_t kMaxBytes = kSlotBytes + kDecodePadding;
 
   // Returns null if there is no memory.

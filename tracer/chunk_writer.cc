@@ -21,14 +21,16 @@ uint32_t PaddingBehind(uint32_t size) {
   return (kChunkAlignment - size % kChunkAlignment) % kChunkAlignment;
 }
 
-// Writes a chunk to the next position of the ring, with the capacity of that position.
+// Writes a chunk to the next position of the ring. The chunk gets the capacity (the length) of that
+// position.
 int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uint32_t size) {
   TraceFile::RingPlace place;
   int error = file->BeginInRing(static_cast<uint32_t>(sizeof *sealed) + size, &place);
   if (error != 0) return error;
   sealed->capacity = place.capacity;
   sealed->checksum = Crc32c(sealed, offsetof(ChunkHeader, checksum));
-  // Padding fills the capacity, because a file that ends inside it would count as damaged.
+  // Padding fills the whole capacity, because a file that ends inside a chunk's capacity would
+  // count as damaged.
   iovec parts[] = {{sealed, sizeof *sealed},
                    {const_cast<uint8_t*>(bytes), size},
                    {const_cast<uint8_t*>(kPadding), PaddingBehind(size)}};
@@ -41,12 +43,13 @@ int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uin
 
 void ChunkWriter::Begin(const Start& start) {
   ChunkHeader* const to = header();
-  // These two values are the same for each chunk of the slot. In a new slot they are written first,
-  // so that a reader never finds other fields without them.
+  // The magic number and the next value are the same for each chunk of the slot. In a new slot they
+  // are written first, so that a reader never finds other fields without them.
   std::memcpy(to->magic, kChunkMagic, sizeof kChunkMagic);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   to->capacity = place_.capacity;
-  // The slot's earlier chunk ends here, so that its header and the new one's are never mixed.
+  // From here on the slot does not contain its earlier chunk any more, so a reader never sees a
+  // mixture of the two headers.
   SetState(to, kChunkPreparing);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   to->trace_id = place_.trace_id;

@@ -1,7 +1,7 @@
-// ChunkWriter writes a chunk in one slot of the file.
+// ChunkWriter writes a chunk in one slot (a mapped part) of the file.
 //
-// Idea: the bytes of a record are stored first, then the committed length, so that at each moment
-// the chunk is what its header says, also for a reader that finds the file after the process was
+// Idea: the bytes of a record are stored first, then the committed length. So at each moment the
+// header describes the chunk correctly, also for a reader that finds the file after the process was
 // killed. A full chunk is appended to the file unchanged, as a sealed chunk; the slot is then used
 // for the next one. (Mapping the next part of the file each time was measured at 75 to 200 µs per
 // 64 KiB in page faults, against 60 µs for the write.) If the process is killed between the two
@@ -21,9 +21,9 @@
 
 namespace vramstow {
 
-// Appends a sealed chunk to the file. `bytes` is its encoded payload; decoded, this has
-// `payload_bytes`. `header` is the header that the chunk had while it was being filled. Returns 0
-// or an errno; changes nothing else.
+// Appends a sealed chunk to the file. `bytes` is its encoded payload, which has `payload_bytes`
+// when it is decoded. `header` is the header that the chunk had while it was being filled. Returns
+// 0 or an errno; changes nothing else.
 int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encoding,
                 const uint8_t* bytes, uint32_t size, uint32_t payload_bytes);
 
@@ -54,12 +54,12 @@ class ChunkWriter {
     uint32_t buffer;     // 0 for tables
     uint32_t turn;       // the chunk's number in its buffer, from 1
   };
-  // Begins an empty chunk. The slot's earlier contents are lost.
+  // Begins an empty chunk. The earlier contents of the slot are lost.
   void Begin(const Start& start);
   // True if a chunk has been begun.
   bool has_chunk() const { return next_ != nullptr; }
 
-  // Returns the bytes that can still be written; 0 without a chunk.
+  // Returns the number of bytes that can still be written; 0 if no chunk has been begun.
   size_t room() const { return static_cast<size_t>(end_ - next_); }
   uint8_t* next() { return next_; }
   // Commits all bytes before `next`.
@@ -69,19 +69,19 @@ class ChunkWriter {
         .store(static_cast<uint32_t>(next - payload()), std::memory_order_release);
   }
 
-  // Appends the chunk to the file and seals it. Afterwards there is no chunk; after an error the
+  // Appends the chunk to the file and seals it. Afterwards no chunk is begun; after an error the
   // chunk is unchanged.
   int Append();
   // Seals the chunk in its slot; nothing more can be written.
   void SealInPlace();
-  // Gives the chunk to another owner; the next chunk begins in the slot `slot`.
+  // Leaves the chunk to another owner. The next chunk will begin in the slot `slot`.
   void MoveTo(const TraceFile::Slot& slot) {
     place_.bytes = slot.bytes;
     place_.offset = slot.offset;
     next_ = end_ = nullptr;
   }
-  // Records in the chunk that one more event was lost after its last one. Returns false without a
-  // chunk.
+  // Records in the chunk that one more event was lost after its last event. Returns false if no
+  // chunk has been begun.
   bool CountLost() {
     if (!has_chunk()) return false;
     std::atomic_ref<uint64_t> lost(header()->lost_events);

@@ -17,7 +17,7 @@ uint64_t Now(clockid_t clock) {
 }
 
 // True if the processors' counters run at one constant speed and agree with each other. On x86 the
-// kernel checks this, and stops using the counter as its own clock if it is not so.
+// kernel checks this, and stops using the counter as its own clock if the check fails.
 bool KernelTrustsCounter() {
 #if defined(__x86_64__)
   char name[16] = {};
@@ -56,7 +56,8 @@ uint64_t TraceClock::Nanoseconds() const { return Now(CLOCK_MONOTONIC) - start_c
 TraceClock::Reading TraceClock::Read() const {
   Reading best = {};
   uint64_t best_width = ~uint64_t{0};
-  // The reading is tried three times, because the thread may be interrupted between the two clocks.
+  // The two clocks are read three times, because the thread may be interrupted between the two
+  // reads.
   for (int i = 0; i < 3; ++i) {
     const uint64_t before = ReadCounter();
     const uint64_t time_ns = Now(CLOCK_MONOTONIC);

@@ -2,11 +2,12 @@
 // ticks to nanoseconds of CLOCK_MONOTONIC.
 //
 // Idea: the counter runs at one speed on all cores, and the cores' counters agree. So it orders
-// events without a word of memory that all threads write to, and also gives their time. It is read
-// behind a fence, so that no core reads it before it has seen the memory that the event depends on:
-// if one thread's event ends before another's begins, and anything in memory shows this, the first
-// has fewer ticks. The kernel's own clock depends on the same property (Linux, lib/vdso). If the
-// kernel does not trust the counter, it is not used: an atomic counter numbers the events instead.
+// events without a word of memory that all threads write to, and also gives their time. The counter
+// is read behind a fence, so that no core reads it before it has seen the memory that the event
+// depends on. If one thread's event ends before another thread's event begins, and anything in
+// memory shows this, the first event has fewer ticks. The kernel's own clock depends on the same
+// property (Linux, lib/vdso). If the kernel does not trust the counter, the counter is not used: an
+// atomic counter numbers the events instead.
 //
 // Error: nanoseconds come from pairs of readings, each wrong by some 50 ns; see Scale. Ownership:
 // values. Threads: Start once, all other functions by all threads at any time. Errors: none. Units:
@@ -26,12 +27,13 @@ namespace vramstow {
 inline constexpr uint64_t kAnchorNs = 50'000'000;
 inline constexpr uint64_t kFirstAnchorNs = 200'000;
 
-// The number of the counter's lowest bits that are dropped. They stand for a few nanoseconds, which
-// is less than Record takes, and much less than a signal needs from one core to another, so they do
-// not help to order events. But they look random, and random bits cannot be compressed.
+// The number of the counter's lowest bits that are dropped. These bits stand for a few nanoseconds.
+// That is less time than Record takes, and much less than a signal needs from one core to another,
+// so the bits do not help to order events. But they look random, and random bits cannot be
+// compressed.
 #if defined(VRAMSTOW_COUNTER_SHIFT)
-// Set for a program that runs many times as slowly as usual, for example under valgrind, so that
-// the encoded time steps are as small as usual.
+// The build sets the number for a program that runs many times as slowly as usual, for example
+// under valgrind, so that the encoded time steps are as small as usual.
 inline constexpr unsigned kCounterShift = VRAMSTOW_COUNTER_SHIFT;
 #elif defined(__x86_64__)
 inline constexpr unsigned kCounterShift = 3;  // these bits stand for 2 to 8 ns at 1 to 4 GHz
@@ -39,7 +41,7 @@ inline constexpr unsigned kCounterShift = 3;  // these bits stand for 2 to 8 ns 
 inline constexpr unsigned kCounterShift = 0;
 #endif
 
-// Reads the counter, not before the calling thread's earlier reads have finished.
+// Reads the counter after all earlier reads of the calling thread have finished.
 inline uint64_t ReadCounter() {
 #if defined(__x86_64__)
   // LFENCE waits for all earlier instructions; RDTSC alone may be executed early (Intel SDM,
@@ -56,8 +58,8 @@ inline uint64_t ReadCounter() {
 }
 
 // Reads the counter without a fence. The value may be older than the thread's last reads of memory,
-// but it is never newer than its next writes. It may order events only on a processor whose loads
-// are seen in program order, and only as single_writer.h describes.
+// but it is never newer than the thread's next writes. The value may order events only on a
+// processor whose loads are seen in program order, and only as single_writer.h describes.
 #if defined(__x86_64__)
 inline constexpr bool kHasQuickCounter = true;
 inline uint64_t ReadCounterQuickly() { return __rdtsc() >> kCounterShift; }
@@ -68,8 +70,8 @@ inline uint64_t ReadCounterQuickly() { return ReadCounter(); }
 
 class TraceClock {
  public:
-  // The present moment becomes time 0. If `may_use_counter` is false, the counter counts as not
-  // trusted.
+  // Starts the clock: the present moment becomes time 0. If `may_use_counter` is false, the
+  // processor's counter is not used.
   void Start(bool may_use_counter);
 
   // True if ticks order the events.
@@ -92,8 +94,9 @@ class TraceClock {
   // Returns nanoseconds per tick times 2^32, measured over the time since Start. The error is 10^-7
   // after one second. ValidTicks says how long the value may be used.
   static uint64_t Scale(const Reading& now);
-  // Returns for how many ticks a scale that was measured now may be used: for the age of the trace,
-  // but at least kFirstAnchorNs and at most kAnchorNs. The error then remains at some 100 ns.
+  // Returns for how many ticks a scale that was measured now may be used. This is the age of the
+  // trace, but at least kFirstAnchorNs and at most kAnchorNs. The error of a time then remains at
+  // some 100 ns.
   static uint64_t ValidTicks(const Reading& now);
   // Converts nanoseconds to ticks.
   static uint64_t TicksOf(uint64_t time_ns, const Reading& now);

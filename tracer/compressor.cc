@@ -15,9 +15,9 @@
 namespace vramstow {
 namespace {
 
-// Level 1 is the fastest of the usual levels, because this thread has to keep up with all others. A
-// negative level would need a quarter less work for the events of a loop, but would make a trace of
-// random sizes a fifth longer.
+// The compression level of Zstandard. Level 1 is the fastest of the usual levels, which is needed
+// because this thread has to keep up with all others. A negative level would need a quarter less
+// work for the events of a loop, but would make a trace of random sizes a fifth longer.
 constexpr int kLevel = 1;
 
 }  // namespace
@@ -42,8 +42,8 @@ void Compressor::Destroy(Compressor* compressor) {
   munmap(compressor, RoundUp(sizeof(Compressor), 64) + compressor->work_bytes_);
 }
 
-// Compresses to the position `before` of the result. Returns 0 if the result would not be shorter
-// than the payload.
+// Compresses the payload into result_, from position `before` on. Returns 0 if the result would not
+// be shorter than the payload.
 uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size, size_t before) {
   const size_t room = std::min<size_t>(size, sizeof result_);
   if (room <= before) return 0;

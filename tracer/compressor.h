@@ -27,8 +27,8 @@ class Compressor {
   // Destroys a compressor that no thread uses any more.
   static void Destroy(Compressor* compressor);
 
-  // Encodes at most kSlotBytes, followed by kSplitSlack bytes that may be read. Without a
-  // compressor the bytes are returned unchanged.
+  // Encodes at most kSlotBytes. The kSplitSlack bytes behind them may be read. Without a compressor
+  // the bytes are returned unchanged.
   static Encoded Encode(Compressor* compressor, ChunkKind kind, const uint8_t* bytes,
                         uint32_t size);
 

@@ -4,9 +4,9 @@
 // and threads share no word that any of them writes to. Otherwise one atomic counter numbers the
 // events of all threads.
 //
-// Ownership: values; the caller owns the atomic counter, on a separate cache line. Threads: Start
-// once, all other functions by all threads at any time. Errors: none. No heap. Units: ticks,
-// nanoseconds.
+// Ownership: values; the caller owns the atomic counter, which lies on a separate cache line.
+// Threads: Start once, all other functions by all threads at any time. Errors: none. No heap.
+// Units: ticks, nanoseconds.
 #ifndef VRAMSTOW_TRACER_EVENT_ORDER_H_
 #define VRAMSTOW_TRACER_EVENT_ORDER_H_
 
@@ -20,7 +20,8 @@ namespace vramstow {
 
 class EventOrder {
  public:
-  // The present moment becomes time 0. `last_number` is zero now and outlives this object.
+  // Starts the order: the present moment becomes time 0. `last_number` is zero now and outlives
+  // this object.
   void Start(bool may_use_counter, std::atomic<uint64_t>* last_number) {
     clock_.Start(may_use_counter);
     by_ticks_ = clock_.counter_is_trusted();

@@ -19,9 +19,9 @@ namespace vramstow {
   // same tick there, and a signal handler may have recorded an event in between.
   const uint64_t ticks = std::max(now, encoder.last_time() + 1);
   if (ticks >= buffer->anchor_ends) return Record(buffer, event);
-  // Each amount (the sizes of an event) has two possible numbers, and the short form uses the
-  // first. In one of ten events another amount has that number, so the short form with the second
-  // number is tried.
+  // Each amount (the sizes of an event) has two possible numbers, and the short form uses the first
+  // one. In one of ten events the first number belongs to another amount at the moment. So the
+  // short form with the second number is tried, too.
   uint8_t* const out = buffer->chunk.next();
   uint8_t* end = encoder.WriteShort(out, encoder.ShortOf<true>(event), ticks);
   if (end == nullptr) end = encoder.Encode(out, event, encoder.last_sequence() + 1, ticks);
@@ -47,8 +47,8 @@ uint64_t EventWriter::RecordInCondition(ThreadBuffer* buffer, const Event& event
   }
 }
 
-// Stores the event if there is room. Its position in the order of events is determined last.
-// Returns 0 if recording has stopped after an error.
+// Stores the event if there is room. The event's position in the order of events is determined
+// last. Returns 0 if recording has stopped after an error.
 uint64_t EventWriter::Append(ThreadBuffer* buffer, const Event& event) {
   if (!trace_->order.by_ticks()) return AppendNumbered(buffer, event);
   ChunkWriter& chunk = buffer->chunk;

@@ -1,8 +1,8 @@
-// EventWriter stores events in the calling thread's buffer, and first does whatever is due: a new
-// chunk, a clock record, a gap event.
+// EventWriter stores events in the calling thread's buffer. Before that, it writes whatever is due:
+// a new chunk, a clock record, a gap event.
 //
 // Idea: RecorderState handles the fast path and calls this class for all other cases. Each call is
-// made by the thread that owns the buffer, with the buffer marked as busy.
+// made by the thread that owns the buffer, while the buffer is marked as busy.
 //
 // Ownership: none. Threads: Start before other threads know the object, all other functions by all
 // threads at once, each with its own buffer. Errors: 0 if the event was not stored; it is counted
@@ -33,11 +33,12 @@ class EventWriter {
     background_ = background;
   }
 
-  // Stores the event, whatever the condition of the trace is, and marks the buffer as not busy.
-  // Returns the event's position in the order, or 0 if it was not stored.
+  // Stores the event in any state of the trace, and marks the buffer as not busy. Returns the
+  // event's position in the order, or 0 if it was not stored.
   uint64_t Record(ThreadBuffer* buffer, const Event& event);
-  // Like Record, for an event that does not have the short form (see EventEncoder), in a chunk that
-  // has room. `now` was read behind a fence, or by the single writer.
+  // Stores an event that does not have the short form (see EventEncoder), in a chunk that has room,
+  // and marks the buffer as not busy. `now` was read behind a fence, or by the single writer.
+  // Returns the event's position in the order, or 0 if it was not stored.
   uint64_t RecordUnshaped(ThreadBuffer* buffer, const Event& event, uint64_t now);
 
  private:

@@ -64,17 +64,18 @@ bool FoldInput::Begin(uint32_t generation) {
   return false;
 }
 
-// Lists the chunks. Returns false if a chunk moved from its slot into the ring meanwhile.
+// Lists the chunks of the file. Returns false if a chunk moved from its slot into the ring
+// meanwhile.
 bool FoldInput::List(uint32_t generation) {
   count_ = copy_count_ = 0;
-  // Slots are listed before the ring, so that a chunk that moves in between is listed twice rather
-  // than missed.
+  // Slots are listed before the ring. So a chunk that moves from a slot into the ring in between is
+  // listed twice rather than missed.
   if (!ListSlots()) return false;
   const size_t slots = count_;
   if (!ListRing(generation)) return false;
   ChooseLimit();
-  // Slots come first in the list. A slot's chunk is retained only if it is old enough and not in
-  // the ring.
+  // Chunks of slots come first in the list. Such a chunk stays in the list only if it is old enough
+  // and is not in the ring, too.
   size_t kept = 0;
   for (size_t i = 0; i < count_; ++i) {
     const Chunk& chunk = chunks_[i];
@@ -128,7 +129,8 @@ bool FoldInput::ListRing(uint32_t generation) {
   return true;
 }
 
-// Chooses the limit so that about half of the ring's chunks contain only events before it.
+// Chooses the moment up to which events are folded, so that about half of the ring's chunks contain
+// only earlier events.
 void FoldInput::ChooseLimit() {
   const uint64_t middle = ring_.begin + (ring_.end - ring_.begin) / 2;
   limit_ = 0;
@@ -153,7 +155,7 @@ bool FoldInput::CopySlots() {
     if (committed > kSlotBytes - sizeof(ChunkHeader)) return false;
     std::memcpy(copy, slot + sizeof(ChunkHeader), committed);
     std::atomic_thread_fence(std::memory_order_acquire);
-    // If the slot has got its next chunk meanwhile, its earlier chunk is in the ring by now.
+    // The slot may contain its next chunk by now. Its earlier chunk is then in the ring.
     ChunkHeader now;
     std::memcpy(&now, slot, sizeof now);
     if (now.number != chunk.header.number || now.state != kChunkOpen) return false;
@@ -223,8 +225,8 @@ uint64_t FoldInput::NumberOf(const Stream& stream) const {
              : stream.next.sequence;
 }
 
-// Finds the stream's next event that is not later than the limit. Returns false if a chunk is
-// damaged.
+// Finds the stream's next event, if it is not later than the moment up to which events are folded.
+// Returns false if a chunk is damaged.
 bool FoldInput::Fill(Stream* stream) {
   stream->has_event = false;
   while (stream->chunk < stream->end) {

@@ -1,10 +1,11 @@
-// FoldInput reads the older events of the trace that is being written, in order.
+// FoldInput reads the older events of the trace that is being written, in order, so that they can
+// be folded (replaced by sums).
 //
-// Idea: the ring's chunks are listed, and a moment is chosen so that about half of them lie before
-// it. The chunks of each buffer are read one after the other, and merged. A thread may have
-// recorded its only event days ago, so this also copies events from the slot of a buffer if they
-// are older than that moment and not in the file yet. An earlier fold has recorded up to which
-// event each buffer was folded.
+// Idea: the ring's chunks are listed, and a moment is chosen so that about half of them contain
+// only earlier events. The chunks of each buffer are read one after the other, and the buffers are
+// merged. A thread may have recorded its only event days ago. So events in the slot of a buffer are
+// also read if they are older than that moment and not in the ring yet. An earlier fold has
+// recorded up to which event each buffer was folded.
 //
 // Ownership: Create maps its memory, which is never released. Threads: one at a time, while others
 // record. Errors: Begin returns false if there is too much to list, or if a chunk was overwritten
@@ -36,16 +37,16 @@ class FoldInput {
   bool Begin(uint32_t generation);
   // Starts again from the first event.
   bool Rewind();
-  // Returns the next event up to the chosen moment. The events that the last fold retained come
-  // first; `was_kept` is true for them. Returns false if there are no more events, or if a chunk
-  // could not be read; failed() distinguishes the two.
+  // Stores the next event up to the chosen moment in *event. The events that the last fold retained
+  // come first; *was_kept is true for them. Returns false if there are no more events, or if a
+  // chunk could not be read; failed() distinguishes the two cases.
   bool Next(Event* event, bool* was_kept);
   bool failed() const { return failed_; }
-  // Returns how many events are missing before and between those that Next returned, according to
-  // the numbers of the buffers' events.
+  // Returns how many events are missing before and between the events that Next returned. They are
+  // known by gaps in the numbers of the buffers' events.
   uint64_t lost_events() const { return lost_; }
   // Called after the last event, so that the next fold continues from here. Returns the position
-  // from which on the ring is needed.
+  // from which on the ring's contents are still needed.
   uint64_t Accept();
   uint64_t cut(uint32_t buffer) const { return cuts_[buffer]; }
   // Releases the memory that is not needed between two folds.
@@ -66,7 +67,8 @@ class FoldInput {
                                                            : header.base_sequence;
     }
   };
-  // A sequence of chunks: those of one buffer, or those of the events that the last fold retained.
+  // A sequence of chunks. It consists of the chunks of one buffer, or of the events that the last
+  // fold retained.
   struct Stream {
     size_t first;
     size_t end;

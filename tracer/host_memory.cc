@@ -51,8 +51,8 @@ bool ReadText(const Path& path, char (&text)[kTextBytes]) {
   return count > 0;
 }
 
-// Reads the number at the beginning of a text, after blanks. Returns false if there is none
-// ("max").
+// Reads the number at the beginning of a text, after blanks. Returns false if there is no number,
+// as in "max".
 bool NumberAt(const char* text, uint64_t* number) {
   while (*text == ' ' || *text == '\t') ++text;
   if (*text < '0' || *text > '9') return false;
@@ -88,8 +88,8 @@ constexpr GroupFiles kVersions[] = {
      "total_inactive_file "},
 };
 
-// Finds the free memory of one control group. Returns false if the group has no limit; cgroup
-// version 1 expresses that by a limit above the machine's memory.
+// Finds the free memory of one control group. Returns false if the group has no limit. In cgroup
+// version 1 a group without a limit has a limit above the machine's memory.
 bool ReadGroup(const GroupFiles& files, const char* root, std::string_view group,
                uint64_t machine_bytes, HostMemory* memory) {
   char text[kTextBytes];
@@ -110,9 +110,9 @@ bool ReadGroup(const GroupFiles& files, const char* root, std::string_view group
   return true;
 }
 
-// Checks the group and its ancestors, because an ancestor's limit applies, too: batch systems limit
-// the job and not its steps. In a container the path may exist on the machine only, and the group's
-// files lie in the root folder.
+// Reads the free memory of the group and its ancestors. An ancestor's limit applies, too: batch
+// systems limit the job and not its steps. In a container the path may exist on the machine only,
+// and the group's files lie in the root folder.
 bool ReadControlGroups(const char* root, uint64_t machine_bytes, HostMemory* memory) {
   char groups[kTextBytes];
   if (!ReadText(Path(root, "/proc/self/cgroup"), groups)) return false;

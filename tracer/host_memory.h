@@ -21,7 +21,8 @@ struct HostMemory {
   bool is_of_group = false;  // `free` and `limit` are the control group's
 };
 
-// Tests set `root`, a prefix of the paths below /proc and /sys.
+// Reads the memory numbers. `root` is a prefix of the paths below /proc and /sys, which only tests
+// set.
 HostMemory ReadHostMemory(const char* root = "");
 
 }  // namespace vramstow

@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// Returns the 64-bit FNV-1a hash, folded to 32 bits.
+// Returns the 64-bit FNV-1a hash of a text, folded to 32 bits.
 uint32_t Hash(std::string_view text) {
   uint64_t hash = 0xCBF29CE484222325u;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3u;

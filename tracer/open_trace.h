@@ -18,7 +18,7 @@
 namespace vramstow {
 
 struct OpenTrace {
-  // Each event reads these members.
+  // Each event reads the following members.
   RecordingStatus status;
   EventOrder order;
   ThreadSlot thread_slot = nullptr;
@@ -27,7 +27,7 @@ struct OpenTrace {
   std::atomic<uint32_t> chunks{0};  // the number of chunks begun so far
   TraceFile file;
   TraceFile::Slot first_slot;
-  // True if the recent events are to be copied before they become sums.
+  // True if the recent events are to be copied to another file before sums replace them.
   std::atomic<bool> is_copy_due{false};
 
   bool IsRecording() const { return status.IsRecording(); }

@@ -26,8 +26,8 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
   OwnerMutex(const OwnerMutex&) = delete;
   OwnerMutex& operator=(const OwnerMutex&) = delete;
 
-  // Waits until the lock is free and takes it. `me` is an address that only this thread passes, a
-  // multiple of 2. Returns false, without the lock, if `me` holds it already.
+  // Waits until the lock is free and takes it. `me` is an address that only this thread passes; it
+  // is a multiple of 2. Returns false, without waiting, if the thread `me` holds the lock already.
   [[nodiscard]] bool Lock(const void* me) VRAMSTOW_TRY_ACQUIRE(true) {
     const uint64_t holder = reinterpret_cast<uintptr_t>(me);
     uint64_t seen = 0;
@@ -35,7 +35,7 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
     for (;;) {
       if ((seen & ~kWaiters) == holder) return false;
       if (seen == 0) {
-        // Other threads may still be waiting, so the mark for waiters is set, too.
+        // Other threads may still be waiting, so the bit that marks waiting threads is set, too.
         if (word_.compare_exchange_weak(seen, holder | kWaiters, std::memory_order_acquire)) {
           return true;
         }
@@ -57,13 +57,14 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
     }
   }
 
-  // Called in a forked child, whose only thread does not hold the lock.
+  // Resets the lock. Called in a forked child, whose only thread does not hold the lock.
   void Reset() { word_.store(0, std::memory_order_relaxed); }
 
  private:
   static constexpr uint64_t kWaiters = 1;
 
-  // The futex compares 32 bits, so it uses the low half, which contains the mark for waiters.
+  // Returns the address for the futex. A futex has 32 bits, so it is the low half of the word,
+  // which contains the bit for waiting threads.
   uint32_t* FutexWord() { return reinterpret_cast<uint32_t*>(&word_); }
 
   std::atomic<uint64_t> word_{0};  // the holder, and kWaiters

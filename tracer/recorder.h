@@ -36,11 +36,11 @@ enum class RecorderError {
 // is opened by dlopen should have no thread-local storage of its own; a test passes a function that
 // returns a thread_local.
 using ThreadSlot = void** (*)();
-// Has `ended` called with the value when the calling thread ends. Returns 0 if that is not
-// possible.
+// Registers `ended`, which is called with the value when the calling thread ends. Returns 0 if that
+// is not possible.
 using ThreadWatch = int (*)(void (*ended)(void* value), void* value);
 
-// The source of the order between events of different threads.
+// The method by which events of different threads are ordered.
 enum class OrderSource : uint8_t {
   kBest,     // the processor's counter if the kernel trusts it
   kNumbers,  // an atomic counter, whose cost grows with the number of threads
@@ -59,9 +59,9 @@ struct RecorderConfig {
   ThreadSlot thread_slot;
   OrderSource order = OrderSource::kBest;
   StackMode stacks = StackMode::kOff;
-  // If `background` is true, a thread with all signals masked writes full chunks, and compresses
-  // them if `compress` is true. It records the host's memory every `sample_ms` milliseconds, or
-  // never if that is 0.
+  // If `background` is true, a background thread with all signals masked writes full chunks, and
+  // compresses them if `compress` is true. It records the host's memory every `sample_ms`
+  // milliseconds, or never if that is 0.
   bool background = false;
   bool compress = false;
   uint32_t sample_ms = 0;
@@ -70,8 +70,9 @@ struct RecorderConfig {
   // The size of the ring, in which the newest chunks of events replace the oldest when it is full.
   // It is at least kLeastRingBytes; 0 retains all chunks.
   uint64_t ring_bytes = 0;
-  // Lets the file grow instead of losing older events that cannot become sums (because of too many
-  // live blocks, a file that cannot be mapped, or more events than can be added up in time).
+  // If true, the file grows instead of losing older events that cannot be replaced by sums. There
+  // are three causes: too many live blocks, a file that cannot be mapped, or more events than can
+  // be added up in time.
   bool ring_may_grow = false;
   // True if the slot is a thread_local of the initial-exec model, like those of a program. Its
   // distance from the thread pointer is then the same in every thread, and an event finds it
@@ -83,8 +84,8 @@ struct RecorderConfig {
   bool for_group = false;  // the file's group may read it; otherwise its owner alone
 };
 
-// A frame of a stack that stands for no code. In a trace it is stored as a frame of Python: `kind`,
-// in angle brackets, is the file, and the line is 0.
+// A frame of a stack that belongs to no code, but contains a name. In a trace it is stored as a
+// frame of Python: `kind`, in angle brackets, is the file, and the line is 0.
 struct StackName {
   std::string_view text;  // "aten::mm"
   std::string_view kind;  // "<operator>"
@@ -104,32 +105,34 @@ class Recorder {
   RecorderError Open(const RecorderConfig& config);
 
   // Stores the event after setting its sequence, time and thread. Returns the sequence, which
-  // identifies the event for a reader, or 0 if it was not stored. An event that begins later, in
-  // any thread, has a larger sequence, but the difference may exceed 1. When this returns, the
-  // event is committed: a reader will see it even if the process is killed.
+  // identifies the event for a reader, or 0 if the event was not stored. An event that begins
+  // later, in any thread, has a larger sequence, but the difference may exceed 1. When this
+  // returns, the event is committed: a reader will see it even if the process is killed.
   uint64_t Record(const Event& event);
 
-  // Like Record, but captures no stack: the event's stack is stored as it is. It is for callers
-  // that hold locks of their own. A capture may wait for the dynamic linker's lock, and the thread
-  // that holds that lock may wait for the caller's.
+  // Stores the event as Record does, but captures no stack: the stack number that the event has is
+  // stored. It is for callers that hold locks of their own. A capture may wait for the dynamic
+  // linker's lock, and the thread that holds that lock may wait for the caller's.
   uint64_t RecordWithStack(const Event& event);
-  // Records that the memory of a kFree, to which RecordWithStack gave this sequence, may be
-  // allocated again. This replaces a kFreeCompleted event with the same fields, and costs much
-  // less: the recorded free becomes one that completes at once. Returns false, and records nothing,
-  // if the free was not the last event of the calling thread, or if this kind of trace cannot
-  // express it.
+  // Records that the memory of a kFree may be allocated again; `sequence` is what RecordWithStack
+  // returned for the kFree. This replaces a kFreeCompleted event with the same fields, and costs
+  // much less: the stored kFree becomes one that completes at once. Returns false, and records
+  // nothing, if the free was not the last event of the calling thread, or if this kind of trace
+  // cannot express it.
   bool CompleteFree(uint64_t sequence);
-  // Returns the stack that Record would now store in an event of this kind, or 0 for none.
+  // Captures the calling thread's stack and returns its number, as Record would for an event of
+  // this kind; 0 if there is none.
   uint32_t CaptureStack(EventKind kind);
-  // Like CaptureStack, for callers that hold locks of a framework: it never calls the dynamic
-  // linker. Returns 0 if that is impossible (glibc before 2.35). Libraries and Python are those
-  // that were found when LookAtLibraries was last called, or by the last ordinary capture.
+  // Captures the stack for callers that hold locks of a framework: it never calls the dynamic
+  // linker. Returns 0 if that is impossible (glibc before 2.35). It uses the libraries and the
+  // Python interpreter that were found when LookAtLibraries was last called, or by the last
+  // ordinary capture.
   uint32_t CaptureStackQuietly(EventKind kind);
   void LookAtLibraries();
-  // Like Record, for callers that hold locks of a framework: the stack is the one of
-  // CaptureStackQuietly. Stores that stack in the event.
+  // Stores the event as Record does, for callers that hold locks of a framework: the stack is the
+  // one of CaptureStackQuietly. Writes the number of that stack into *event.
   uint64_t RecordQuietly(Event* event);
-  // Returns a stack with additional innermost frames: a framework's names for the running
+  // Returns a stack that has additional innermost frames: a framework's names for the running
   // operations, the innermost name first. Texts that are too long are cut. If the trace has no
   // room, the stack is returned unchanged.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
@@ -140,13 +143,14 @@ class Recorder {
   void Describe(std::string_view key, std::string_view value);
 
   // Returns the number by which events name an entry point, a library or an annotation. The same
-  // text gives the same number; kUnknownName if the table is full or the recorder is closed. Takes
-  // a lock, so callers store the number.
+  // text gives the same number. Returns kUnknownName if the table is full or the recorder is
+  // closed. It takes a lock, so callers store the number.
   uint16_t InternCall(std::string_view name);
-  // `base` is the address where the library is mapped, `build_id` lower-case hex or empty.
+  // Returns the number of a library. `base` is the address where the library is mapped; `build_id`
+  // is lower-case hex, or empty.
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
-  // Returns the number by which marks name a text, which is cut at 1,024 bytes; 0 if the recorder
-  // is closed. A text that has a number already takes no lock.
+  // Returns the number by which marks name a text; 0 if the recorder is closed. The text is cut at
+  // 1,024 bytes. No lock is taken if the text has a number already.
   uint64_t InternAnnotation(std::string_view text);
   // Stores a mark of the application. `number` identifies an iteration or a process-wide range.
   uint64_t RecordMark(MarkKind kind, uint64_t annotation, uint64_t number);
@@ -154,16 +158,16 @@ class Recorder {
   // Writes the current contents of the trace into another file in the same folder; see
   // TraceFile::WriteCopy. Returns 0 or an errno; EBADF if the recorder is closed.
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
-  // Makes the recorder call WriteCopy("oom", true, …) when older events are about to become sums. A
-  // trace that stays short contains these events itself and needs no copy.
+  // Requests a copy of the trace, WriteCopy("oom", true, …), before older events are replaced by
+  // sums. A trace that stays short contains these events itself and needs no copy.
   void CopyBeforeSums();
 
   // Seals all chunks and cuts the file to its length. Other threads may still be recording; their
-  // later events are dropped. This may be called at exit; a trace that was never closed is
-  // complete, too.
+  // later events are dropped. This may be called at exit. A trace that was never closed is
+  // readable, too.
   void Close();
 
-  // Called in a forked child: forgets the parent's file without touching it. Async-signal-safe.
+  // Forgets the parent's file without touching it. Called in a forked child; async-signal-safe.
   // Open may be called again afterwards.
   void AbandonAfterFork();
 

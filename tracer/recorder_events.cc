@@ -7,8 +7,8 @@
 namespace vramstow {
 namespace {
 
-// Forces the compiler to compute the part that does not depend on time before the counter is read;
-// otherwise the processor would have to wait.
+// Forces the compiler to compute, before the counter is read, the part that does not depend on
+// time. If it were computed later, the processor would have to wait for the counter first.
 inline void ComputeBeforeClock(EventEncoder::Short* encoded) {
   asm volatile(""
                : "+r"(encoded->bytes), "+r"(encoded->size), "+r"(encoded->is_general),
@@ -17,7 +17,7 @@ inline void ComputeBeforeClock(EventEncoder::Short* encoded) {
 
 }  // namespace
 
-// Reads this thread's slot without a call.
+// Returns this thread's buffer, or null, by reading the thread's slot without a function call.
 inline ThreadBuffer* RecorderState::StaticBuffer() const {
   return *reinterpret_cast<ThreadBuffer* const*>(ThreadPointer() + slot_distance_);
 }
@@ -28,15 +28,15 @@ inline uint64_t RecorderState::Record(const Event& event) {
   return RecordFast<&RecorderState::RecordGeneral>(event);
 }
 
-// Records the event with the stack that it names, or with none.
+// Records the event. If the event has a stack number, that stack is stored.
 uint64_t RecorderState::RecordWithStack(const Event& event) {
   if (!IsFast(trace_.status.mode())) [[unlikely]]
     return RecordWithoutCapture(event);
   return RecordFast<&RecorderState::RecordWithoutCapture>(event);
 }
 
-// Handles the fast case. In all other cases it ends with a call of kOther (a tail call), so that it
-// need not save registers for them.
+// Handles the fast case. In all other cases it ends with a tail call of kOther, so that it need not
+// save registers for those cases.
 template <uint64_t (RecorderState::*kOther)(const Event&)>
 inline uint64_t RecorderState::RecordFast(const Event& event) {
   ThreadBuffer* const buffer = StaticBuffer();
@@ -46,8 +46,8 @@ inline uint64_t RecorderState::RecordFast(const Event& event) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     now = clock.QuickTicks();
   } else {
-    // The processor waits here until all earlier instructions have finished. It executes the later
-    // ones while it reads the counter.
+    // The processor waits here until all earlier instructions have finished. It executes later
+    // instructions while it reads the counter.
     now = clock.Ticks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (single_.buffer() != nullptr) [[unlikely]]
@@ -120,9 +120,9 @@ bool RecorderState::CompleteFree(uint64_t sequence) {
   return is_done;
 }
 
-// Returns this thread's buffer, marked as busy. Returns null if the thread has none, or if the
-// buffer is busy already because a signal handler interrupted Record, whose half-written bytes must
-// not change. Then one more event is counted as dropped.
+// Returns this thread's buffer, marked as busy. Returns null if the thread has no buffer. Also
+// returns null if the buffer is busy already: a signal handler has then interrupted Record, whose
+// half-written bytes must not change. In both cases one more event is counted as dropped.
 ThreadBuffer* RecorderState::OwnBuffer() {
   ThreadBuffer* buffer = IsFast(trace_.status.mode()) ? StaticBuffer() : nullptr;
   if (buffer == nullptr || buffer->owner != this) [[unlikely]] {
@@ -139,15 +139,15 @@ ThreadBuffer* RecorderState::OwnBuffer() {
 }
 
 // Handles events with stacks, traces without a trusted counter, and traces whose recording has
-// stopped. It only calls one of two functions: each of them saves the registers that it needs, and
-// this one saves none.
+// stopped. It only calls one of two functions. Each of these saves the registers that it needs, so
+// this function need not save any.
 [[gnu::noinline]] uint64_t RecorderState::RecordGeneral(const Event& event) {
   if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
   return RecordWithItsStack(event);
 }
 
-// Records the event with the stack that it names, or else with the caller's stack if its kind gets
-// one.
+// Records the event with the stack that it names. If it names none, the caller's stack is captured
+// if events of this kind get a stack.
 [[gnu::noinline]] uint64_t RecorderState::RecordWithItsStack(const Event& event) {
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
@@ -165,8 +165,8 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer == nullptr ? 0 : events_.Record(buffer, event);
 }
 
-// Only counts the event, because recording has stopped. The count is stored in the thread's chunk,
-// if it has one. Close may miss the last of these events, which does no harm.
+// Counts the event as lost, because recording has stopped. The count is stored in the thread's
+// chunk, if it has one. Close may miss the last of these events, which does no harm.
 uint64_t RecorderState::CountOnly() {
   if (trace_.status.condition() != RecordingStatus::kLatched) return 0;
   void** const slot = trace_.thread_slot();
@@ -184,8 +184,8 @@ uint64_t RecorderState::CountOnly() {
   return 0;
 }
 
-// Captures the calling thread's stack before the thread takes its own locks, for events that it
-// records under them.
+// Captures the calling thread's stack, for events that the thread will record under its own locks.
+// Called before it takes those locks.
 uint32_t RecorderState::CaptureStack(EventKind kind, CaptureMode mode) {
   if (!stacks_.Wants(kind) || !trace_.IsRecording()) return 0;
   if (mode == CaptureMode::kQuiet && !CanFindObjects()) return 0;

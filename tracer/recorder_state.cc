@@ -22,8 +22,8 @@ namespace {
 uint64_t RandomNumber() {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // Early at boot the kernel may have no random numbers yet. This number only has to differ from
-  // those of other traces on the same disk.
+  // Early at boot the kernel may have no random numbers yet. The id then depends on the time. It
+  // only has to differ from the ids of other traces on the same disk.
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_nsec) * 0x9E3779B97F4A7C15u ^
@@ -46,8 +46,8 @@ RecorderError ErrorOf(int error) {
 }  // namespace
 
 RecorderState* RecorderState::Create(const RecorderConfig& config, RecorderError* error) {
-  // The memory is zeroed, and only touched pages cost memory. The constructor does not touch the
-  // large parts.
+  // The memory is zeroed, and only touched pages use physical memory. The constructor does not
+  // touch the large members.
   void* const memory = mmap(nullptr, sizeof(RecorderState), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -79,8 +79,8 @@ RecorderError RecorderState::Open(const RecorderConfig& config) {
   }
   ChooseMode(config);
   int error = MakeFile(config, false);
-  // If this fails, the file system does not support unnamed files, or cannot name them later. The
-  // file then gets a temporary name from the start.
+  // If this fails, the file system does not support files without a name, or cannot name them
+  // later. The file then gets a temporary name from the start.
   if (error != 0 && error != ENOSPC && error != ENOMEM) error = MakeFile(config, true);
   if (error == 0) StartBackground(config);
   errno = error;
@@ -97,8 +97,8 @@ void RecorderState::ChooseMode(const RecorderConfig& config) {
   trace_.status.SetMode(has_stacks ? RecordMode::kFastWithStacks : RecordMode::kFast);
 }
 
-// Makes the file with its first page and names it last. Returns 0, or an errno, after which no file
-// is left behind.
+// Makes the file with its first page, and gives it its name last. Returns 0, or an errno; after an
+// error no file is left behind.
 int RecorderState::MakeFile(const RecorderConfig& config, bool has_name) {
   TraceFile& file = trace_.file;
   int error = file.Create({.directory = config.directory,
@@ -166,9 +166,9 @@ void RecorderState::OnThreadExit(ThreadBuffer* buffer) {
 
 void RecorderState::Close() {
   if (!trace_.status.Close()) return;
-  // After the barrier every call of Record sees that the trace is closed, and AwaitQuiet sees each
-  // call that began before. If the kernel offers no such barrier, each thread executes one of its
-  // own.
+  // After the barrier, every later call of Record sees that the trace is closed, and AwaitQuiet
+  // sees each call of Record that began before. If the kernel offers no such barrier, each thread
+  // executes its own barrier at each event.
   BarrierOnAllThreads();
   const bool is_alone = background_.Stop();
   const bool all_quiet = threads_.AwaitQuiet() && is_alone;
@@ -203,14 +203,16 @@ void RecorderState::Seal(bool all_quiet) {
   std::atomic_ref<uint32_t>(to->state).store(static_cast<uint32_t>(TraceState::kClosed),
                                              std::memory_order_release);
   if (!shared) file.WriteFront(trace_.first_slot.bytes, tables_.front_bytes());
-  // A thread that still stores an event, at any later time, stores it into plain memory.
+  // From here on slots are plain memory. A thread that still stores an event does not change the
+  // file.
   bool may_cut = true;
   if (shared) {
     may_cut = threads_.DetachSlots();
     may_cut = TraceFile::Detach(trace_.first_slot.bytes) && may_cut;
   }
   if (may_cut) file.Cut(length);
-  // A thread that hangs in a write may still use the descriptor's number, which must not be reused.
+  // If a thread hangs in a write, it may still use the number of the descriptor. The descriptor is
+  // then not closed, so that its number is not reused.
   if (all_quiet) file.Close();
 }
 
@@ -221,8 +223,8 @@ void RecorderState::AbandonAfterFork() {
     const ThreadBuffer* const buffer = static_cast<ThreadBuffer*>(*slot);
     if (buffer != nullptr && buffer->owner == this) *slot = nullptr;
   }
-  // If a signal handler that interrupted Record called fork, that Record continues in the child,
-  // too. Its stores must not reach the parent's file.
+  // A signal handler that interrupted Record may have called fork. That call of Record then
+  // continues in the child, too, and its stores must not reach the parent's file.
   threads_.DetachSlots();
   TraceFile::Detach(trace_.first_slot.bytes);
   trace_.file.Close();

@@ -1,11 +1,11 @@
 // RecorderState is one open trace. It connects the recorder's parts and implements the fast path of
 // an event.
 //
-// Idea: each part is a separate class. RecordingStatus decides whether events are recorded,
-// EventOrder and SingleWriter order them, ThreadRegistry assigns buffers to threads, EventWriter
-// stores an event in a buffer, BackgroundWriter writes full chunks, TableWriter writes names and
-// facts, StackInterner numbers stacks. To record an event, threads share no memory that any of them
-// writes to.
+// Idea: each part is a separate class. RecordingStatus decides whether events are recorded.
+// EventOrder and SingleWriter order the events. ThreadRegistry assigns buffers to threads,
+// EventWriter stores an event in a buffer, and BackgroundWriter writes full chunks. TableWriter
+// writes names and facts, and StackInterner numbers stacks. While threads record events, they share
+// no memory that any of them writes to.
 //
 // Ownership: Create maps its memory, which is never released because a slow thread may still read
 // it. Threads: as Recorder. Errors: as Recorder. Locks: those of ThreadRegistry and TableWriter, in
@@ -60,7 +60,7 @@ class RecorderState {
 
  private:
   RecorderState() = default;
-  // Called before other threads know the object.
+  // Opens the trace. Called before other threads know the object.
   RecorderError Open(const RecorderConfig& config);
   void ChooseMode(const RecorderConfig& config);
   int MakeFile(const RecorderConfig& config, bool has_name);
@@ -79,10 +79,10 @@ class RecorderState {
   uint64_t RecordWithoutCapture(const Event& event);
   uint64_t CountOnly();
 
-  // Each event writes this counter if no processor counter is trusted. It lies on a separate cache
-  // line, and not in one of a pair that the processor fetches together.
+  // The number of the last event. Each event changes it if no processor counter is trusted. It lies
+  // on a separate cache line, and not in a pair of lines that the processor fetches together.
   alignas(128) std::atomic<uint64_t> last_number_{0};
-  // Each event reads these members.
+  // Each event reads the following members.
   alignas(128) OpenTrace trace_;
   uintptr_t slot_distance_ = 0;  // the slot's distance from the thread pointer, in fast mode
   SingleWriter single_;
@@ -91,8 +91,8 @@ class RecorderState {
   StackInterner stacks_;
   void (*on_sample_)() = nullptr;
 
-  // These members are large, and not initialised on purpose: this object lies in memory that is
-  // zero, and untouched pages cost nothing.
+  // These members are large, and are not initialised on purpose: this object lies in memory that is
+  // zero, and pages that are never touched use no memory.
   ThreadRegistry threads_;
   TableWriter tables_;
 };

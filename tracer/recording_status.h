@@ -1,13 +1,13 @@
 // RecordingStatus stores whether and how a trace records, and counts the events that were lost.
 //
 // Idea: recording an event must not race with Close, with a fork or with a full disk, and this
-// protection must not cost time. All of these change one word, the condition. A thread reads it
-// after it has marked its buffer as busy. Close changes the condition and then has the kernel
-// execute a memory barrier in all threads of the process (thread_barrier.h): so each event either
-// comes before the barrier, and Close sees that the buffer is busy, or comes after it and sees the
-// changed condition. If the kernel cannot do that, each event executes its own barrier (MarkBusy).
-// The condition lies in a page that the kernel zeroes in a forked child, so that even a child whose
-// fork was not reported records nothing.
+// protection must not cost time. All of these change one word, the condition. A thread reads the
+// condition after it has marked its buffer as busy. Close changes the condition and then has the
+// kernel execute a memory barrier in all threads of the process (thread_barrier.h). If an event
+// began before the barrier, Close sees that the buffer is busy. If it begins after the barrier, the
+// thread sees the changed condition. If the kernel cannot do that, each event executes its own
+// barrier (MarkBusy). The condition lies in a page that the kernel zeroes in a forked child, so
+// that even a child whose fork was not reported records nothing.
 //
 // Ownership: the page of the condition. Threads: all methods by any thread at any time, except
 // Make, Unmake, SetHeader and SetMode, which are called before other threads know the object.
@@ -47,7 +47,8 @@ class RecordingStatus {
   // Sets the header in which losses are counted. The header may move while the file is being made.
   void SetHeader(FileHeader* header) { header_ = header; }
   void SetMode(RecordMode mode) { mode_.store(mode, std::memory_order_relaxed); }
-  // True if threads need their own barriers, because the kernel offers none.
+  // Sets whether each thread has to execute its own barriers, because the kernel offers none for
+  // all threads.
   void SetNeedsBarrier(bool needs_barrier) { needs_barrier_ = needs_barrier; }
 
   uint32_t condition() const { return condition_->load(std::memory_order_relaxed); }
@@ -55,13 +56,14 @@ class RecordingStatus {
   RecordMode mode() const { return mode_.load(std::memory_order_relaxed); }
   bool needs_barrier() const { return needs_barrier_; }
 
-  // Marks a buffer as busy, before the condition is read.
+  // Marks a buffer as busy. Called before the condition is read.
   void MarkBusy(std::atomic<bool>* busy) const {
     busy->store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (needs_barrier_) [[unlikely]] {
-      // All sequentially consistent accesses, including those of Close, have one total order. So at
-      // least one of the two threads sees the other's store.
+      // All sequentially consistent accesses, including those of Close, have one total order. So
+      // this thread sees the condition that Close has stored, or Close sees that the buffer is
+      // busy.
       busy->exchange(true, std::memory_order_seq_cst);
       (void)condition_->load(std::memory_order_seq_cst);
     }
@@ -78,7 +80,8 @@ class RecordingStatus {
   // Stops recording after an error, for example on a full disk. Otherwise each event would retry
   // the write, which would only make the job slower.
   void Latch(int error, const EventOrder& order);
-  // Ends recording: no event that begins later is recorded. Returns false in a forked child.
+  // Ends recording: no event that begins later is recorded. Returns false if this is a forked
+  // child.
   bool Close();
   // Ends recording in a forked child. Async-signal-safe.
   void Abandon() { condition_->store(kForked, std::memory_order_relaxed); }

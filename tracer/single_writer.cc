@@ -6,8 +6,8 @@
 namespace vramstow {
 namespace {
 
-// The time for which a thread has to record alone before it becomes the single writer. With a
-// shorter time there would be more barriers, which interrupt all running threads.
+// A thread becomes the single writer only after it has recorded alone for this time. With a shorter
+// time there would be more barriers, which interrupt all running threads.
 constexpr uint64_t kAloneNs = 10'000'000;
 
 }  // namespace
@@ -35,7 +35,7 @@ uint64_t SingleWriter::OrderedTicks(const ThreadBuffer* buffer) {
 void SingleWriter::Consider(ThreadBuffer* buffer, const TraceClock::Reading& now) {
   if (!kHasQuickCounter || now.ticks < buffer->alone_from) return;
   buffer->alone_from = now.ticks + TraceClock::TicksOf(kAloneNs, now);
-  // If the same thread gets here twice in a row, no other thread has recorded in between.
+  // If the same thread calls this twice in a row, no other thread has recorded in between.
   const bool was_last = last_considered_.exchange(buffer, std::memory_order_relaxed) == buffer;
   const ThreadBuffer* none = nullptr;
   if (was_last && buffer_.compare_exchange_strong(none, buffer, std::memory_order_seq_cst) &&

@@ -44,8 +44,9 @@ class SingleWriter {
   // the single writer.
   uint64_t OrderedTicks(const ThreadBuffer* buffer);
 
-  // May make this buffer the single writer. Each thread in a fast mode calls this from time to
-  // time, at the time `now`. It reads the time of its next event later, behind a fence.
+  // Called from time to time by each thread in a fast mode, at the time `now`. It may make the
+  // thread's buffer the single writer. The thread reads the time of its next event later, behind a
+  // fence.
   void Consider(ThreadBuffer* buffer, const TraceClock::Reading& now);
 
   // Called when the buffer's thread ends.

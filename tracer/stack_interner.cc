@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-// The number of captures after which a thread checks the list of libraries again.
+// After this many captures a thread checks the list of libraries again.
 constexpr uint32_t kCapturesBetweenLooks = 1024;
 
 void* ZeroMemory(size_t size) {
@@ -22,7 +22,7 @@ void* ZeroMemory(size_t size) {
 constexpr size_t kMaxName = sizeof(PythonCode::name);
 constexpr uint64_t kNamed = 0x6E616D6564;  // distinguishes these hashes from all others
 
-// Continues a hash with the FNV-1a hash of both texts.
+// Continues a hash with the FNV-1a hash of the two texts of a name.
 uint64_t HashOf(uint64_t before, const StackName& name) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const std::string_view text : {name.text.substr(0, kMaxName), name.kind}) {
@@ -32,7 +32,8 @@ uint64_t HashOf(uint64_t before, const StackName& name) {
   return MixInto(before, hash);
 }
 
-// The kinds of events that create memory, marks, and events that trim a cache; one bit each.
+// One bit for each kind of events that get a stack: events that create memory, marks, and events
+// that trim a cache.
 constexpr uint64_t kSites = [] {
   uint64_t bits = 0;
   for (const EventKind kind :
@@ -53,7 +54,7 @@ bool IsOurs(const CallerObject* library) {
 
 }  // namespace
 
-// Maps the tables separately; only touched pages cost memory.
+// Maps the tables as separate memory, of which only touched pages use physical memory.
 void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer) {
   trace_ = trace;
   writer_ = writer;
@@ -95,8 +96,8 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   uint32_t stack = tables_->stacks.Find(hash);
   if (stack == 0 || must_look) {
     stack = InternNew(scratch, hash, here, mode);
-    // The libraries or the interpreter may have changed since the key was made, so nothing is
-    // stored under it.
+    // The libraries or the interpreter may have changed since the key was made. So the stack is not
+    // stored under this key.
     key = {};
   }
   if (has_key && key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
@@ -114,7 +115,7 @@ uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const Fr
     hash = tables_->capture.Capture(scratch, here, mode);
   }
   if (MergeAndMeetLibraries(scratch) && mode == CaptureMode::kQuiet) {
-    // A new library may lie at the address of an unloaded one, whose rules are still cached.
+    // A new library may lie at the address of an unloaded one, of which the rules are still cached.
     tables_->capture.Forget();
     hash = tables_->capture.Capture(scratch, here, mode);
     MergeAndMeetLibraries(scratch);
@@ -140,7 +141,7 @@ bool StackInterner::MergeAndMeetLibraries(StackScratch* scratch) {
   return tables_->callers.size() != known;
 }
 
-// Returns 0 if there is no room.
+// Writes a stack and returns its number; 0 if there is no room.
 uint32_t StackInterner::EmitStack(const StackScratch& scratch, uint64_t hash) {
   size_t first = 0;
   while (first < scratch.count && IsOurs(scratch.libraries[first])) ++first;
@@ -164,7 +165,8 @@ void StackInterner::EmitThatTablesAreFull() {
   writer_->Append(RecordType::kFact, fact, 3);
 }
 
-// Interns each pair of a stack and names on top of it once; later calls only look it up.
+// Returns the number of a stack with names as additional innermost frames. Each pair of a stack and
+// names is written once; later calls only look it up.
 uint32_t StackInterner::Name(uint32_t stack, const StackName* names, size_t count) {
   if (stack == 0 || count == 0 || tables_ == nullptr) return stack;
   uint64_t hash = MixInto(kNamed, stack);
@@ -217,7 +219,7 @@ uint32_t StackInterner::InternName(const StackName& name) {
   return number != 0 ? number : AddCode(key, name.text.substr(0, kMaxName), name.kind, 0);
 }
 
-// Returns 0 if there is no room.
+// Writes a code object and returns its number; 0 if there is no room.
 uint32_t StackInterner::AddCode(uint64_t key, std::string_view name, std::string_view file,
                                 uint32_t first_line) {
   const uint32_t number = tables_->code_count + 1;

@@ -1,14 +1,14 @@
 // StackInterner numbers the calling thread's stacks, and writes each stack into the trace once.
 //
 // Idea: each thread captures its own stack (capture/stack_capture.h). A stack that was seen before
-// costs one look-up of its hash. A new one is written frame by frame, under the lock of the trace's
-// tables.
+// costs one look-up of its hash. A new stack is written frame by frame, under the lock of the
+// trace's tables.
 //
 // Ownership: the tables, in memory that is never released. Threads: Start before other threads know
 // the object, all other functions by any thread; a thread's own buffer is busy while it captures a
-// stack. Locks: the TableWriter's. The dynamic linker may be called unless the mode is quiet,
-// always before that lock is taken, because a thread inside the linker may wait for it. Errors: 0
-// if a stack cannot be captured or has no room. No heap. Units: none.
+// stack. Locks: the TableWriter's. Unless the mode is quiet, the dynamic linker may be called. This
+// happens before that lock is taken, because a thread inside the linker may wait for the lock.
+// Errors: 0 if a stack cannot be captured or has no room. No heap. Units: none.
 #ifndef VRAMSTOW_TRACER_STACK_INTERNER_H_
 #define VRAMSTOW_TRACER_STACK_INTERNER_H_
 
@@ -31,7 +31,7 @@ struct ThreadBuffer;
 
 class StackInterner {
  public:
-  // Allocates the tables. Without memory for them there are no stacks.
+  // Allocates the tables. If there is no memory for them, no stacks are captured.
   void Start(StackMode mode, OpenTrace* trace, TableWriter* writer);
 
   StackMode mode() const { return mode_; }
@@ -39,16 +39,17 @@ class StackInterner {
   bool Wants(EventKind kind) const { return (wanted_ >> static_cast<unsigned>(kind) & 1) != 0; }
 
   // Returns the number of the calling thread's stack from this function on, or 0 if there is none.
-  // The buffer is the thread's, and busy.
+  // `buffer` belongs to the thread, and is busy.
   uint32_t Take(ThreadBuffer* buffer, CaptureMode mode);
-  // Called when the trace is closed: zeroes the large tables and the threads' memory for captures,
-  // so that they cost no memory. A thread that comes late finds them empty.
+  // Zeroes the large tables and the threads' memory for captures, so that they use no memory.
+  // Called when the trace is closed. A thread that still captures a stack after that finds the
+  // tables empty.
   void GiveBack(const ThreadRegistry& threads);
   // Finds the current libraries and interpreter, which quiet captures use.
   void LookAtLibraries() {
     if (tables_ != nullptr) tables_->capture.Refresh();
   }
-  // Implements Recorder::NameStack.
+  // Returns the number of a stack with names as additional innermost frames (Recorder::NameStack).
   uint32_t Name(uint32_t stack, const StackName* names, size_t count);
 
  private:

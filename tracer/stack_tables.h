@@ -1,12 +1,12 @@
 // StackTables stores which stacks, frames and code objects are in a trace.
 //
-// Idea: a stack consists of its innermost frame and the stack of that frame's caller, so that
-// stacks with the same outer frames share them. A whole stack is identified by its hash
-// (capture/stack_capture.h), which is all that an event with a known stack needs.
+// Idea: a stack consists of its innermost frame and the stack of that frame's caller, so stacks
+// with the same outer frames share the records of these frames. A whole stack is identified by its
+// hash (capture/stack_capture.h). For an event with a known stack, a look-up of the hash is enough.
 //
 // Ownership: StackInterner's, in memory that is zero at first. Threads: all threads may look up
-// `stacks`, and use `capture` and `callers`; the rest is guarded by the TableWriter's lock. No
-// heap. Memory: 8 MiB if all of it is used.
+// `stacks`, and use `capture` and `callers`; the other members are guarded by the TableWriter's
+// lock. No heap. Memory: 8 MiB if all of it is used.
 #ifndef VRAMSTOW_TRACER_STACK_TABLES_H_
 #define VRAMSTOW_TRACER_STACK_TABLES_H_
 

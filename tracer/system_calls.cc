@@ -24,8 +24,8 @@ int OpenUnnamed(const char* directory) {
   return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-// Names the file through /proc, because only a privileged process may name a descriptor itself
-// (open(2), O_TMPFILE).
+// Gives a file without a name its name. It names the file through /proc, because only a privileged
+// process may name a descriptor itself (open(2), O_TMPFILE).
 int NameUnnamed(int fd, const char* path) {
   char link[32] = "/proc/self/fd/";
   char* out = link + sizeof "/proc/self/fd/" - 1;
@@ -45,8 +45,8 @@ int Name(int fd, const char* part, const char* path) {
   if (errno == EEXIST) return -1;
   if (link(part, path) == 0) return unlink(part);
   if (errno == EEXIST) return -1;
-  // The file system supports neither of these calls. The file is renamed onto an empty one, so for
-  // a moment the name refers to an empty file.
+  // The file system supports neither of the calls before. So an empty file of this name is created,
+  // and the file is renamed onto it. For a moment the name refers to the empty file.
   const int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (place < 0) return -1;
   close(place);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
 constexpr size_t kMaxAnnotationBytes = 1024;
-// A value of this size fits into a chunk with room to spare.
+// The longest value of a fact. A value of this size surely fits into a chunk.
 constexpr size_t kMaxValueBytes = 48 * 1024;
 constexpr size_t kMaxRecordBytes = kMaxValueBytes + kMaxKeyBytes + 4 * kMaxVarintBytes;
 static_assert(kMaxRecordBytes + sizeof(ChunkHeader) <= kSlotBytes - kFileHeaderBytes);
@@ -45,7 +45,7 @@ void TableWriter::GiveBack() {
   MakeZero(&calls_, library_text_ + kMaxLibraryText);
 }
 
-// This may run twice, because the file may have to be made a second time.
+// This function may run twice, because the file may have to be made a second time.
 int TableWriter::Begin() {
   chunk_.SetPlace({&trace_->file, trace_->first_slot.bytes + kFileHeaderBytes, kFileHeaderBytes,
                    kSlotBytes - kFileHeaderBytes, trace_->id});
@@ -77,8 +77,8 @@ bool TableWriter::Append(RecordType type, const std::string_view* parts, size_t 
     out += parts[i].size();
   }
   chunk_.Commit(out);
-  // If the slot is plain memory and no part of the file, the names are written now, before the
-  // events that use them.
+  // If the slot is plain memory and not a part of the file, the names are written to the file now,
+  // before the events that use them.
   if (!trace_->file.is_shared()) WriteFront();
   return true;
 }
@@ -134,7 +134,7 @@ uint64_t TableWriter::InternAnnotation(std::string_view text) {
     const std::string_view parts[] = {AsText(bytes, WriteVarint(bytes, number)), text};
     if (Append(RecordType::kAnnotation, parts, 2)) {
       annotation_count_ = number;
-      // When this table is full, a text is not found again, so it gets a new number each time.
+      // If this table is full, the text cannot be found again, so it gets a new number each time.
       annotations_->Add(hash, static_cast<uint32_t>(number));
     } else {
       number = 0;
@@ -148,7 +148,7 @@ uint16_t TableWriter::InternLibraryLocked(std::string_view path, uint64_t base,
                                           std::string_view build_id) {
   build_id = build_id.substr(0, kMaxKeyBytes);
   path = path.substr(0, kMaxLibraryText - kMaxKeyBytes - 2 * kMaxVarintBytes);
-  // The record without its number identifies the library.
+  // A library is identified by its record without the number.
   uint8_t* const text = reinterpret_cast<uint8_t*>(library_text_);
   uint8_t* out = WriteVarint(text, base);
   out = WriteVarint(out, build_id.size());

@@ -32,7 +32,7 @@ inline std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
 
 class TableWriter {
  public:
-  // Returns false if there is no memory.
+  // Prepares the tables. Returns false if there is no memory.
   bool Start(OpenTrace* trace);
   // Begins the first chunk, in the first slot. Returns 0 or an errno.
   int Begin() VRAMSTOW_NO_LOCK_ANALYSIS;  // no other thread knows the object yet
@@ -42,7 +42,8 @@ class TableWriter {
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
   uint64_t InternAnnotation(std::string_view text);
 
-  // Returns the lock for parts of the recorder that have their own tables and write them here.
+  // Returns the lock. Parts of the recorder that have tables of their own take it while they write
+  // records here.
   OwnerMutex* mutex() VRAMSTOW_LOCK_RETURNED(mutex_) { return &mutex_; }
   // Appends a record that consists of these parts and commits it. Returns false if the disk is
   // full.
@@ -53,7 +54,7 @@ class TableWriter {
 
   // Seals the chunk in the first slot. Nothing more can be written.
   void Seal() VRAMSTOW_REQUIRES(mutex_) { chunk_.SealInPlace(); }
-  // Called after Seal: zeroes the tables, so that they cost no memory.
+  // Zeroes the tables, so that they use no memory. Called after Seal.
   void GiveBack() VRAMSTOW_REQUIRES(mutex_);
   // Returns how many bytes at the file's beginning are in use.
   uint32_t front_bytes() const VRAMSTOW_REQUIRES(mutex_) {
@@ -74,7 +75,8 @@ class TableWriter {
   ChunkWriter chunk_ VRAMSTOW_GUARDED_BY(mutex_);
   AnnotationTable* annotations_ = nullptr;  // by the texts' hashes; all threads read it
   uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  // These members are not initialised on purpose.
+  // The following members are not initialised on purpose, because this object lies in memory that
+  // is zero.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);
   NameTable libraries_ VRAMSTOW_GUARDED_BY(mutex_);
   char library_text_[kMaxLibraryText] VRAMSTOW_GUARDED_BY(mutex_);

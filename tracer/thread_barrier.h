@@ -1,6 +1,6 @@
 // Executes a memory barrier in all threads of the process at once: membarrier(2).
 //
-// Idea: the frequent operation, an event, needs no barrier if the rare one, the end of a trace,
+// Idea: recording an event is frequent and needs no barrier if the end of a trace, which is rare,
 // executes one in every thread. Ownership: none. Threads: any. Errors: false if the kernel has no
 // such call, or a sandbox forbids it. Units: none.
 #ifndef VRAMSTOW_TRACER_THREAD_BARRIER_H_
@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// Called once per process, before the first barrier.
+// Prepares the process for barriers. Called once per process, before the first barrier.
 inline bool RegisterThreadBarrier() {
   return CurrentSystemCalls().barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }

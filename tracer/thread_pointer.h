@@ -1,9 +1,9 @@
 // Reads the thread pointer, from which the processor addresses each thread's own storage.
 //
 // Idea: a thread_local of a program, or of a library loaded with it, has the same distance from
-// this pointer in each thread (ELF Handling For Thread-Local Storage, the initial-exec model), so
-// it is found without a call. Ownership: none. Threads: each has its own. Errors: none. Units:
-// addresses.
+// this pointer in each thread (ELF Handling For Thread-Local Storage, the initial-exec model). So
+// it is found without a function call. Ownership: none. Threads: each has its own. Errors: none.
+// Units: addresses.
 #ifndef VRAMSTOW_TRACER_THREAD_POINTER_H_
 #define VRAMSTOW_TRACER_THREAD_POINTER_H_
 

@@ -13,12 +13,13 @@
 namespace vramstow {
 namespace {
 
-// How long Close waits for threads that are recording. A thread that takes longer was interrupted,
-// or the disk hangs; its chunk is complete up to its last event anyway.
+// Close waits at most this many rounds for threads that are recording. A thread that takes longer
+// was interrupted, or the disk hangs; its chunk is complete up to its last event anyway.
 constexpr int kQuietRounds = 1000;
 constexpr long kQuietRoundNs = 100'000;
 
-// One key for all recorders of the process. Its value is the thread's ThreadBuffer.
+// A thread-specific key that all recorders of the process share. Its value is the thread's
+// ThreadBuffer.
 pthread_key_t g_exit_key;
 bool g_has_exit_key = false;
 pthread_once_t g_exit_key_once = PTHREAD_ONCE_INIT;
@@ -32,9 +33,9 @@ void ThreadRegistry::OnThreadExit(void* buffer) {
   ended->owner->OnThreadExit(ended);
 }
 
-// Has the buffer returned when the thread ends. If the watch fails, the recorder uses a key of its
-// own. For such a key glibc allocates memory from the heap, once per thread, if the process uses
-// more than 32 keys.
+// Makes sure that the buffer is returned when the thread ends. If the configured ThreadWatch fails,
+// the recorder uses a key of its own. For such a key glibc allocates memory from the heap, once per
+// thread, if the process uses more than 32 keys.
 bool ThreadRegistry::WatchThreadExit(ThreadBuffer* buffer) const {
   if (watch_ != nullptr && watch_(OnThreadExit, buffer) != 0) return true;
   pthread_once(&g_exit_key_once,
@@ -102,14 +103,14 @@ ThreadBuffer* ThreadRegistry::NewBuffer() {
 }
 
 void ThreadRegistry::Return(ThreadBuffer* buffer, void** slot) {
-  // After Close, or in a forked child, where the lock may be held forever, the buffer is not needed
-  // any more.
+  // The trace may be closed, or this may be a forked child, where the lock may be held forever. In
+  // both cases the buffer is not needed any more.
   if (!trace_->IsRecording()) return;
   if (!mutex_.Lock(slot)) return;
   if (trace_->IsRecording()) {
     if (buffer->busy.load(std::memory_order_relaxed)) {
-      // A signal handler left Record by longjmp before the thread ended, so the state of the chunk
-      // is unknown.
+      // A signal handler has left Record by longjmp before the thread ended, so the state of the
+      // chunk is unknown.
       buffer->chunk.Fill();
       buffer->busy.store(false, std::memory_order_release);
     }
@@ -155,14 +156,15 @@ ThreadRegistry::LastSlot ThreadRegistry::Seal(bool all_quiet) {
     const bool quiet = !buffer.busy.load(std::memory_order_acquire);
     const unsigned other = buffer.current ^ 1;
     if (shared) {
-      // A slot that a hanging thread still uses counts as full, and its chunk is not sealed.
+      // If a hanging thread still uses this slot, the slot counts as full, and its chunk is not
+      // sealed.
       note_end(buffer.slots[buffer.current], !quiet              ? kSlotBytes
                                              : chunk.has_chunk() ? chunk.used_bytes()
                                                                  : 0);
       const bool is_handed = buffer.is_handed[other].load(std::memory_order_acquire);
       if (is_handed && all_quiet) SealChunkInPlace(buffer.slots[other].bytes);
       if (buffer.slots[other].bytes != nullptr) {
-        // A hanging thread may be about to hand this slot over, so the slot counts as full.
+        // If a hanging thread may be about to hand this slot over, the slot counts as full.
         note_end(buffer.slots[other], is_handed || !quiet ? kSlotBytes : 0);
       }
     }

@@ -1,7 +1,8 @@
 // ThreadRegistry assigns buffers to threads.
 //
-// Idea: a thread gets a buffer at its first event, and returns it when it ends; then the next new
-// thread continues in it. Buffers are never destroyed, so each of them may be read at any time.
+// Idea: a thread gets a buffer at its first event, and returns the buffer when it ends; then the
+// next new thread continues in that buffer. Buffers are never destroyed, so each of them may be
+// read at any time.
 //
 // Ownership: all buffers, and their slots of the file, for the life of the process. Threads: Start
 // before other threads know the object, all other functions by any thread. Locks: mutex_ guards the
@@ -27,17 +28,18 @@ class RecorderState;
 
 class ThreadRegistry {
  public:
-  // Calls `owner->OnThreadExit` from now on when a thread with a buffer ends.
+  // Prepares the object. From now on `owner->OnThreadExit` is called when a thread that has a
+  // buffer ends.
   void Start(OpenTrace* trace, RecorderState* owner, ThreadWatch watch) {
     trace_ = trace;
     owner_ = owner;
     watch_ = watch;
   }
 
-  // Gives this thread a buffer and stores it in *slot. Returns null if there is none, or if this is
-  // a signal handler that interrupted the same function.
+  // Assigns a buffer to this thread and stores it in *slot. Returns null if no buffer is left, or
+  // if this is a signal handler that interrupted the same function.
   ThreadBuffer* Attach(void** slot);
-  // Called when the calling thread ends; frees its buffer for another thread.
+  // Makes the buffer available to another thread. Called when the calling thread ends.
   void Return(ThreadBuffer* buffer, void** slot);
 
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
@@ -50,7 +52,7 @@ class ThreadRegistry {
   // file.
   uint64_t CountRecorded() const;
 
-  // Close takes this lock before the lock of the tables.
+  // Returns the lock of the list of buffers. Close takes this lock before the lock of the tables.
   OwnerMutex* mutex() VRAMSTOW_LOCK_RETURNED(mutex_) { return &mutex_; }
 
   // The end of the last slot in the file, and the end of its contents.
@@ -58,11 +60,12 @@ class ThreadRegistry {
     uint64_t end = 0;
     uint64_t contents_end = 0;
   };
-  // Seals all chunks of buffers that are not busy. If slots are plain memory and no part of the
-  // file, their chunks are appended instead. `all_quiet` is true if no buffer is busy and no other
-  // thread writes slots.
+  // Seals all chunks of buffers that are not busy. If slots are plain memory and not a part of the
+  // file, their chunks are appended to the file instead. `all_quiet` is true if no buffer is busy
+  // and no other thread writes slots.
   LastSlot Seal(bool all_quiet) VRAMSTOW_REQUIRES(mutex_);
-  // Replaces all slots by plain memory. Returns false if that failed for one of them.
+  // Replaces all slots by plain memory, so that later stores do not reach the file. Returns false
+  // if that failed for at least one slot.
   bool DetachSlots() const;
 
  private:

@@ -1,10 +1,10 @@
 // Makes a copy of the trace while its file is still being written.
 //
-// The file is a valid trace at each moment, but copying takes many moments. So the ring does not
-// change meanwhile. A slot's chunk may grow or be followed by another chunk while it is read, so
+// The file is a valid trace at each moment, but a copy is not made in one moment. So the ring is
+// locked meanwhile. A slot's chunk may grow or be followed by another chunk while it is read. So
 // the header is read first: if the slot still contains the same chunk afterwards, all bytes that
-// the header counted have been read. A chunk that moves from its slot into the file meanwhile is
-// copied with its slot, which comes first.
+// the header counted have been read. A chunk may also move from its slot into the file meanwhile.
+// Such a chunk is copied with its slot, which comes first.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,8 +27,8 @@ namespace {
 constexpr unsigned kMaxNames = 10000;
 constexpr int kMaxTries = 100;
 
-// Masks all signals while it exists. A signal handler could otherwise interrupt this thread while
-// it has locked the ring, and wait for the lock for ever.
+// Masks all signals while an object of this class exists. Otherwise a signal handler could
+// interrupt this thread while it has locked the ring, and wait for the lock for ever.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -63,7 +63,8 @@ bool IsBeingWritten(const ChunkHeader& header) {
          header.state == kChunkOpen;
 }
 
-// Reads as many bytes as a slot has into `block`. Returns the bytes read, or -1 and sets errno.
+// Reads the block of one slot's size at `offset` into `block`. Returns the number of bytes read, or
+// -1 and sets errno.
 ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   const uint64_t at = offset == 0 ? kFileHeaderBytes : 0;  // the first slot begins with the header
   ssize_t got = 0;
@@ -92,7 +93,7 @@ ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
 // meanwhile, and is copied again.
 class BlockCopier {
  public:
-  // `block` has room for one slot; `slots` has kBuffers elements, which are zero.
+  // Makes a copier. `block` has room for one slot; `slots` has kBuffers elements, which are zero.
   struct Slot {
     uint64_t offset;  // the offset plus one; 0 if there is none yet
     uint32_t buffer;
@@ -103,9 +104,9 @@ class BlockCopier {
   BlockCopier(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block, Slot* slots)
       : from_(from), to_(to), end_(end), block_(block), slots_(slots) {}
 
-  // Copies slots and chunks alike, up to the present end of the file. The file may grow meanwhile:
-  // a chunk that was appended before its slot was copied lies behind the earlier end. Returns 0 or
-  // an errno.
+  // Copies slots and chunks alike. The end of the file is read again after each block, because the
+  // file may grow meanwhile: a chunk that was appended before its slot was copied lies behind the
+  // earlier end. Returns 0 or an errno.
   int CopyAll() {
     for (uint64_t offset = 0; offset < end(); offset += kSlotBytes) {
       ChunkHeader header = {};
@@ -180,7 +181,7 @@ int MakeName(const char* trace, const char* tag, unsigned number, char* name, si
   return length < 0 || static_cast<size_t>(length) >= size ? ENAMETOOLONG : 0;
 }
 
-// Names the complete copy. Returns 0 or an errno.
+// Gives the complete copy its name. Returns 0 or an errno.
 int NameCopy(const char* part, const char* trace, const char* tag, bool replaces, char* name,
              size_t size) {
   int error = EEXIST;

@@ -23,8 +23,8 @@ namespace {
 constexpr unsigned kMaxAttempts = 10000;  // names tried before giving up
 constexpr uint64_t kLeastPageBytes = 4096;
 
-// Descriptors below this number are left to the program, because programs rely on small numbers,
-// and close them in loops.
+// The recorder uses descriptors from this number on. Smaller numbers are left to the program,
+// because programs rely on small numbers, and close them in loops.
 constexpr int kLowestDescriptor = 1000;
 
 // Writes `text` at `out`. Returns false if that would reach `end`.
@@ -59,8 +59,8 @@ void ForbidCopyOnWrite(int fd) {
   ioctl(fd, FS_IOC_SETFLAGS, &flags);
 }
 
-// True if a write up to `end` exceeds the limit: it would not only fail, but raise SIGXFSZ, which
-// kills the process.
+// True if a write up to `end` would exceed the limit for the size of a file. Such a write would not
+// only fail, but also raise SIGXFSZ, which kills the process.
 bool OverFileSizeLimit(uint64_t end) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
@@ -69,7 +69,7 @@ bool OverFileSizeLimit(uint64_t end) {
 
 bool MeansNoRoom(int error) { return error == EDQUOT || error == EFBIG; }
 
-// Calls pwritev until all bytes are written; changes the parts. Returns 0 or an errno.
+// Calls pwritev until all bytes are written; it changes the array `parts`. Returns 0 or an errno.
 int WriteAll(int fd, iovec* parts, int count, uint64_t offset) {
   for (;;) {
     while (count > 0 && parts->iov_len == 0) ++parts, --count;
@@ -124,10 +124,11 @@ int TraceFile::Create(const Creation& creation) {
   if (fd < 0) {
     error = errno;
     part_[0] = '\0';
-    // Older kernels, and file systems without unnamed files, return these errors.
+    // Older kernels, and file systems that do not support files without a name, return these
+    // errors.
     return !has_name && (error == EISDIR || error == EINVAL) ? EOPNOTSUPP : error;
   }
-  // If this is refused, only the file's owner can read it.
+  // If fchmod fails, only the file's owner can read the file.
   if (creation.for_group) fchmod(fd, 0640);
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high >= 0) {
@@ -166,7 +167,8 @@ bool TraceFile::IsOurs(int fd) const {
   return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
-// Returns the descriptor, or -1 and sets errno.
+// Returns the file's descriptor, which may be a new one; -1 and sets errno if the file cannot be
+// opened again.
 int TraceFile::Descriptor() {
   int fd = fd_.load(std::memory_order_acquire);
   if (IsOurs(fd)) [[likely]]
@@ -178,8 +180,8 @@ int TraceFile::Descriptor() {
     errno = ESTALE;
     return -1;
   }
-  // The old number belongs to the program now, so it is not closed here. Another thread may have
-  // stored a new descriptor meanwhile.
+  // The old number belongs to the program now, so this descriptor is not closed here. Another
+  // thread may have stored a new descriptor meanwhile.
   if (fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) return again;
   close(again);
   return fd;
@@ -207,7 +209,7 @@ int TraceFile::ProvideRoom(int fd, uint64_t offset) {
         CurrentSystemCalls().allocate(fd, static_cast<off_t>(offset), kSlotBytes) == 0 ? 0 : errno;
   } while (error == EINTR);
   if (error != EOPNOTSUPP && error != ENOSYS) return MeansNoRoom(error) ? ENOSPC : error;
-  // The call is not supported here; writing zeros allocates space as well.
+  // The file system does not support fallocate. Writing zeros allocates disk space as well.
   alignas(64) static constexpr uint8_t kZeros[4096] = {};
   for (uint64_t done = 0; done < kSlotBytes; done += sizeof kZeros) {
     iovec part = {const_cast<uint8_t*>(kZeros), sizeof kZeros};
@@ -259,8 +261,8 @@ int TraceFile::Append(iovec* parts, int count) {
   for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  // A kill during the write leaves whole pages, so the chunk's header must not cross the end of a
-  // page: a reader could not interpret half a header.
+  // If the process is killed during the write, only whole pages are written. So the chunk's header
+  // must not cross the end of a page, because a reader could not interpret half a header.
   const uint64_t offset = Reserve(bytes, kChunkAlignment, sizeof(ChunkHeader));
   if (OverFileSizeLimit(offset + bytes)) return ENOSPC;
   return WriteAll(fd, parts, count, offset);
@@ -281,7 +283,8 @@ int TraceFile::WriteAt(iovec* parts, int count, uint64_t offset) {
 }
 
 bool TraceFile::Detach(uint8_t* slot) {
-  // One call replaces the old mapping by the new one, so the address is mapped at each moment.
+  // One call replaces the old mapping by the new one, so there is no moment at which the address is
+  // not mapped.
   return MAP_FAILED != mmap(slot, kSlotBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
@@ -295,7 +298,7 @@ uint64_t TraceFile::LengthOnDisk() {
 int TraceFile::Cut(uint64_t length) {
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  // The file is never made longer here, because that could raise SIGXFSZ.
+  // The file is only shortened here. Making it longer could raise SIGXFSZ.
   if (LengthOnDisk() <= length) return 0;
   return ftruncate(fd, static_cast<off_t>(length)) == 0 ? 0 : errno;
 }

@@ -1,21 +1,22 @@
 // TraceFile is the file that a recorder writes. It consists of slots, which are mapped, and chunks,
 // which are appended.
 //
-// Idea: a slot is a part of the file that has disk space before it is mapped (on a full disk the
-// host process would otherwise get a SIGBUS) and stays mapped: bytes that a thread stores there
-// survive a kill of the process. Sealed chunks are appended with a plain write, which can report a
-// full disk. If a file system does not support shared mappings, slots are plain memory instead, and
-// only appended chunks are safe.
+// Idea: a slot is a part of the file that gets disk space before it is mapped, because on a full
+// disk the host process would otherwise get a SIGBUS. It stays mapped, and bytes that a thread
+// stores there survive a kill of the process. Sealed chunks are appended with a plain write, which
+// can report a full disk. If a file system does not support shared mappings, slots are plain memory
+// instead, and only appended chunks survive a kill.
 //
-// The file has no name until Publish: a process that is killed before its first page is written
-// leaves no file behind, rather than an invalid trace. If the file system does not support unnamed
-// files, the file has a name that does not end in .stow until then.
+// The file has no name until Publish. So a process that is killed before its first page is written
+// leaves no file behind, rather than an invalid trace. If the file system does not support files
+// without a name, the file has a name that does not end in .stow until then.
 //
-// The host process may close our descriptor, or all descriptors, and open another file under its
-// number. So each use first checks that the descriptor still refers to our file, and opens it again
-// if not. Ownership: the file and its slots, which stay mapped for the life of the process.
-// Threads: Create, MakeRing, Publish and Close once; all other functions by any thread at any time
-// between. Errors: errno values. No heap, no signals (not even SIGXFSZ). Units: bytes.
+// The host process may close the recorder's descriptor, or all descriptors, and open another file
+// under its number. So each use first checks that the descriptor still refers to the trace's file,
+// and opens that file again if it does not. Ownership: the file and its slots, which stay mapped
+// for the life of the process. Threads: Create, MakeRing, Publish and Close once; all other
+// functions by any thread at any time between. Errors: errno values. No heap, no signals (not even
+// SIGXFSZ). Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FILE_H_
 #define VRAMSTOW_TRACER_TRACE_FILE_H_
 
@@ -40,38 +41,40 @@ class TraceFile {
     uint64_t offset = 0;       // its offset in the file; meaningless if slots are plain memory
   };
 
-  // How a file is made.
+  // The way in which a file is created.
   struct Creation {
     const char* directory;
     const char* stem;
     bool has_name;   // it is called .STEM-PID.part; otherwise it has no name yet
     bool for_group;  // its group can read it, too; otherwise only its owner
   };
-  // Returns 0 or an errno; EOPNOTSUPP if files without a name are not supported.
+  // Creates the file. Returns 0 or an errno; EOPNOTSUPP if files without a name are not supported.
   int Create(const Creation& creation);
 
   // Names the file DIRECTORY/STEM.stow, or STEM-2.stow, STEM-3.stow, … if that exists. Returns 0 or
   // an errno.
   int Publish(const char* directory, const char* stem);
 
-  // Makes a slot; the first one lies at the beginning of the file. Sets *error after a failure.
+  // Makes a slot. The first slot lies at the beginning of the file. If it fails, *error is set to
+  // an errno.
   Slot NewSlot(int* error);
 
-  // Writes the parts one after the other at the end of the file, and changes the array meanwhile.
-  // Returns 0 or an errno; ENOSPC for all errors that mean "no space". After an error a part of
-  // them may have been written.
+  // Writes the parts one after the other at the end of the file; it changes the array `parts`.
+  // Returns 0 or an errno; ENOSPC for all errors that mean "no space". After an error a part of the
+  // bytes may have been written.
   int Append(iovec* parts, int count);
 
-  // Writes at the beginning of the file. It is used if slots are plain memory, because the first
-  // slot belongs at the beginning of the file.
+  // Writes at the beginning of the file, where the first slot belongs. It is used if slots are
+  // plain memory.
   int WriteFront(const void* bytes, size_t size);
-  // Writes the parts at an offset that the caller has reserved, and changes the array meanwhile.
+  // Writes the parts at an offset that the caller has reserved; it changes the array `parts`.
   // Returns 0 or an errno.
   int WriteAt(iovec* parts, int count, uint64_t offset);
 
   // From now on chunks of events overwrite each other in a ring of this size (trace_ring.cc).
   // Called before the first chunk. If `may_grow` is true, no chunk that is still needed is
-  // overwritten: instead, this chunk and all later ones are appended to the file.
+  // overwritten. When that would happen, the new chunk and all later ones are appended to the file
+  // instead.
   void MakeRing(uint64_t bytes, bool may_grow);
   bool has_ring() const { return ring_bytes_ != 0; }
   uint64_t ring_bytes() const { return ring_bytes_; }
@@ -89,8 +92,8 @@ class TraceFile {
   int BeginInRing(uint32_t bytes, RingPlace* place) VRAMSTOW_TRY_ACQUIRE(false, ring_lock_);
   void EndInRing() VRAMSTOW_RELEASE(ring_lock_) { ring_lock_.Unlock(); }
 
-  // The part of the ring that is needed: [begin, end). These are *positions*, which count all bytes
-  // ever written and never decrease. Nothing has been written at `end` yet.
+  // The part of the ring that is needed: [begin, end). Both are *positions*. A position counts all
+  // bytes ever written and never decreases. Nothing has been written at `end` yet.
   struct RingSpan {
     uint64_t begin;
     uint64_t end;
@@ -98,34 +101,34 @@ class TraceFile {
   RingSpan Ring();
   // Declares that nothing before this position is needed any more.
   void NeedsRingFrom(uint64_t position) { ring_needed_.store(position, std::memory_order_relaxed); }
-  // Returns the bytes of the ring that are needed. More than ring_bytes() means that some of them
-  // were overwritten.
+  // Returns how many bytes of the ring are needed. If the result is larger than ring_bytes(), some
+  // of these bytes were overwritten.
   uint64_t RingUse() const {
     return ring_end_.load(std::memory_order_relaxed) - ring_needed_.load(std::memory_order_relaxed);
   }
-  // Returns how many bytes of the ring may be needed. Beyond that, the next chunk is appended to
-  // the file instead, or overwrites a chunk that is needed. A chunk may need more room than its
-  // size: the rest of an extent and of the last chunk that it overwrites. The shorter the ring, the
-  // larger this part of it.
+  // Returns the largest number of needed bytes at which the ring can still be used. If more are
+  // needed, the next chunk is appended to the file, or overwrites a chunk that is needed. It is
+  // less than the size of the ring, because a chunk may need more room than its size: the rest of
+  // an extent and of the last chunk that it overwrites.
   uint64_t most_ring_use() const {
     const uint64_t on_top = ring_may_grow_ ? extent_bytes_ + 2 * kSlotBytes : 0;
     return ring_bytes_ - std::min(ring_bytes_, on_top);
   }
-  // Reads the header at a position before end(), and sets its offset in the file. *next is the
-  // position of the next header. Returns false if there is no sealed chunk.
+  // Reads the header at a position before Ring().end, and sets *offset to its offset in the file.
+  // *next is the position of the next header. Returns false if there is no sealed chunk.
   bool ReadRing(uint64_t position, ChunkHeader* header, uint64_t* offset, uint64_t* next);
   // Reads bytes of the file. Returns false if not all of them could be read.
   bool ReadAt(void* bytes, size_t size, uint64_t offset);
 
   // Writes the current contents of the trace into the file STEM-TAG.stow in the same folder. If
-  // that file exists and `replaces` is true, it is replaced; if `replaces` is false, the copy
-  // becomes STEM-TAG-2.stow, …. Stores the copy's name in `name`. A thread that has to write into
-  // the ring meanwhile waits. Returns 0 or an errno, after which no file is left behind; EEXIST if
-  // a copy is being made already.
+  // that file exists and `replaces` is true, it is replaced; if `replaces` is false, the copy gets
+  // the name STEM-TAG-2.stow, and so on. Stores the copy's name in `name`. A thread that has to
+  // write into the ring meanwhile waits. Returns 0 or an errno; after an error no copy is left
+  // behind. The result is EEXIST if another thread is making a copy.
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
 
   // Replaces a slot by plain memory: later stores no longer reach the file. Returns false if there
-  // is no memory; then the file must not be cut.
+  // is no memory for it. The file must then not be cut.
   static bool Detach(uint8_t* slot);
 
   // Returns the end of the file, including all reserved bytes.
@@ -139,7 +142,7 @@ class TraceFile {
   // Shortens the file to `length` bytes, if it is longer. Returns 0 or an errno.
   int Cut(uint64_t length);
   void Close();
-  // Removes the file; Create may follow.
+  // Removes the file. Create may be called again after that.
   void Remove();
 
   // Returns the path, which is absolute if the working directory could be read.

@@ -61,8 +61,8 @@ void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
     ++generation_;
     trace_->file.NeedsRingFrom(std::min(input_->Accept(), first_position_));
   }
-  // After a failure no fold is tried again: the sums may contain these events already, and a second
-  // fold would add them again.
+  // If a fold failed, no fold is tried again: the sums may contain these events already, and a
+  // second fold would count them twice.
   is_given_up_ = !is_done;
   input_->End();
   folder_->End();
@@ -163,12 +163,12 @@ bool TraceFolder::WriteSums() {
     next_ = EncodePoint(next_, levels.timeline().at(i));
   }
   if (!WriteSamples() || !WriteCuts() || Record() == nullptr) return false;
-  // This record completes the generation.
+  // The record that is written here completes the generation.
   next_ = EncodeLastSums(next_, turn_);
   return EndChunk();
 }
 
-// Writes samples. They take only a small part of the ring, however many call sites there are.
+// Writes the samples. They use only a small part of the ring, however many call sites there are.
 bool TraceFolder::WriteSamples() {
   constexpr uint64_t kBytesOfSite = 256;
   const size_t most = trace_->file.ring_bytes() / 16 / kBytesOfSite;

@@ -1,15 +1,16 @@
 // TraceFolder replaces the older events of a ring by sums before they are overwritten.
 //
 // Idea: when more than half of the ring is needed, the older half of the needed part is folded
-// (EventFolder): the retained events, and the sums, are written into the ring as chunks of a new
-// *generation*. Only when its last chunk is written may the chunks that it replaces be overwritten.
-// So at each moment the file contains a complete generation, or all events.
+// (EventFolder). The retained events and the sums are written into the ring as chunks of a new
+// *generation*. Only when the last chunk of the generation is written may the chunks that it
+// replaces be overwritten. So at each moment the file contains a complete generation, or all
+// events.
 //
 // Ownership: Create maps its memory, which is never released; further memory for a fold exists only
-// during the fold. Threads: the recorder's own. Errors: if a fold is not possible (because of more
-// live blocks than EventFolder has room for, or a file that cannot be read), it is not tried again,
-// and the ring loses its oldest events except for their number, or the file grows
-// (RecorderConfig::ring_may_grow); a write that fails ends the recording. No heap. Units: bytes.
+// during the fold. Threads: the recorder's own. Errors: a fold is not possible if there are more
+// live blocks than EventFolder has room for, or if the file cannot be read. It is then not tried
+// again. The ring loses its oldest events except for their number, or the file grows
+// (RecorderConfig::ring_may_grow). A write that fails ends the recording. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FOLDER_H_
 #define VRAMSTOW_TRACER_TRACE_FOLDER_H_
 
@@ -30,10 +31,10 @@ class TraceFolder {
   static TraceFolder* Create(OpenTrace* trace, const ThreadRegistry* threads,
                              Compressor* compressor);
 
-  // True if it is time to fold.
+  // True if the older events should be folded now.
   bool IsNeeded() const;
-  // Folds the older events. Calls `rest` from time to time; `rest` may take long, and returns false
-  // to stop the fold.
+  // Folds the older events. It calls rest() from time to time, which does other work of the thread
+  // and may take long. If rest() returns false, the fold is stopped.
   void Fold(bool (*rest)(void* context), void* context);
 
  private:

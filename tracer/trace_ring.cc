@@ -1,10 +1,11 @@
 // Implements the part of a trace's file that is a ring, in which the newest chunks replace the
 // oldest.
 //
-// The header of each chunk contains its length, so the file itself is a list of its chunks. Before
-// a chunk is overwritten, it is marked as one without contents (PREP), and so is the unused space
-// behind the new chunk, before the new chunk is written. So a reader can follow the list at each
-// moment. A chunk that a kill leaves half-written is still complete in the slot that it came from.
+// The header of each chunk contains its length, so a reader finds all chunks one after the other.
+// Before a new chunk is written, the headers of the chunks that it will overwrite are marked as
+// headers without contents (PREP). The unused space behind the new chunk gets such a header, too.
+// So a reader can follow the chunks at each moment. If the process is killed while it writes a
+// chunk into the ring, that chunk is still complete in the slot from which it is copied.
 #include <errno.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-// A mark has the form of the beginning of a chunk header.
+// A mark is a header of a chunk without contents. Only the beginning of the header is written.
 struct RingMark {
   ChunkHeader header;
   explicit RingMark(uint64_t capacity) : header() {
@@ -62,19 +63,20 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
   return error;
 }
 
-// True if a chunk of this size could overwrite a chunk that is needed, and may be appended to the
-// file instead.
+// True if the ring may grow and a chunk of this size could overwrite a chunk that is needed. The
+// new chunk is then appended to the file.
 bool TraceFile::IsToLeaveRing(uint64_t needed) const {
   return ring_may_grow_ && RingUse() + needed > most_ring_use();
 }
 
-// Claims chunks from ring_next_ on until there is enough room. Returns 0 or an errno.
+// Claims the space of the oldest chunks, from ring_next_ on, until it is large enough. Returns 0 or
+// an errno.
 int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   uint64_t end = ring_next_;
   uint64_t used_end = ring_next_;  // the claimed part was never used from here on
   while (end - ring_next_ < needed) {
     if (end % extent_bytes_ == 0) {
-      // The rest of an extent may be too short for a chunk; it then stays without contents.
+      // The rest of an extent may be too short for a chunk; it then remains unused.
       ring_next_ = used_end = end;
       BeginExtent(end);
     }
@@ -103,8 +105,8 @@ int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   return 0;
 }
 
-// Marks the chunk at `at` as one without contents. Sets *capacity to its length, or to 0 if there
-// was never a chunk. Returns 0 or an errno.
+// Marks the chunk at `at` as one without contents. Sets *capacity to its length, or to 0 if no
+// chunk was ever written there. Returns 0 or an errno.
 int TraceFile::DropOldest(uint64_t at, uint64_t* capacity) {
   ChunkHeader header = {};
   *capacity = 0;
