@@ -44,7 +44,8 @@ class ByteCursor {
     return true;
   }
 
-  // Reads up to the next line feed and returns the line without its end; "\r\n" is one line end.
+  // Reads a line that ends in a line feed, and returns it without its line end ("\n" or "\r\n").
+  // Returns false if no line feed follows.
   bool ReadLine(std::string_view* line) {
     if (at_end()) return false;
     const void* found = std::memchr(next_, '\n', static_cast<size_t>(end_ - next_));

@@ -56,7 +56,8 @@ size_t GzipStream::Fill() {
     const int result = inflate(&stream, Z_NO_FLUSH);
     if (result == Z_STREAM_END) {
       inflater_->Feed();
-      // Another member may follow; other bytes after the end are ignored, as gzip does.
+      // A gzip file may have several members, one after the other. Other bytes after the end are
+      // ignored, as gzip does.
       if (stream.avail_in < 2 || stream.next_in[0] != 0x1f || stream.next_in[1] != 0x8b) {
         inflater_->at_end = true;
       } else {

@@ -41,7 +41,8 @@ class Input {
   std::string_view bytes() const { return unpacked_ ? std::string_view(*unpacked_) : raw_; }
   // True if bytes() is gzip, which must be read with GzipStream.
   bool is_packed_text() const { return is_packed_text_; }
-  // One sentence if packed data were damaged and bytes() has only what was readable; else empty.
+  // Returns one sentence if packed data were damaged, so that bytes() has only what was readable.
+  // Otherwise the text is empty.
   const std::string& damage() const { return damage_; }
   const UnpackLimits& limits() const { return limits_; }
 

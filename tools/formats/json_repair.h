@@ -25,7 +25,7 @@ class JsonRepair : public std::streambuf {
  public:
   explicit JsonRepair(std::streambuf* source) : source_(*source) {}
 
-  // Converts a position in the bytes that were read to the position in the source.
+  // Converts a position in the repaired bytes that were read to the position in the source.
   uint64_t SourcePosition(uint64_t position) const;
 
  protected:

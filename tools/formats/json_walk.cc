@@ -62,7 +62,8 @@ int64_t JsonNumber::Thousandths() const {
   return overflow ? base : sum;
 }
 
-// Connects nlohmann's parser, whose interface defines the names below, to the visitor.
+// Connects nlohmann's parser to the visitor. The parser's interface defines the names of the
+// functions below.
 class JsonWalker : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit JsonWalker(JsonVisitor* visitor) : visitor_(visitor) {}

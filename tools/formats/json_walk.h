@@ -36,8 +36,8 @@ struct JsonNumber {
   // Return the number clamped to the type's range; NaN becomes 0.
   int64_t AsSigned() const;
   uint64_t AsUnsigned() const;
-  // Returns the number times 1000, which converts microseconds to nanoseconds; exact for numbers
-  // without an exponent.
+  // Returns the number times 1000, which converts microseconds to nanoseconds. The result is exact
+  // for numbers without an exponent.
   int64_t Thousandths() const;
 };
 

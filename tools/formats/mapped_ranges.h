@@ -17,7 +17,8 @@ class MappedRanges {
   // Removes a range. Returns false if some of it was not mapped (the rest is removed anyway).
   bool Remove(uint64_t address, uint64_t size);
 
-  // The end of each range by its start, in order, with unmapped addresses between them.
+  // Maps the start of each range to its end, in order of address. There are unmapped addresses
+  // between any two ranges.
   const std::map<uint64_t, uint64_t>& ranges() const { return ranges_; }
 
  private:

@@ -78,7 +78,7 @@ class TimelineVisitor : public JsonVisitor {
                                .category = static_cast<uint8_t>(row[3])});
   }
 
-  // Adds a row of the summed form, which is a zero and then the bytes by category.
+  // Adds a row of the summed form. It has a zero, followed by the bytes of each category.
   void AddLevel() {
     const size_t index = timeline_->levels.size();
     if (index >= first_.size() || row_.size() != kTimelineCategories + 1) {

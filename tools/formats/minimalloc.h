@@ -31,9 +31,9 @@ absl::StatusOr<std::vector<MinimallocBuffer>> ReadMinimalloc(const Input& input)
 // Returns the largest sum of the sizes that are live at one moment. No packing needs less memory.
 uint64_t MaximumLoad(const std::vector<MinimallocBuffer>& buffers);
 
-// Returns allocations and frees in order of time, with frees first at the same moment. `address` is
-// the offset if the file has offsets; otherwise it is the buffer's number, from 1, because an event
-// needs an address.
+// Returns allocations and frees in order of time; at the same moment, frees come first. `address`
+// is the offset if the file has offsets. Otherwise it is the buffer's number, counted from 1,
+// because an event needs an address.
 EventList MinimallocEvents(const std::vector<MinimallocBuffer>& buffers);
 
 }  // namespace vramstow

@@ -11,7 +11,8 @@ namespace {
 constexpr uint64_t kTextEntryBytes = 64;  // a view, and a slot of the hash table that is half full
 constexpr size_t kMaxItems = ~uint32_t{0};
 
-// Stores a number that does not fit into a value as an object of the arena.
+// Makes a value from a number that does not fit into a value itself. The number is stored in the
+// arena.
 template <typename T>
 std::optional<PickleValue> Wide(Arena* arena, PickleKind kind, T number) {
   void* memory = arena->Allocate(sizeof(T));

@@ -45,8 +45,8 @@ class PickleBuilder {
   Arena* arena() { return &tree_.arena_; }
   std::string_view TextOf(PickleValue value) const { return tree_.Text(value.AsText()); }
 
-  // Returns the tree with this root. `damage` says why the tree is not complete; it is empty if it
-  // is.
+  // Returns the tree with this root. `damage` says why the tree is not complete; it is empty for a
+  // complete tree.
   PickleTree Finish(PickleValue root, std::string damage, uint64_t source_bytes);
 
  private:

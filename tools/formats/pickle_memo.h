@@ -27,7 +27,8 @@ class PickleMemo {
   // The number of stored values, which is the number that MEMOIZE assigns to the next value.
   uint64_t count() const { return count_; }
   bool Put(uint64_t index, PickleValue value);
-  // Returns the value of this number, or null if there is none. Valid until the next Put.
+  // Returns the value that is stored under this number, or null if there is none. The pointer is
+  // valid until the next Put.
   const PickleValue* Get(uint64_t index) const {
     if (index < dense_.size() && is_set_[index]) return &dense_[index];
     return sparse_.empty() ? nullptr : GetSparse(index);

@@ -28,7 +28,7 @@ class PickleStack {
   explicit PickleStack(Arena* arena) : arena_(arena) {}
 
   size_t size() const { return values_.size(); }
-  // True if at least that many values are above the last mark.
+  // True if at least `count` values are above the last mark.
   bool Has(size_t count) const { return values_.size() - fence() >= count; }
   PickleValue top() const { return values_.back(); }
   PickleValue operator[](size_t index) const { return values_[index]; }

@@ -79,7 +79,7 @@ class PickleValue {
 
   // Returns an integer of up to 64 bits; a bool is 0 or 1, as in Python.
   std::optional<int64_t> AsSigned() const;
-  // Like AsSigned, for numbers from 0 to 2^64 - 1.
+  // Returns an integer from 0 to 2^64 - 1; a bool is 0 or 1.
   std::optional<uint64_t> AsUnsigned() const;
   std::optional<double> AsFloat() const;  // also accepts an integer
   // Returns the text's number in the tree, or kNotAText if the value is not a text.
@@ -89,7 +89,7 @@ class PickleValue {
   }
   // Returns the elements of a list or tuple; empty for any other kind.
   std::span<const PickleValue> AsSequence() const { return is_sequence() ? Items() : Nothing(); }
-  // Returns alternating keys and values of a dict; empty for any other kind.
+  // Returns the keys and values of a dict, which alternate. The result is empty for any other kind.
   std::span<const PickleValue> AsDict() const {
     return is(PickleKind::kDict) ? Items() : Nothing();
   }

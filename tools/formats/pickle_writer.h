@@ -42,7 +42,8 @@ class PickleWriter {
   void Text(std::string_view text);
   void Pair(uint64_t first, uint64_t second);  // a tuple
 
-  // Remember assigns a number to the value that was written last; Again writes that value again.
+  // Remember() assigns a number to the value that was written last, and returns the number. Again()
+  // writes the value of a number again.
   uint32_t Remember();
   void Again(uint32_t number);
 

@@ -47,11 +47,11 @@ struct ProfilerTimeline {
 
 absl::StatusOr<ProfilerTimeline> ReadProfilerTimeline(const Input& input);
 
-// Writes the text of the trace, unpacked, piece by piece. At the beginning of its list of events it
-// inserts the text that `events` appends to `*text`: objects, each with a comma after it. The last
-// comma is omitted if the list was empty. `events` returns true if more text follows, and `write`
-// returns false if it failed. Returns kInvalidArgument if the trace has no list of events,
-// kUnavailable if `write` failed.
+// Writes the text of the trace, unpacked and piece by piece. At the beginning of the trace's list
+// of events it inserts the text that `events` appends to `*text`. This text consists of objects,
+// each with a comma after it. The last comma is omitted if the list was empty. `events` returns
+// true if more text follows, and `write` returns false if it failed. Returns kInvalidArgument if
+// the trace has no list of events, and kUnavailable if `write` failed.
 absl::Status CopyWithEvents(const Input& input,
                             const std::function<bool(std::string* text)>& events,
                             const std::function<bool(std::string_view piece)>& write);

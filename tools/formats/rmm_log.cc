@@ -78,8 +78,8 @@ class Clock {
     } else if (time_of_day > last_ && (days_ == 0 || time_of_day - last_ < kDay / 2)) {
       last_ = time_of_day;
     }
-    // Threads write their lines slightly out of order. The time of such a line is that of the line
-    // before it, so that time never goes back.
+    // Several threads write lines, so a line may have an earlier time than the line before it. It
+    // then gets the time of the line before it, so that time never goes back.
     return days_ + last_ - *first_;
   }
 

@@ -26,7 +26,8 @@ inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 enum class BlockState : uint8_t { kInactive, kActiveAllocated, kActivePendingFree };
 enum class SegmentType : uint8_t { kUnknown, kSmall, kLarge };
 
-// Return PyTorch's names, such as "active_allocated" and "large". Never null.
+// These functions return PyTorch's names, such as "active_allocated" and "large". The result is
+// never null.
 const char* BlockStateName(BlockState state);
 const char* SegmentTypeName(SegmentType type);
 

@@ -77,7 +77,8 @@ class SnapshotEvents {
   // The counts and the sentences are complete before the first call of Next().
   const SnapshotEventCounts& counts() const { return counts_; }
   const std::vector<std::string>& missing() const { return missing_; }
-  // Microseconds from 1970 to time 0; kNoTime if no entry has a time.
+  // Returns the moment of time 0 in microseconds since 1970. Returns kNoTime if no entry has a
+  // time.
   int64_t start_time_us() const { return start_time_us_; }
 
  private:
@@ -110,8 +111,8 @@ class SnapshotEvents {
   void FindStart();
   void NoteWhatIsMissing();
 
-  // Selects the next event, from a slot or (if *slot becomes null) an annotation. Returns false if
-  // there is none.
+  // Selects the next event. If it is an entry of a slot, sets *slot to this slot. If it is an
+  // annotation, sets *slot to null. Returns false if there is no event.
   bool Choose(Slot** slot);
   void AddEntry(Slot* slot);
   void AddAnnotation();

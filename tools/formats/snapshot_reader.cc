@@ -25,7 +25,8 @@ bool IsSnapshot(const PickleTree& tree, PickleValue value) {
   return false;
 }
 
-// Returns the snapshots in a list or dict of several, which were taken one after the other.
+// Returns the snapshots in a list or dict that has several of them. They were taken one after the
+// other.
 std::vector<PickleValue> SnapshotsIn(const PickleTree& tree) {
   std::vector<PickleValue> snapshots;
   const auto add = [&](PickleValue value) {

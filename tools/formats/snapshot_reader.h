@@ -28,7 +28,7 @@
 namespace vramstow {
 
 absl::StatusOr<Snapshot> ReadSnapshot(const std::string& path);
-// The format of the input must be kPickle.
+// Reads a snapshot. The format of the input must be kPickle.
 absl::StatusOr<Snapshot> ReadSnapshot(const Input& input);
 absl::StatusOr<Snapshot> SnapshotFromTree(const PickleTree& tree);
 

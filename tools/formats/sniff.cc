@@ -53,7 +53,7 @@ constexpr Magic kMagics[] = {
     {"<?xml"sv, {FileFormat::kForeign, "an XML file"}},
 };
 
-// True if there is a column of each of these names.
+// True if the file has a column with each of these names.
 bool HasColumns(const CsvReader& csv, std::initializer_list<std::string_view> names) {
   return std::ranges::all_of(names, [&](std::string_view name) { return csv.Column(name) >= 0; });
 }

@@ -32,7 +32,7 @@ struct Sniffed {
   std::string_view what = "data of an unknown file format";
 };
 
-// Reads only the first 4 KiB; more bytes are ignored.
+// Recognises the format. Only the first 4 KiB are used; more bytes are ignored.
 Sniffed Sniff(std::string_view first_bytes);
 
 // Returns one sentence for a file that no reader accepts: what it is, and which formats can be

@@ -61,8 +61,8 @@ class GzipStream : public std::streambuf {
   absl::Status status_;
 };
 
-// Unpacks a gzip file, or its first `at_most` bytes (damage after them is not detected then). If
-// the data is damaged after some bytes, *damage has a sentence and the result contains what was
+// Unpacks a gzip file, or only its first `at_most` bytes. Damage after these bytes is not detected.
+// If the data is damaged after some bytes, *damage has a sentence, and the result contains what was
 // readable.
 absl::StatusOr<std::string> UnpackGzip(std::string_view packed, const UnpackLimits& limits,
                                        uint64_t at_most, std::string* damage);

@@ -28,8 +28,8 @@
 namespace vramstow {
 
 struct PickleLimits {
-  // Limit of the tree's memory; 0 means 64 MiB plus eight times the bytes read. A snapshot needs
-  // about twice its bytes.
+  // The largest memory that the tree may use. The default 0 means 64 MiB plus eight times the bytes
+  // that are read; a snapshot needs about twice its bytes.
   uint64_t max_memory_bytes = 0;
 };
 

@@ -28,7 +28,7 @@ namespace vramstow {
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, uint64_t max_memory_bytes);
-  // Not copyable, because the stack and the memo point to the builder's arena.
+  // The object is not copyable, because the stack and the memo point to the builder's arena.
   Unpickler(const Unpickler&) = delete;
   Unpickler& operator=(const Unpickler&) = delete;
 
