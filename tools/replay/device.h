@@ -40,10 +40,10 @@ struct DeviceStep {
 
 class ModelDevice {
  public:
-  // `capacity` is the most that can be reserved; 0 means no limit.
+  // `capacity` is the largest number of bytes that can be reserved; 0 means no limit.
   explicit ModelDevice(uint64_t capacity);
 
-  // Returns the address of new memory; 0 if out of memory.
+  // Allocates memory and returns its address. Returns 0 if out of memory.
   uint64_t Allocate(uint64_t bytes, uint32_t stream);
   void Free(uint64_t address, uint64_t bytes, uint32_t stream);
 
@@ -61,7 +61,8 @@ class ModelDevice {
   void Discharge(uint64_t bytes) { reserved_ -= bytes; }
   void Count(DeviceCall call) { ++counts_[static_cast<std::size_t>(call)]; }
 
-  // Sets the request that the next calls belong to. Steps are recorded after KeepSteps was called.
+  // Sets the request to which the next calls belong. Steps are recorded only after KeepSteps was
+  // called.
   void BeginRequest(uint64_t request) { request_ = request; }
   void KeepSteps() { keeps_steps_ = true; }
   const std::vector<DeviceStep>& steps() const { return steps_; }

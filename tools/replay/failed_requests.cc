@@ -25,7 +25,7 @@ Completions CompletionsOf(const Detail& detail) {
 
 }  // namespace
 
-// Writes the changed requests.
+// Writes the requests of the program with the change applied.
 class FailedRequests::Writer {
  public:
   Writer(const FailedRequests& source, const Change& change) : source_(source) {

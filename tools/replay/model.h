@@ -14,7 +14,7 @@
 
 namespace vramstow {
 
-// A request. Blocks, streams and pools are numbered from 0.
+// A request for a block. Blocks, streams and pools are numbered from 0.
 struct ModelRequest {
   uint32_t block = 0;
   uint32_t stream = 0;

@@ -20,7 +20,8 @@ ModelDriver::ModelDriver(ModelDevice* device, uint64_t total_bytes)
   FillOrder();
 }
 
-// Memory is charged to the device when it is created, but the call is counted when it is mapped.
+// Memory counts as reserved from its creation on, but the call is counted when the memory is
+// mapped.
 void ModelDriver::FillMemory() {
   table_.self = this;
   table_.describe = [](void* self, DriverDevice* description) {

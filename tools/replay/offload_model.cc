@@ -71,7 +71,8 @@ void OffloadModel::Touch(const ModelTouch& touch) {
   if (offloader_.tracks_touches()) offloader_.BringBack(kMaxBack);
 }
 
-// Ranks pages by their next use: the page that is used latest is evicted first.
+// Ranks pages by their next use. The page whose next use is furthest in the future is evicted
+// first.
 uint64_t OffloadModel::RankForeseen(const void* self, const PageUse& use) {
   const auto* model = static_cast<const OffloadModel*>(self);
   const auto block = model->at_.find(use.block_address);

@@ -27,8 +27,8 @@ std::vector<std::pair<uint64_t, size_t>> Moments(std::span<const LifeSpan> lives
   return moments;
 }
 
-// Packs the blocks in the order of their births, each at its best fit, as an allocator with one
-// unlimited range and without rounding would do.
+// Packs the blocks in the order of their births, and each into the smallest free range that is
+// large enough. An allocator with one unlimited range, and without rounding, would do the same.
 Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
   Packing packing;
   packing.offsets.resize(lives.size());
@@ -43,8 +43,8 @@ Packing InOrderOfBirth(std::span<const LifeSpan> lives) {
       offset = run->address;
       free.Take(*run, size);
     } else {
-      // If the last free range ends at the end of the packing, the block begins in it and extends
-      // the packing.
+      // If no free range is large enough, the packing grows. If its last bytes are free, the block
+      // begins there.
       offset = packing.bytes;
       if (!free.runs().empty()) {
         const auto& [address, length] = *free.runs().rbegin();

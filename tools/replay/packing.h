@@ -28,7 +28,7 @@ struct LifeSpan {
   uint64_t size = 0;
 };
 
-// Returns the highest number of bytes that are live at one moment, which is a lower bound.
+// Returns the highest number of bytes that are live at one moment. No packing can be smaller.
 uint64_t MaximumLoad(std::span<const LifeSpan> lives);
 
 struct PackingBudget {

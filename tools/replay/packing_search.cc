@@ -158,8 +158,8 @@ bool PackingSearch::SolveParts(const Items& items) {
     from = to;
   }
   if (parts.size() > 1) {
-    // First checks for all parts that they can fit, so that no part is solved in vain. Small parts
-    // are solved first.
+    // First checks whether each part can fit, so that no part is solved in vain. Small parts are
+    // solved first.
     const auto fits = [&](const Items& part) { return CanStillFit(part); };
     if (!std::ranges::all_of(parts, fits)) return false;
     std::ranges::stable_sort(parts, {}, &Items::size);

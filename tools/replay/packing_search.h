@@ -80,7 +80,7 @@ class PackingSearch {
   std::vector<Items> overlaps_;
   size_t sections_ = 0;
   uint64_t work_ = 0;
-  // The state of the search; vectors are indexed by item unless noted otherwise.
+  // The state of the search. Vectors are indexed by the number of the item, unless noted otherwise.
   uint64_t height_ = 0;
   uint64_t steps_left_ = 0;
   std::vector<uint8_t> placed_;

@@ -211,10 +211,10 @@ class Prover {
   bool shows_failure_ = false;  // the unchanged requests are not served either
 };
 
-// For a job that did not run out of memory: finds what its allocator needs up to the peak, with
-// each change and without.
+// Replays a job that did not run out of memory. Finds how much memory its allocator needs up to the
+// peak, without a change and with each change.
 void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, Facts* facts) {
-  // A limit of 4 times the reserved memory refuses nothing.
+  // No request is refused with a limit of 4 times the reserved memory.
   constexpr uint64_t kAmple = 4;
   OutOfMemoryFacts peak;
   peak.event = detail.peak_event + 1;

@@ -41,7 +41,7 @@ class Collector {
         return;
     }
   }
-  // Records an explicit flush before the next request.
+  // Records that the application released the cache before the next request.
   void Flush() {
     if (!requests_.list.empty() && requests_.list.back().kind == RequestKind::kFlush) return;
     requests_.list.push_back({.kind = RequestKind::kFlush});
@@ -186,8 +186,8 @@ class FlushFinder {
     }
     if (!open_) return Finding::kNothing;
     open_ = false;
-    // Our own pool also releases chunks for other reasons, so only a call stack shows that the
-    // application requested the release.
+    // vramstow's own pool also releases chunks for other reasons, so only a call stack shows that
+    // the application requested the release.
     if (is_own_pool_) return by_application_ ? Finding::kBefore : Finding::kNothing;
     const bool for_room = (is_segment && event.kind != EventKind::kNone) || event.result != 0;
     return by_application_ || !for_room ? Finding::kBefore : Finding::kNothing;
@@ -216,7 +216,8 @@ class FlushFinder {
   bool by_application_ = false;
 };
 
-// Returns 0 if the recording does not have this number.
+// Returns a number of bytes that the recording has about the device. Returns 0 if it does not have
+// the number.
 uint64_t BytesOfDevice(const EventSource& source, int16_t device, const char* which) {
   const auto fact = source.facts().find(absl::StrCat("device.", device, ".", which));
   uint64_t bytes = 0;
@@ -240,7 +241,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   std::map<Key, Collector> collectors;
   std::map<int16_t, FlushFinder> flushes;
   const bool frees_complete = source->TellsFreeCompleted();
-  // A converted trace has the events of another allocator.
+  // The events of a trace that was converted from another file are not those of vramstow's pool.
   const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
   Event event;
   while (source->Next(&event)) {
@@ -294,7 +295,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   requests.device = best_device;
   requests.device_bytes = BytesOfDevice(*source, best_device, "total_bytes");
   requests.available_bytes = AvailableBytes(*source, best_device);
-  // Libraries beside the framework use a part of the GPU, for example the workspaces of cuBLAS.
+  // Libraries other than the framework use a part of the GPU, for example workspaces of cuBLAS.
   if (const auto beside = collectors.find({Layer::kDriver, best_device});
       framework && beside != collectors.end()) {
     requests.available_bytes -= std::min(requests.available_bytes, beside->second.peak_bytes());

@@ -1,5 +1,5 @@
-// Expandable segments: one range of addresses for each stream and pool. Memory is added at its end,
-// or in its gaps, in pages of 2 MiB (small) or 20 MiB (large).
+// Models expandable segments. Each stream and pool has one range of addresses. Memory is added at
+// the end of the range, or in its gaps, in pages of 2 MiB (small pool) or 20 MiB (large pool).
 #include <algorithm>
 
 #include "base/rounding.h"

@@ -101,7 +101,8 @@ TorchAllocator::Block* TorchAllocator::NewSegment(Pool* pool, uint64_t size, uin
   return block;
 }
 
-// Releases large blocks that were unused for longer than the average, until the threshold is met.
+// Releases large blocks that were unused for longer than the average, until the reserved memory is
+// at the threshold or no such block is left.
 void TorchAllocator::CollectGarbage(Pool* pool) {
   const auto threshold = static_cast<uint64_t>(settings_.garbage_collection_threshold *
                                                static_cast<double>(limit_bytes_));
@@ -239,7 +240,8 @@ void TorchAllocator::Splice(Block* block, Block* before, Block* after) {
   if (after != nullptr) after->prev = block;
 }
 
-// Joins `from` with its neighbour `into` if `from` is free. Both must have memory, or neither.
+// Joins the block `from` to its neighbour `into` if `from` is free, and if either both or none of
+// them have memory.
 void TorchAllocator::TryMerge(Block* into, Block* from) {
   if (from == nullptr || from->live || from->mapped != into->mapped) return;
   if (from->mapped) {
