@@ -11,8 +11,8 @@
 namespace vramstow {
 namespace {
 
-// Bytes of the workspace that PyTorch allocates for cuBLAS: by default, and on GPUs of compute
-// capability 9.0.
+// The size of the workspace that PyTorch allocates for cuBLAS. The second size is used on GPUs of
+// compute capability 9.0, and the first one on all others.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 constexpr size_t kMaxDevices = 16;

@@ -19,7 +19,8 @@ const char* CategoryOf(size_t category) {
   return kNames[category];
 }
 
-// Returns the first time of the timeline, where its time axis begins.
+// Returns the time of the first level that is not from before the recording. The time axis of the
+// facts begins there.
 int64_t StartOf(const MemoryTimeline& timeline) {
   for (const TimelineLevel& level : timeline.levels) {
     if (level.time_ns >= 0) return level.time_ns;
@@ -147,7 +148,7 @@ Analysis AnalyzeCurve(const LevelCurve& curve) {
   CountRows(timeline, &facts);
   walk.Walk();
   facts.timeline = walk.Finish();
-  // A trace of the profiler does not have categories of memory.
+  // A memory timeline has categories of memory; a trace of the profiler does not.
   if (curve.kind == "memory_timeline") FillCategories(walk.at_peak(), &facts);
   analysis.detail.events = analysis.detail.levels.size();
   analysis.detail.peak_event = facts.peak.sequence;

@@ -20,7 +20,7 @@
 namespace vramstow {
 namespace {
 
-// Adds a full stop, with which the program's sentences end.
+// Adds a full stop to the message, because all messages of the program end with one.
 absl::Status WithFullStop(const absl::Status& status) {
   std::string sentence(status.message());
   if (!sentence.ends_with('.')) sentence += '.';

@@ -72,7 +72,7 @@ struct Group {
     if (job.empty()) job = origin.job;
     begin = std::max(begin, origin.begin);
   }
-  // True if both groups have ranks of one job and no rank twice.
+  // True if both groups have ranks of the same job, and no rank is in both.
   bool Continues(const Group& earlier) const {
     if (ranks.empty() || earlier.ranks.empty() || job != earlier.job) return false;
     return std::none_of(ranks.begin(), ranks.end(),

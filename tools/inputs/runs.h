@@ -39,7 +39,7 @@ struct Run {
 };
 
 TraceOrigin OriginOf(const std::string& file);
-// Returns the runs, the newest first.
+// Groups the files into runs. Returns the runs, the newest first.
 std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins);
 
 // Removes from `files` the copies that were made while a process ran ("train-4711-oom.stow"), and

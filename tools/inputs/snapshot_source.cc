@@ -23,7 +23,8 @@ std::string TextOf(const AllocatorSetting& setting) {
   return "";
 }
 
-// Returns the number of a call by its name; SnapshotEvents has only a few calls.
+// Returns the number of the call with this name. All numbers are tried, because SnapshotEvents has
+// only a few calls.
 uint16_t CallNumber(std::string_view name) {
   for (uint16_t call = 1; call < 64; ++call) {
     if (SnapshotEvents::CallName(call) == name) return call;

@@ -16,8 +16,9 @@ namespace vramstow {
 
 namespace {
 
-// Returns a sentence if the file was truncated after it was closed, or an empty text. The header of
-// a closed trace has its length, so the number of missing bytes is known, but not their contents.
+// Returns a sentence if the file was truncated after it was closed; otherwise an empty text. The
+// header of a closed trace has the length of the trace. So the number of missing bytes is known,
+// but not what they contained.
 std::string CutInWords(const std::string& path, uint64_t size) {
   FileHeader header = {};
   std::ifstream file(path, std::ios::binary);

@@ -33,8 +33,8 @@ struct Job {
   // its traces are explained. If it is empty, the command runs in place, and only the last failure
   // and moves of memory are explained, which takes a moment.
   std::string output;
-  // Receives each note: the command of vramstow that writes it (empty for vramstow itself), and one
-  // sentence.
+  // Receives each note. `command` is the command of vramstow that writes the note, or empty for
+  // vramstow itself. The note is one sentence.
   std::function<void(const std::string& command, std::string_view sentence)> note;
 };
 

@@ -28,7 +28,8 @@ std::string RunIdOf(const std::string& process) {
   return "";
 }
 
-// Reads the state in /proc/PID/stat, which is after the last bracket. A zombie has ended.
+// Reads the state of the process in /proc/PID/stat, where it stands after the last bracket. A
+// zombie counts as ended.
 bool IsAlive(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string text;

@@ -16,7 +16,7 @@
 
 namespace vramstow {
 
-// Returns a new id; `outer` is the id of the job around this one, or null.
+// Returns a new id. `outer` is the id of the job that started this one, or null if there is none.
 std::string NewRunId(const char* outer);
 bool BelongsToRun(const std::string& trace_run_id, const std::string& run_id);
 

@@ -47,7 +47,7 @@ class JsonValue {
   bool is_array() const { return std::holds_alternative<List>(value_); }
   bool is_number() const;
 
-  // Returns the member of this name, which is added as null if it does not exist. A null value
+  // Returns the member with this name. If there is none, adds it as null. If this value is null, it
   // becomes an object.
   JsonValue& operator[](std::string_view key);
   // Returns the member with this name. Returns a null pointer if there is none, or if this value is
@@ -63,13 +63,14 @@ class JsonValue {
   // The elements of an array; empty for another value.
   const std::vector<JsonValue>& items() const;
 
-  // Return this value; a number can be read as any of the numeric types.
+  // These functions return this value as the named type. A number can be read as any of the numeric
+  // types.
   double Double() const;
   int64_t Integer() const;
   uint64_t Unsigned() const;
   bool Bool() const;
   std::string Text() const;
-  // Return the value of a member.
+  // These functions return the value of the member with this name.
   int64_t Integer(std::string_view key) const { return At(key).Integer(); }
   uint64_t Unsigned(std::string_view key) const { return At(key).Unsigned(); }
   bool Bool(std::string_view key) const { return At(key).Bool(); }
@@ -87,7 +88,7 @@ class JsonValue {
   using List = std::vector<JsonValue>;
   using Members = std::vector<Member>;
 
-  // Returns the member of this name, or a null value.
+  // Returns the member with this name, or a null value if there is none.
   const JsonValue& At(std::string_view key) const;
 
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Members> value_;

@@ -62,8 +62,8 @@ class Workplace {
       const fs::path header = "include/torch/csrc/autograd/generated/Functions.h";
       std::ofstream(fields()) << SavedFields(TextOfFile(fs::path(torch.folder) / header));
     }
-    // All files are compiled as one unit: PyTorch's headers take most of the time, and are read
-    // once.
+    // All files are compiled as one unit, so that PyTorch's headers are read only once. Reading
+    // them takes most of the time.
     std::ofstream text(unit());
     for (const fs::path& file : source.Units()) text << "#include \"" << file.string() << "\"\n";
   }
@@ -93,7 +93,8 @@ std::vector<std::string> CommandFor(const std::string& compiler, const TorchInst
   std::vector<std::string> command = {
       compiler, "-std=c++20", often_called ? "-O2" : "-O1", "-fPIC", "-shared",
       "-fvisibility=hidden",
-      // Only the operators whose headers a file includes are declared.
+      // With this macro, PyTorch's headers declare only the operators whose own headers are
+      // included.
       "-DAT_PER_OPERATOR_HEADERS",
       absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0),
       absl::StrCat("-DVRAMSTOW_TORCH_RELEASE=\"", torch.release, "\""),

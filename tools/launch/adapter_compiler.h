@@ -18,7 +18,7 @@ namespace vramstow {
 class AdapterCompiler {
  public:
   explicit AdapterCompiler(std::string path) : path_(std::move(path)) {}
-  // Finds $CXX, or the first compiler on PATH.
+  // Finds a compiler: the one in the variable CXX, or the first one on PATH.
   static absl::StatusOr<AdapterCompiler> Find();
 
   const std::string& path() const { return path_; }

@@ -11,8 +11,9 @@
 
 namespace vramstow {
 
-// The kinds: an allocator that serves the framework, an observer of the framework's own allocator,
-// the computation of values in a simulated run, and the census. See base/adapter_kinds.def.
+// The kinds of adapters: an allocator that serves the framework, an observer of the framework's own
+// allocator, the computation of values in a simulated run, and the census (a reference scan). See
+// base/adapter_kinds.def.
 enum class AdapterKind {
 #define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) kind,
 #include "base/adapter_kinds.def"
@@ -37,7 +38,8 @@ const char* VariableOf(AdapterKind kind);
 inline constexpr char kAdapterPrefix[] = "torch-";
 inline constexpr char kAdapterSuffix[] = ".so";
 
-// Returns OK if the kind supports this release of PyTorch, or the request says to try it.
+// Returns OK if the kind supports this release of PyTorch, or if the release is newer and the
+// request says to try it.
 absl::Status CheckRelease(const std::string& release, const AdapterRequest& request);
 
 }  // namespace vramstow

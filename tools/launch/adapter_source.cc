@@ -63,7 +63,8 @@ std::string AdapterSource::StemFor(const TorchInstallation& torch) const {
 }
 
 std::string AdapterSource::ShippedName(const TorchInstallation& torch) const {
-  // The fingerprint covers neither the path of PyTorch nor how it was compiled.
+  // The fingerprints cover the sources and PyTorch's headers, but neither the path nor the compiled
+  // files of PyTorch.
   Fingerprint source;
   for (const fs::path& file : files_) source.Add(TextOfFile(file));
   Fingerprint headers;

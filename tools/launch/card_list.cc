@@ -34,7 +34,7 @@ std::optional<uint64_t> BytesOf(absl::string_view text) {
   return static_cast<uint64_t>(number * static_cast<double>(scale));
 }
 
-// Parses "  h100          NVIDIA H100 80GB HBM3, 79.2 GiB, compute capability 9.0, 132
+// Parses a line like "  h100  NVIDIA H100 80GB HBM3, 79.2 GiB, compute capability 9.0, 132
 // multiprocessors".
 std::optional<ListedCard> ReadCard(absl::string_view line) {
   if (!absl::ConsumePrefix(&line, "  ")) return std::nullopt;

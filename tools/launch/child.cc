@@ -21,8 +21,8 @@
 namespace vramstow {
 namespace {
 
-// Returns all signals that can be waited for. Signals that a processor raises at an instruction are
-// not included, because blocking them is undefined.
+// Returns all signals that this process can wait for. Signals that a processor raises at an
+// instruction are not among them, because the effect of blocking them is undefined.
 sigset_t RelayedSignals() {
   sigset_t signals;
   sigfillset(&signals);
@@ -196,7 +196,8 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
   const sigset_t relayed = RelayedSignals();
   ChildStart start;
   sigprocmask(SIG_BLOCK, &relayed, &start.mask);
-  // If the parent of this program ignores SIGCHLD, the end of the command would be lost.
+  // If the parent of this program ignores SIGCHLD, this program inherits that, and the end of the
+  // command would be lost. So the default is set here.
   struct sigaction wait_for_children = {};
   wait_for_children.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &wait_for_children, &start.child_action);

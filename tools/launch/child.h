@@ -50,16 +50,16 @@ struct Child {
 struct ChildStart {
   sigset_t mask = {};
   struct sigaction child_action = {};  // for SIGCHLD
-  // If this is not negative, standard output and standard error go to this file. The child then has
+  // A file for standard output and standard error, or a negative number. With a file, the child has
   // a session of its own, and SIGINT ends it unless it handles the signal.
   int output = -1;
 };
 Child StartChild(const std::vector<std::string>& command, Environment* environment,
                  const ChildStart& start);
 
-// Runs `command` (not empty) once in each environment (at least one), all at the same time, and
-// waits for all ends. Returns them in the order of the environments. If one cannot be started, the
-// later ones are not started.
+// Runs `command` once in each environment, all at the same time, and waits until all have ended.
+// There must be a command and at least one environment. Returns the ends in the order of the
+// environments. If one command cannot be started, the later ones are not started.
 std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
                                   std::vector<Environment>* environments);
 

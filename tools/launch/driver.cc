@@ -16,7 +16,7 @@ constexpr size_t kMaxText = 64 * 1024;
 
 absl::Status CheckDriver() {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  // The library is left open, because a driver need not support being closed.
+  // The library is not closed, because a driver need not support that.
   if (driver != nullptr && dlsym(driver, "cuInit") != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "there is no CUDA driver on this machine (libcuda.so.1): use a machine with an NVIDIA "

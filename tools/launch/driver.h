@@ -20,8 +20,9 @@ absl::Status CheckDriver();
 // (simulator/simulator_api.h). The driver's library stays open.
 absl::StatusOr<void*> SimulatorFunction(const std::string& simulator_directory, const char* name);
 
-// Asks the simulated driver in this folder about a SPEC. Returns a description of the cards in one
-// line; for "help", the list of cards and options. Returns kInvalidArgument if the SPEC is wrong.
+// Asks the simulated driver in this folder about a SPEC. Returns one line that describes the cards.
+// For the SPEC "help", returns the list of cards and options. Returns kInvalidArgument if the SPEC
+// is wrong.
 absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_directory,
                                            const std::string& spec);
 

@@ -33,8 +33,8 @@ Installation InstallationOf(const std::string& program);
 // Returns the libraries for LD_PRELOAD, in order.
 std::vector<std::string> PreloadedLibraries(const Installation& installation, bool rehearsal);
 
-// Checks that all needed files exist and can be written in LD_PRELOAD and LD_LIBRARY_PATH, which
-// have no way to write a space, a colon, a semicolon or a dollar sign.
+// Checks that all needed files exist. Also checks that their paths can be written in LD_PRELOAD and
+// LD_LIBRARY_PATH, where a space, a colon, a semicolon or a dollar sign cannot be part of a path.
 absl::Status CheckInstallation(const Installation& installation, bool rehearsal);
 
 }  // namespace vramstow

@@ -131,7 +131,8 @@ class Search {
     for (const std::string& needed : linking.needed) {
       for (const std::string& folder : linking.folders) {
         std::error_code error;
-        // Files may be links; PyTorch is identified by its real folder.
+        // A file may be a symbolic link. PyTorch is identified by the real folder, after all links
+        // are resolved.
         const fs::path real_folder = fs::canonical(folder, error);
         if (error || !fs::exists(real_folder / needed, error)) continue;
         if (IsTorch(needed) && fs::exists(real_folder / kLibrary, error)) {

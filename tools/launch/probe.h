@@ -29,7 +29,7 @@ struct ProbeEnd {
   std::string errors;
 
   bool ok() const { return how == How::kExited && value == 0; }
-  // Returns "ended with signal 11 (Segmentation fault)", for a sentence.
+  // Returns a text for a sentence, like "ended with signal 11 (Segmentation fault)".
   std::string Words() const;
 };
 

@@ -24,7 +24,7 @@ struct PythonHere {
   std::string torch_version;
 };
 
-// Returns the first of python and python3 that is on the path and answers in time.
+// Returns the interpreter `python` if it is on the path and answers in time, otherwise `python3`.
 absl::StatusOr<PythonHere> FindPython(uint64_t most_ms);
 
 }  // namespace vramstow

@@ -10,9 +10,9 @@
 
 namespace vramstow {
 
-// Returns the command's exit status, with its output in `log`; 128 plus the number of the signal
-// that ended it; -1 if it cannot be started (errno says why). The command is searched on the path
-// unless it has a slash.
+// Runs the command with its output in `log`, and returns its exit status. If a signal ended it,
+// returns 128 plus the number of the signal. If it cannot be started, returns -1, and errno says
+// why. The command is searched on the path unless it has a slash.
 int RunLogged(const std::vector<std::string>& command, const std::string& log);
 
 }  // namespace vramstow

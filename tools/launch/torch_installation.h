@@ -12,7 +12,7 @@
 
 namespace vramstow {
 
-// The folder `torch` of a wheel, or an unpacked LibTorch.
+// A PyTorch: the folder `torch` of a wheel, or an unpacked LibTorch.
 struct TorchInstallation {
   std::string folder;
   std::string release;  // "2.15.0"

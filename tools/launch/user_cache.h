@@ -11,7 +11,7 @@
 
 namespace vramstow {
 
-// Returns `vramstow` in XDG_CACHE_HOME or in ~/.cache, whether it exists or not.
+// Returns the folder `vramstow` in XDG_CACHE_HOME or in ~/.cache. The folder may not exist yet.
 inline std::filesystem::path UserCacheFolder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");

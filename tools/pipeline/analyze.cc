@@ -64,8 +64,8 @@ std::string NamesOf(const std::vector<std::string>& files) {
   return files.size() <= kMax ? names : absl::StrCat(names, " and ", files.size() - kMax, " more");
 }
 
-// True if the file can be opened as what its first bytes suggest. Any JSON object may be a profiler
-// trace until it is parsed.
+// True if the file can be opened in the format that its first bytes suggest. For example, any JSON
+// object may be a profiler trace until it is parsed.
 bool CanBeRead(const std::string& file) { return OpenInput(file).ok(); }
 
 // Returns the runs of these files. The newest file may look like the recording of another program,

@@ -21,14 +21,16 @@ namespace vramstow {
 // it by replays, and orders it.
 void ExplainAndProve(Analysis* analysis);
 
-// Returns the facts with iterations and what is derived from them, without advice.
+// Returns the facts together with the iterations and all that is computed from iterations, but
+// without advice.
 Facts ExplainWithoutAdvice(const Analysis& analysis);
 
 // In the advice of each analysis, names those processes of the other analyses that held memory of
 // the same GPU when memory ran out.
 void NameNeighboursOf(std::vector<Analysis>* analyses);
 
-// If `within` is not empty, only events in ranges (marks) of this name are analysed.
+// Reads and analyses a file. If `within` is not empty, only events in ranges (marks) of this name
+// are analysed.
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
 
 // The analyses of several paths. A path is a file or a folder. A folder stands for the files of its

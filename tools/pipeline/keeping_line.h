@@ -29,7 +29,8 @@ Container ContainerOf(const std::string& holder);
 // True if this line of Python stores an element in the container.
 bool PutsInto(const std::string& line, const Container& container);
 
-// Fills in AdviceFacts::kept_at, "train.py:33", for all advice that names an owner.
+// Fills in AdviceFacts::kept_at, for example "train.py:33", for each piece of advice that names an
+// owner.
 void FindRetentionLines(const Detail& detail, Facts* facts);
 
 }  // namespace vramstow

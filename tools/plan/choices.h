@@ -30,20 +30,22 @@ struct Setting {
 };
 using Choice = std::vector<Setting>;
 
-// Returns the names in braces, each once, in the order of the command. A name consists of
-// lower-case letters, digits and "_", and begins with a letter.
+// Returns the names that stand in braces in the command, each once, in the order of the command. A
+// name consists of lower-case letters, digits and "_", and begins with a letter.
 std::vector<std::string> PlaceholdersOf(const std::vector<std::string>& command);
 
-// Expands "1,2,4,8..64" to 1, 2, 4, 8, 16, 32, 64; "none,full" is unchanged.
+// Returns the values of a list. "1,2,4,8..64" is expanded to 1, 2, 4, 8, 16, 32, 64; "none,full"
+// has two values that are not numbers.
 absl::StatusOr<std::vector<std::string>> ValuesOf(absl::string_view text);
 
-// Returns all combinations; the values of the last placeholder change first.
+// Returns all combinations of values. From one to the next, the value of the last placeholder
+// changes first.
 std::vector<Choice> AllChoices(const std::vector<Placeholder>& placeholders);
 
 // Returns the command with values in place of placeholders.
 std::vector<std::string> Filled(const std::vector<std::string>& command, const Choice& choice);
 
-// Returns a value as a number; nullopt if it is none.
+// Returns a value as a number, or nullopt if it is not a number.
 std::optional<double> NumberOf(const std::string& value);
 
 // True if the name is one of the degrees of parallelism {shard}, {dp}, {tp}, {pp}, {cp}. A degree

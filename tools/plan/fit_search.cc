@@ -18,7 +18,7 @@ class Search {
   }
 
   absl::StatusOr<FitResult> Run(const FitTry& attempt) {
-    // The smallest value shows whether any value can fit.
+    // The search begins with the smallest value, because it shows whether any value can fit.
     for (std::optional<uint64_t> next = 0; next.has_value(); next = Next()) {
       const absl::StatusOr<FitRun> run = attempt(ValueOf(*next));
       if (absl::IsCancelled(run.status())) {

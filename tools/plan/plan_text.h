@@ -27,8 +27,8 @@ struct PlanReport {
   std::vector<std::string> command;  // with its placeholders
 };
 
-// Returns how long the job takes, as cards times hours; nullopt if a time or the number of tokens
-// is unknown.
+// Returns the cost of the job in card hours: the number of cards times the hours that the job
+// takes. Returns nullopt if a time or the number of tokens is unknown.
 std::optional<double> CardHours(const PlanReport& report, const PlanRow& row);
 
 std::string TextOf(const PlanReport& report);

@@ -22,7 +22,7 @@ double ValueAt(const PlanRow& row, size_t axis) {
   return NumberOf(row.choice[axis].value).value_or(0);
 }
 
-// Returns y at x on the line through two points.
+// Returns the y of the point with this x on the line through the points (x_a, y_a) and (x_b, y_b).
 double OnLine(double x, double x_a, double y_a, double x_b, double y_b) {
   return x_a == x_b ? y_a : y_a + (y_b - y_a) * (x - x_a) / (x_b - x_a);
 }

@@ -27,7 +27,7 @@ namespace vramstow {
 struct PlanStep {
   double seconds = 0;
   uint64_t tokens = 0;  // tokens of all processes; 0 if unknown
-  // The parts of the time in seconds; empty if the row was interpolated.
+  // The seconds of each part of the time. It is empty if the row was interpolated.
   std::vector<std::pair<std::string, double>> parts;
   uint64_t launched = 0;  // operators and kernels; 0 if the row was interpolated
   uint64_t untold = 0;    // of these, kernels whose operations and bytes are unknown

@@ -20,7 +20,7 @@ namespace vramstow {
 
 inline constexpr uint64_t kMaxPageBytes = 20000000;
 
-// `sources` has one element for each of set.traces, in their order.
+// Returns the page. `sources` has one element for each of set.traces, in the same order.
 std::string HtmlReport(const FactSet& set, const std::vector<PageSource>& sources);
 
 }  // namespace vramstow

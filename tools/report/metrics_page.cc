@@ -111,7 +111,7 @@ class Page {
   void Rows(const std::string& prefix, std::string_view variant) {
     ForEachEntry<Struct>([&](const auto& entry) { Entry<Struct>(entry, prefix, variant); });
   }
-  // Adds the fields within a value of this type; plain values have none.
+  // Adds the fields that a value of this type has inside; plain values have none.
   template <typename Value>
   void Inside(const std::string& path, std::string_view variant) {
     using Inner = InnerStruct<Value>;

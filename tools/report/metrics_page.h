@@ -9,7 +9,8 @@
 
 namespace vramstow {
 
-// Returns Markdown, from the line that says that the tables are generated to the end of the page.
+// Returns the last part of the page, in Markdown. It begins with the line that says that the tables
+// below it are generated.
 std::string MetricsTables();
 
 }  // namespace vramstow

@@ -151,7 +151,7 @@ std::string HoldersText(const Detail& detail, const std::vector<const Life*>& li
 // Returns the levels in at most `most` steps. If there are more steps in the detail, several are
 // joined to one, which has their highest values.
 std::string LevelsText(const Detail& detail, size_t most, bool with_reserved) {
-  // The state before the first event is one step.
+  // The state before the first event of the recording becomes one step.
   const size_t before =
       std::min<size_t>((detail.first_event - 1) / detail.events_per_step, detail.levels.size());
   const size_t first = before == 0 ? 0 : before - 1;

@@ -29,9 +29,9 @@ constexpr size_t kMaxProcesses = 4;  // of a job of many
 constexpr size_t kMaxMissing = 2;    // sentences on what is missing
 constexpr size_t kMaxDead = 3;       // processes that are explained
 
-// Returns the trace that the screen describes: one that ran out of memory, preferably with a known
-// cause; otherwise one with a fault; otherwise one that ran only because memory was moved to the
-// host; otherwise the one with the highest peak.
+// Returns the trace that the screen describes. It is one that ran out of memory, preferably with a
+// known cause. If none did, it is one with a fault. If there is no fault, it is one that ran only
+// because memory was moved to the host. Otherwise it is the one with the highest peak.
 const Facts& MainTrace(const FactSet& set) {
   const auto weight = [](const Facts& facts) {
     const bool failed = !facts.out_of_memory.empty() && !WentOnAfterOutOfMemory(facts);
@@ -295,9 +295,10 @@ const AdviceFacts* SavesMost(const Facts& facts) {
   return most;
 }
 
-// Returns the single most useful advice for a job without a fault; empty if none is worth it.
+// Returns the most useful piece of advice for a job without a fault. Returns an empty text if no
+// advice is useful enough.
 std::string OneThing(const Facts& facts, const TextStyle& style) {
-  // A job that uses less than this share of the GPU says little about how its memory grows with the
+  // A job that uses less than 1/20 of the GPU says little about how its memory grows with the
   // batch.
   constexpr uint64_t kSmallShare = 20;
   if (const AdviceFacts* most = SavesMost(facts); most != nullptr) {
@@ -315,8 +316,8 @@ std::string OneThing(const Facts& facts, const TextStyle& style) {
                   style);
 }
 
-// Returns the first trace that ends before its process does. A job is called healthy only if there
-// is no such trace.
+// Returns the first trace that is not complete, or whose program was ended by an out-of-memory that
+// the trace does not contain. A job is called healthy only if there is no such trace.
 const Facts* FirstUncertain(const FactSet& set) {
   const auto found = std::ranges::find_if(
       set.traces, [](const Facts& trace) { return !IsCertain(trace) || EndedUnseen(trace); });
@@ -333,7 +334,7 @@ std::string UncertainTitle(const FactSet& set, const Facts& trace) {
   return absl::StrCat("Memory did not run out ", KnownPartInWords(trace), OfTrace(set, trace));
 }
 
-// True if the trace reaches the end of the process, which ran only because memory was moved.
+// True if the process ran only because memory was moved to the host, and all traces are complete.
 bool IsCarried(const FactSet& set, const Facts& facts) {
   return facts.offload.carries_job && FirstUncertain(set) == nullptr;
 }

@@ -420,7 +420,8 @@ std::string RequestInWords(const OutOfMemoryFacts& failure) {
 }
 
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
-  // Several threads may fail together, and programs may retry, so only the last failures are shown.
+  // Only the last failures are shown, because several threads may fail together, and programs may
+  // retry.
   constexpr size_t kMaxTold = 3;
   const uint64_t count = set.total.counts.out_of_memory;
   if (count == 0) return "";

@@ -28,7 +28,8 @@ struct Room {
   uint64_t left_bytes = 0;
 };
 
-// Returns nullopt if the trace does not have the size of a GPU.
+// Returns how full the fullest GPU was. Returns nullopt if the trace does not have the size of a
+// GPU.
 std::optional<Room> RoomOf(const Facts& facts);
 // Returns "139 GiB of the card's 140 GiB were never used" or "the GPU was full"; empty if unknown.
 std::string RoomInWords(const Facts& facts);

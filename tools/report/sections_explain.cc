@@ -1,4 +1,5 @@
-// Writes the sections with the results of the analysis's explanations.
+// Writes the sections on causes, advice, iterations and other explanations that the analysis has
+// found.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -56,14 +57,14 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   return rows == 0 ? "" : table.Text(0) + AndMore(left_out);
 }
 
-// Returns the name of a replay's allocator, as the one that would reserve memory.
+// Returns the name of a replay's allocator for a sentence about the memory that it would reserve.
 std::string ReservingAllocator(const std::string& model) {
   if (model == "native") return "PyTorch";
   if (model == "expandable") return "PyTorch with expandable segments";
   return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
-// Returns the name of a replay's allocator, as the subject of a sentence.
+// Returns the name of a replay's allocator as the subject of a sentence.
 std::string AllocatorName(const std::string& model) {
   if (model == "native") return "PyTorch's allocator";
   if (model == "expandable") return "PyTorch's allocator with expandable segments";
@@ -435,7 +436,8 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   return text + growing.Text(2);
 }
 
-// Shows only call sites whose memory grows; usually there are none.
+// Describes how much memory grows in an hour, and at which call sites. Returns an empty text if it
+// grows at none, as is usual.
 std::string HourSection(const Facts& facts, const TextStyle& style) {
   constexpr size_t kMax = 6;
   const HourFacts& growth = facts.by_hour;

@@ -1,5 +1,5 @@
-// Writes the sections on memory that was moved to the host, on jobs that ran only because of it,
-// and on the time of an iteration by the clock model.
+// Writes three sections: on memory that was moved to the host, on jobs that ran only because of
+// such moves, and on the time of an iteration by the simulated GPU's clock.
 #include <algorithm>
 #include <utility>
 #include <vector>

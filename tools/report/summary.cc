@@ -178,8 +178,8 @@ std::string RanksAlone(const FactSet& set) {
   return who + " cannot show how data or routing of experts differ between ranks";
 }
 
-// Returns the memory of NCCL at the peak of a simulated run, which is an estimate; empty if there
-// is none.
+// Describes the memory of NCCL at the peak of a simulated run; this memory is an estimate. Returns
+// an empty text if there is none.
 std::string NcclShare(const Facts& total) {
   for (const TallyFacts& tally : total.by_library) {
     if (!tally.name.starts_with("libnccl") || tally.at_peak.bytes == 0) continue;
@@ -270,7 +270,7 @@ std::string CarriedStory(const Facts& total) {
          (moved.empty() ? "" : Line("moved", moved)) + CostsAndChanges(total);
 }
 
-// Reports that the device cannot map host memory, according to the test before the run.
+// Says that the device cannot map host memory, if the test before the run has found that.
 std::string WhyNothingMoves(const FactSet& set) {
   for (const Facts& trace : set.traces) {
     for (const auto& [key, value] : trace.facts) {

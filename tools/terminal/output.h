@@ -20,8 +20,9 @@ void OccupyStandardStreams();
 // Writes all of the text, or returns false.
 bool WriteAll(int descriptor, std::string_view text);
 
-// Writes a text to stdout. Returns the exit status: kExitOk, kExitCannotWrite after a sentence on
-// stderr, or kExitBrokenPipe without one (`vramstow analyze x | head -1`).
+// Writes a text to stdout and returns the exit status. The status is kExitOk on success. If the
+// text cannot be written, it is kExitCannotWrite, after a sentence on stderr. If the reader has
+// closed the pipe (`vramstow analyze x | head -1`), it is kExitBrokenPipe, without a sentence.
 int PrintResult(const std::string& command, std::string_view text);
 
 // Writes "vramstow COMMAND: SENTENCE" to stderr, in one write.

@@ -45,8 +45,8 @@ bool OutputFile::Open(const std::string& path) {
   return descriptor_ >= 0;
 }
 
-// linkat cannot replace an existing file, so the link gets another name in the same folder and is
-// renamed.
+// Gives the file its name. linkat() cannot replace an existing file, so the file first gets another
+// name in the same folder and is then renamed.
 bool OutputFile::GiveName() {
   if (has_name_) return true;
   const std::string place = absl::StrCat("/proc/self/fd/", descriptor_);

@@ -67,7 +67,7 @@ void TopServer::LookAgain() {
   // Reading a long trace takes long, so at most a quarter of the time is spent on reading.
   const uint64_t pause = std::max(pause_ms_, 3 * view_.cost_ms());
   if (looked_ms_ != 0 && Milliseconds() - looked_ms_ < pause) return;
-  // If no process is left, no metrics of processes are returned.
+  // If no process is left, the metrics of processes are empty.
   metrics_.Take(view_.Look().ok() ? view_.processes() : std::vector<TopProcess>());
   looked_ms_ = std::max<uint64_t>(1, Milliseconds());
 }

@@ -65,7 +65,7 @@ class TopView {
   const std::vector<TopProcess>& processes() const { return processes_; }
   bool any_runs() const;
   bool is_empty() const { return processes_.empty(); }
-  // Returns how long the last Look took.
+  // Returns how long the last call of Look() took.
   uint64_t cost_ms() const { return cost_ms_; }
 
   // Returns at most `rows` lines of at most `columns` columns.

@@ -203,7 +203,8 @@ class Addresses {
   }
 }
 
-// Returns all ranges that were ever reserved, or used without a reservation, in order.
+// Returns all ranges of addresses that were ever reserved, or used without being reserved. They are
+// in the order of addresses.
 function everReserved(model) {
   const lives = model.segments.length ? [model.segments, model.blocks] : [model.blocks];
   const begins = lives.flatMap((one) => [...one.address]);

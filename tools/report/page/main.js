@@ -148,7 +148,8 @@ class View {
     if (group >= 0) this.showGroup(this.timeline.stack, group, focus);
   }
 
-  // Called when the timeline shows another span: redraws the pictures that follow it.
+  // Redraws the pictures that follow the timeline, after the timeline has changed to another span
+  // of time.
   spanChanged() { this.addresses.draw(); }
 
   searched() {
@@ -183,7 +184,8 @@ class View {
     byId('map-legend').replaceChildren(element('span', {}, `Colours are those of the timeline; hatched: free${this.model.away.length > 0 ? '; lower half dark: in host memory or paused' : ''}`));
   }
 
-  // Lists the names of the areas, the largest first. A click highlights one and shows its details.
+  // Lists the names of the areas, the largest first. A click on a name highlights its area and
+  // shows the area's details.
   fillStackLegend(stack) {
     const {grouping} = stack;
     if (!grouping.names) {
@@ -308,7 +310,7 @@ class View {
       else return;
       event.preventDefault();
     });
-    // The first call is ignored, because everything has just been drawn.
+    // The observer's first call is ignored, because everything has just been drawn.
     let width = document.querySelector('main').clientWidth;
     new ResizeObserver(() => {
       const head = document.querySelector('header');

@@ -83,7 +83,7 @@ class Model {
     return bytes;
   }
 
-  // Returns the memory at an event: ranges in order of address, each with its blocks.
+  // Returns the memory at an event as ranges in order of address. Each range has its blocks.
   layoutAt(event) {
     const blocks = this.blocks.at(event).sort((a, b) => a.address - b.address);
     let ranges = this.segments.at(event).sort((a, b) => a.address - b.address)

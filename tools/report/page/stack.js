@@ -107,7 +107,7 @@ class Stack {
     return bytes < below + this.rest[column] ? -1 : null;
   }
 
-  // `lit` is the highlighted group; undefined if there is none.
+  // Draws the areas. `lit` is the highlighted group; undefined if there is none.
   draw(pen, area, highest, lit) {
     const {columns} = this;
     const below = new Float64Array(columns);

@@ -1,5 +1,5 @@
-// Shows a call stack: the program's own lines first, each with its source text if the file was
-// available, then the whole stack with the frames of libraries folded.
+// Shows a call stack. The program's own lines come first, each with its source text if the file was
+// available. Then comes the whole stack, in which frames of libraries are folded.
 function stackElement(model, site) {
   const frames = [...model.sites[site].frames].reverse();  // the innermost first
   const own = frames.filter((frame) => model.ownFrames.has(frame));
@@ -17,8 +17,8 @@ function frameList(model, frames) {
   return element('ol', {class: 'stack'}, ...frames.map((frame) => element('li', {}, frameElement(model, frame))));
 }
 
-// Folds three or more consecutive frames that are not the program's into one line that can be
-// opened.
+// Folds three or more consecutive frames that are not the program's own. The folded frames are one
+// line, which the reader can open.
 function foldedRuns(model, frames) {
   const parts = [];
   for (let i = 0; i < frames.length;) {

@@ -53,8 +53,8 @@ class Table {
       }}, ...cells);
   }
 
-  // Numbers are sorted in descending order first, words in ascending order; a second click reverses
-  // the order.
+  // Sorts the table by a column. At first numbers are sorted in descending order, and words in
+  // ascending order. A second click reverses the order.
   sortBy(column) {
     const falls = this.columns[column].kind === 'n';
     this.sorted = this.sorted && this.sorted.column === column ? {column, falls: !this.sorted.falls} : {column, falls};

@@ -1,4 +1,4 @@
-// Formats numbers like the text report does.
+// These functions format numbers in the same way as the text report.
 function bytesText(bytes) {
   if (bytes === null || bytes === undefined) return 'unknown';
   if (bytes < 0) return '−' + bytesText(-bytes);
