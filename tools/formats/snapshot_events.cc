@@ -26,9 +26,9 @@ uint16_t CallOf(TraceAction action) {
 // Combines the two numbers of a private pool's id to one. Returns 0 for the default pool.
 uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
-// True if the recording has an entry for each request to free a block, false if it only has entries
-// for completed frees. It only has completed frees if a block that it allocates is freed by a
-// completed free without a request.
+// False if the recording has entries for completed frees, and none for the requests to free. This
+// is recognised by a block that the recording allocates and whose free completes before any entry
+// for a request. True otherwise.
 bool TellsRequests(const std::vector<TraceEntry>& entries) {
   absl::flat_hash_set<uint64_t> live;
   for (const TraceEntry& entry : entries) {
