@@ -9,8 +9,8 @@ namespace {
 // shares of the A100 and the H100 are fitted to published trainings (docs/plan.md). Those of other
 // cards are chosen by their power limits and were not compared with measurements.
 constexpr CardRates kRates[] = {
-    // The columns: key, bf16, f16, tf32, f32, f64, memory, links, host, product share, attention
-    // share.
+    // The columns are: key; rates of bf16, f16, tf32, f32 and f64; bandwidths of memory, of the
+    // links between GPUs and of the host link; shares that products and attention reach.
     {"h200", 989.5, 989.5, 494.7, 67, 67, 4800, 450, 64, 0.48, 0.25},
     {"h100", 989.5, 989.5, 494.7, 67, 67, 3350, 450, 64, 0.48, 0.25},
     {"b200", 2250, 2250, 1125, 75, 37, 7700, 900, 64, 0.48, 0.25},

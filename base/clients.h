@@ -1,8 +1,8 @@
 // Clients: the connections to a listening socket, each with one request and one answer.
 //
 // Idea: there is a fixed number of connections, each with buffers of a fixed size and a deadline. A
-// client that is too slow or sends too much is disconnected. The owner defines when a request is
-// complete, which clients are admitted, and what the answer is.
+// client that is too slow or sends too much is disconnected. The owner of the object defines when a
+// request is complete, which clients are admitted, and what the answer is.
 //
 // Ownership: the connections, until they are closed; the listener belongs to the owner. Threads:
 // one at a time; DropAll also in a forked child. Errors: a connection that fails is closed. No
@@ -20,7 +20,7 @@
 
 namespace vramstow {
 
-// One connection. A derived type may send in another way, and have more members.
+// One connection. A type derived from it may send in another way, and may have more members.
 template <size_t kRequestBytes, size_t kAnswerBytes>
 struct Client {
   bool connected = false;
@@ -32,15 +32,17 @@ struct Client {
   char request[kRequestBytes] = {};
   char answer[kAnswerBytes] = {};
 
-  // Sends the rest of the answer; returns what send(2) returns.
+  // Sends the rest of the answer. Returns the result of send(2).
   ssize_t SendRest() const {
     return send(descriptor, answer + sent, answer_size - sent, MSG_NOSIGNAL);
   }
-  // Releases resources of a derived type when the connection is closed.
+  // Releases resources when the connection is closed. A derived type replaces this function if it
+  // has resources.
   void Release() {}
 };
 
-// `One` is Client or a type derived from it. All bytes are zero at first.
+// The connections of one socket. `One` is Client or a type derived from it. All bytes of the object
+// are zero at first.
 template <typename One, int kMax>
 class Clients {
  public:
@@ -50,7 +52,7 @@ class Clients {
 
   One* at(int number) { return &clients_[number]; }
 
-  // Fills in up to 1 + kMax entries for poll() and returns how many.
+  // Fills in up to 1 + kMax entries for poll() and returns the number of entries.
   int Watch(int listener, pollfd* polls) const {
     int count = 0;
     polls[count++] = {listener, POLLIN, 0};
@@ -62,9 +64,9 @@ class Clients {
     return count;
   }
 
-  // Is called after poll(): accepts clients for which admits(descriptor) is true, reads requests,
-  // sends answers, and disconnects slow clients. answer(One*) fills in answer and answer_size; it
-  // returns false if the request is not complete.
+  // Called after poll(). It accepts clients for which admits(descriptor) is true, reads requests,
+  // sends answers, and disconnects slow clients. answer(One*) fills in the members answer and
+  // answer_size; it returns false if the request is not complete.
   template <typename Admits, typename Answer>
   void Serve(int listener, const pollfd* polls, int count, uint64_t now_ns, const Admits& admits,
              const Answer& answer) {

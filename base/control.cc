@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-// The length of "/PID.sock" with the longest process number.
+// The number of bytes of "/PID.sock" with the longest process number.
 constexpr size_t kRoomForName = sizeof "/4294967295.sock";
 
 bool Fits(int length, size_t size) {

@@ -22,13 +22,13 @@ inline constexpr size_t kMaxControlAnswer = 16384;  // bytes
 // The longest path that a socket may have, including its zero byte (sockaddr_un).
 inline constexpr size_t kMaxControlPath = 108;
 
-// Writes the folder for sockets into `path`: `chosen` if that is not empty, else "vramstow-UID" in
-// `runtime_dir` (the value of XDG_RUNTIME_DIR; /tmp if it is null or empty). Returns false if the
-// path is too long for sockets in it.
+// Writes the path of the folder for sockets to `path`. If `chosen` is not empty, it is that folder.
+// Otherwise it is "vramstow-UID" in `runtime_dir`, which is the value of XDG_RUNTIME_DIR; if that
+// is null or empty, /tmp is used. Returns false if the path is too long for sockets in it.
 bool ControlDirectory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
                       size_t size);
-// Writes the path of a process's socket in `directory` into `path`; returns false if it is too
-// long.
+// Writes the path of the socket of a process in `directory` to `path`. Returns false if the path is
+// too long.
 bool ControlSocketPath(const char* directory, pid_t process, char* path, size_t size);
 
 }  // namespace vramstow

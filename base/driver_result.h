@@ -1,4 +1,4 @@
-// The results of driver functions that the code compares with Event::result.
+// The results of driver functions with which Event::result is compared.
 #ifndef VRAMSTOW_BASE_DRIVER_RESULT_H_
 #define VRAMSTOW_BASE_DRIVER_RESULT_H_
 

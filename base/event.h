@@ -1,8 +1,9 @@
 // The event model: one Event is one thing that happened to memory.
 //
 // Idea: the interposer (the driver layer), the pool and the framework adapter make events, the
-// tracer stores them, the analyzer explains them. An event is a plain value without pointers. The
-// kinds marked with (*) give some fields another meaning: base/typed_event.h makes and reads these.
+// tracer stores them, and the analyzer explains them. An event is a plain value without pointers.
+// For the kinds marked with (*) some fields have another meaning; base/typed_event.h makes and
+// reads these events.
 //
 // An event that releases memory (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is recorded
 // *before* the driver is called, because another thread may get the same address before the call
@@ -53,8 +54,8 @@ enum class EventKind : uint8_t {
   kGap = 28,            // (*) events were lost here (full buffers or a full disk)
   kPoolSelect = 29,     // the stream-ordered pool `object` became the current one of `device`
   kFreeCompleted = 30,  // memory of an earlier kFree may be reused: address, size
-  // Steps of vramstow's own pool, with layer kPool. Its blocks are kAllocate and kFree events; the
-  // `object` of a kAllocate says how the block was served (Served).
+  // Steps of vramstow's own pool, which have layer kPool. Blocks of the pool have kAllocate and
+  // kFree events; the `object` of a kAllocate says how the block was served (Served).
   kCacheMiss = 31,         // an allocation of `size` bytes that cached memory could not serve
   kCacheStitch = 32,       // (*) free chunks were mapped to new addresses
   kCacheGrow = 33,         // `size` more bytes were reserved
@@ -95,8 +96,8 @@ enum class MemoryKind : uint8_t {
   kHostPhysical = 12,  // cuMemCreate with a host location
 };
 
-// Why memory moved: the `object` of kOffload and kReturn. The numbers are stored in traces: only
-// append.
+// The reason why memory was moved, which is the `object` of kOffload and kReturn. The numbers are
+// stored in traces: only append.
 enum class OffloadReason : uint8_t {
   kUnknown = 0,
   kPressure = 1,
@@ -107,7 +108,7 @@ enum class OffloadReason : uint8_t {
 };
 inline constexpr int kOffloadReasons = 6;
 
-// The layer that made the request. The numbers are stored in traces: only append.
+// The layer whose code made the request. The numbers are stored in traces: only append.
 enum class Layer : uint8_t {
   kDriver = 0,     // the driver's own entry points
   kPool = 1,       // the pool's own driver calls
@@ -140,8 +141,9 @@ struct Event {
   Layer layer = Layer::kDriver;
 };
 
-// Return the enumerators' names in lower case with underscores ("host_pinned"), for reports and
-// JSON, and "unknown" for a number that this version does not know. The result is never null.
+// These functions return the enumerators' names in lower case with underscores ("host_pinned"), for
+// reports and JSON. For a number that this version does not know they return "unknown". The result
+// is never null.
 const char* EventKindName(EventKind kind);
 const char* MemoryKindName(MemoryKind kind);
 const char* OffloadReasonName(OffloadReason reason);

@@ -7,7 +7,8 @@
 namespace vramstow {
 namespace {
 
-// Unlike substr this cannot throw; the core library must not contain exceptions.
+// Returns the text from `begin` on. Unlike substr this cannot throw; the core library must not
+// contain exceptions.
 std::string_view From(std::string_view text, size_t begin) {
   text.remove_prefix(begin < text.size() ? begin : text.size());
   return text;

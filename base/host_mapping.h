@@ -1,10 +1,10 @@
-// Reads whether host memory can be mapped for a device, and where it must be created. An
-// environment variable contains this answer.
+// Reads, from an environment variable, whether host memory can be mapped for a device, and where
+// that memory must be created.
 //
 // Idea: some drivers have crashed when they were asked for such memory, and this must not happen in
-// the user's job. So `vramstow run` tries it in a separate process and passes the result to the
-// job. The text has an entry for each device, separated by semicolons: "UUID=host" (the host as a
-// whole), "UUID=node:1" (this NUMA node), "UUID=no:REASON". "*" stands for every device.
+// the user's job. So `vramstow run` tries it in a separate process and passes the result to the job
+// in the variable. The text has an entry for each device, separated by semicolons: "UUID=host" (the
+// host as a whole), "UUID=node:1" (this NUMA node), "UUID=no:REASON". "*" stands for every device.
 //
 // Ownership: results point into the text. Threads: pure functions. Errors: kUnknown. Units: none.
 #ifndef VRAMSTOW_BASE_HOST_MAPPING_H_
@@ -31,9 +31,10 @@ struct HostMapping {
   std::string_view reason;  // reason for kNone
 };
 
-// Parses the text after the "=": "host", "node:1", "no:REASON".
+// Parses the part of an entry after the "=": "host", "node:1", or "no:REASON".
 HostMapping ReadHostMapping(std::string_view answer);
-// Returns the answer for a device, or an empty text if there is none. `text` may be null.
+// Returns the part after the "=" of a device's entry, or an empty text if there is no entry. `text`
+// may be null.
 std::string_view FindHostAnswer(const char* text, std::string_view uuid);
 
 // The length of a UUID as nvidia-smi writes it, including its zero byte.

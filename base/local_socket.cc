@@ -39,7 +39,7 @@ int ListenLocally(const char* path, int clients) {
   if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode)) unlink(path);
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return -1;
-  // The mode is set before listen(), and no client can connect before that.
+  // The mode of the socket is set before listen(), because no client can connect before that.
   if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       chmod(path, 0600) == 0 && listen(listener, clients) == 0) {
     return listener;

@@ -1,4 +1,5 @@
-// LocalSocket: functions for sockets in the file system, which killed processes leave behind.
+// LocalSocket: functions for sockets in the file system. The file of such a socket remains if its
+// process is killed.
 //
 // Ownership: the caller owns the descriptors. Threads: any. Errors: errno. No heap. Units: none.
 #ifndef VRAMSTOW_BASE_LOCAL_SOCKET_H_

@@ -68,8 +68,8 @@ int ListenAtPort(const char* address, long port, int clients) {
   }
   const int listener = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return -1;
-  // Without this option, connections of a process that has ended could block the port for the next
-  // process.
+  // SO_REUSEADDR is needed because connections of a process that has ended could otherwise block
+  // the port for the next process.
   const int yes = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (bind(listener, reinterpret_cast<const sockaddr*>(&storage), size) != 0 ||

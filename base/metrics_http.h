@@ -22,8 +22,9 @@ MetricsRequest ReadMetricsRequest(std::string_view text);
 
 inline constexpr size_t kMetricsHeadBytes = 256;
 
-// Writes the head of an answer that is followed by `size` bytes of metrics into `head`, which has
-// kMetricsHeadBytes. A size of 0 means that there are no metrics. Returns the length of the head.
+// Writes the head of an HTTP answer into `head`, which has kMetricsHeadBytes. `size` is the number
+// of bytes of metrics that follow the head; 0 means that there are no metrics. Returns the length
+// of the head.
 size_t WriteMetricsHead(const MetricsRequest& request, size_t size, char* head);
 
 // Listens at a numeric address, with room for `clients` pending connections; the descriptor is

@@ -8,8 +8,8 @@
 namespace vramstow {
 namespace {
 
-// This many spins take a few times as long as an allocation from cached memory, for which the pool
-// holds its lock.
+// A thread that finds the lock taken spins this often before it sleeps. It takes a few times as
+// long as an allocation from cached memory, for which the pool holds its lock.
 constexpr int kSpins = 200;
 // A sleeping thread looks again after this time, because it may miss a wake-up (mutex.h).
 constexpr long kLongestSleepNs = 200'000;

@@ -58,7 +58,8 @@ class ConditionVariable {
   void Wait(Mutex* mutex) VRAMSTOW_REQUIRES(mutex) {
     pthread_cond_wait(&condition_, &mutex->mutex_);
   }
-  // Waits at most this long.
+  // Waits until a notification, but at most for `duration_ns`. It may return without a
+  // notification.
   void WaitFor(Mutex* mutex, uint64_t duration_ns) VRAMSTOW_REQUIRES(mutex) {
     constexpr uint64_t kSecond = 1'000'000'000;
     timespec until = {};

@@ -1,11 +1,12 @@
 // Functions of newer C libraries that the compiler's runtime needs. They are linked into a target
 // if the C library of the build does not have them.
 //
-// Idea: the static libstdc++ and libgcc of g++ 12 were built with glibc 2.36. For the functions
-// that they use of it, this file uses older equivalents. On a newer glibc, its own _dl_find_object
-// is called, which takes no lock: the linker's --wrap redirects all calls to the function here. All
-// names are hidden, so a host process never sees them. They are weak, because a library that is
-// linked from the objects of another one may contain them twice.
+// Idea: the static libstdc++ and libgcc of g++ 12 were built with glibc 2.36. In place of the
+// functions of glibc 2.36 that they use, this file provides functions made of older ones. On a
+// newer glibc, its own _dl_find_object is called, which takes no lock: the linker's --wrap
+// redirects all calls to the function here. All names are hidden, so a host process never sees
+// them. They are weak, because a library that is linked from the objects of another one may contain
+// them twice.
 //
 // Ownership: none. Threads: any. Errors: as the functions of the same names in glibc. Units: bytes.
 #include <features.h>
@@ -19,7 +20,8 @@
 extern "C" {
 
 #if !__GLIBC_PREREQ(2, 35)
-// The declaration of glibc 2.35, for machines whose exception tables need no base address.
+// The declaration of glibc 2.35, in the form for machines whose exception tables need no base
+// address.
 struct dl_find_object {
   unsigned long long dlfo_flags;
   void* dlfo_map_start;
@@ -33,7 +35,7 @@ struct dl_find_object {
 // 0 means that more than one thread may exist, so atomic operations must not be omitted.
 [[gnu::weak, gnu::visibility("hidden")]] char __libc_single_threaded = 0;
 
-// The C library's own function, if it has one.
+// The C library's own function; null if it has none.
 [[gnu::weak]] int __real__dl_find_object(void* address, struct dl_find_object* result) noexcept;
 [[gnu::weak, gnu::visibility("hidden")]] int __wrap__dl_find_object(
     void* address, struct dl_find_object* result) noexcept;
@@ -48,7 +50,8 @@ struct Search {
   dl_find_object* result;
 };
 
-// Returns 1, which ends the iteration, if this object contains the address.
+// Called for each loaded library. Returns 1, which ends the iteration, if the library contains the
+// address.
 int Look(struct dl_phdr_info* object, size_t /*size*/, void* data) {
   const auto* search = static_cast<Search*>(data);
   bool inside = false;
@@ -78,7 +81,7 @@ int __wrap__dl_find_object(void* address, struct dl_find_object* result) noexcep
 
 uint32_t arc4random() noexcept {
   uint32_t number = 0;
-  // The kernel returns such a small number of bytes at once or not at all.
+  // For such a small number of bytes, the kernel returns all of them or an error.
   if (getrandom(&number, sizeof number, 0) != sizeof number) abort();
   return number;
 }

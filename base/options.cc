@@ -11,8 +11,8 @@
 namespace vramstow {
 namespace {
 
-// A row's default is a bool or a text. Each function returns the default of one type, and ignores
-// defaults of the other type.
+// The default of an option is a bool or a text. Each function returns the default if it has one
+// type, and ignores a default of the other type.
 constexpr bool BoolDefault(bool value) { return value; }
 constexpr bool BoolDefault(const char*) { return false; }
 constexpr const char* TextDefault(bool) { return ""; }
@@ -201,9 +201,10 @@ bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
 }
 
 bool ParseTraceSize(std::string_view text, TraceSizeSetting* setting) {
-  // A month with 10,000 events a second would need hundreds of times as many bytes. One to two
-  // thirds of these bytes contain whole events, which covers the last half hour to some hours of
-  // such a job. All of these events are analysed in seconds.
+  // The size of the file with --trace-size=auto. To store a month with 10,000 events a second would
+  // need hundreds of times as many bytes. One to two thirds of the file contain whole events, which
+  // covers the last half hour to some hours of such a job. All of these events are analysed in
+  // seconds.
   constexpr uint64_t kAutoBytes = 256 * kMiB;
   constexpr uint64_t kLeastBytes = kMiB;  // the recorder's smallest file
   *setting = TraceSizeSetting();
@@ -333,8 +334,8 @@ bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes) {
   }
   const bool percent = text.back() == '%';
   if (!percent && !text.starts_with("0.") && text != "1.0") return ParseBytes(text, bytes);
-  // The part is computed in millionths, without floating-point functions of the C library, so that
-  // the locale has no effect.
+  // The fraction is computed in millionths, without floating-point functions of the C library, so
+  // that the locale has no effect.
   uint64_t millionths = 0;
   uint64_t unit = percent ? 10'000 : 1'000'000;
   bool fraction = false;

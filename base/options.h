@@ -16,8 +16,9 @@
 
 namespace vramstow {
 
-// The variable by which `vramstow run` gives its child processes the id of their run; it is not in
-// the table. The id is stored in the trace, so that the run can find its files.
+// The environment variable by which `vramstow run` passes the id of the run to its child processes;
+// it is not in the table. The id is stored in the trace, so that `vramstow run` can find the files
+// of its run.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
 
 enum class OptionType {
@@ -34,7 +35,7 @@ enum class OptionType {
   kTraceSize
 };
 
-// One row of the table as data, for help texts, flags and documentation.
+// One row of the table of options as data, for help texts, flags and documentation.
 struct OptionRow {
   const char* field;
   OptionType type;
@@ -56,7 +57,7 @@ OptionTable AllOptions();
 using BoolValue = bool;
 using TextValue = const char*;
 using PathValue = const char*;
-// These values are checked when they are read, and stored as they were written.
+// Values of the following types are checked when they are read, and stored as they were written.
 using ChoiceValue = const char*;
 using BytesValue = const char*;
 using DurationValue = const char*;
@@ -66,21 +67,23 @@ using LaunchesValue = const char*;
 using MetricsValue = const char*;
 using TraceSizeValue = const char*;
 
-// Parses a Limit: "20GiB", or a part of the device's memory: "50%" or "0.5". An empty text is no
-// limit (0). Returns false if it is neither.
+// Parses a Limit: a number of bytes ("20GiB"), or a part of the device's memory ("50%" or "0.5").
+// An empty text means no limit, and *bytes is then 0. Returns false if the text has none of these
+// forms.
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
 
-// The rule that chooses which memory leaves first when the device is full: see
-// allocator/offload/policy.h.
+// The rule that chooses which memory is evicted first when the device is full
+// (allocator/offload/policy.h).
 enum class OffloadChoice : uint8_t { kColdest, kSize, kNextUse };
 inline constexpr int kOffloadChoices = 3;
-// Returns the name that users write: "coldest", "size", "next-use".
+// Returns the name of the rule that users write: "coldest", "size" or "next-use".
 const char* OffloadChoiceName(OffloadChoice choice);
-// Parses such a name. Returns false if it is unknown.
+// Parses the name of a rule: "coldest", "size" or "next-use". Returns false if it is none of these.
 bool ParseOffloadChoice(std::string_view text, OffloadChoice* choice);
 
-// A parsed Offload: "off", or "auto" or "explicit", optionally with the most host memory to use,
-// the policy, and whether touches are recorded, as in "auto,host=64GiB,policy=next-use,touches".
+// A parsed value of type Offload: "off", or "auto" or "explicit". To these two, three parts can be
+// added: the most host memory to use, the policy, and whether touches (which blocks work uses) are
+// recorded, as in "auto,host=64GiB,policy=next-use,touches".
 struct OffloadSetting {
   bool on = false;
   bool automatic = false;  // also if the device is full, not only on request
@@ -90,15 +93,16 @@ struct OffloadSetting {
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
 
-// A parsed Launches: "off", "count", or "sample=N".
+// A parsed value of type Launches: "off", "count", or "sample=N".
 struct LaunchesSetting {
   bool on = false;
   uint32_t every = 0;  // one in this many launches of a thread is recorded; 0 counts all
 };
 bool ParseLaunches(std::string_view text, LaunchesSetting* setting);
 
-// A parsed Metrics: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH", or "FILE.prom", optionally
-// with ",every=15s". An empty text means no metrics. The texts are parts of the parsed text.
+// A parsed value of type Metrics: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH", or "FILE.prom",
+// optionally with ",every=15s". An empty text means no metrics. The texts in the result are parts
+// of the parsed text.
 struct MetricsSetting {
   enum class Kind : uint8_t { kNone, kPort, kSocket, kFile };
   Kind kind = Kind::kNone;
@@ -109,7 +113,8 @@ struct MetricsSetting {
 };
 bool ParseMetrics(std::string_view text, MetricsSetting* setting);
 
-// A parsed TraceSize: "auto", "unlimited" (or 0), or a number of bytes, at least 1 MiB.
+// A parsed value of type TraceSize: "auto", "unlimited" (or 0), or a number of bytes, at least 1
+// MiB.
 struct TraceSizeSetting {
   uint64_t bytes = 0;     // bytes of the newest events; 0 retains all
   bool is_asked = false;  // the user set the size, and so wants copies of the newest events
@@ -128,11 +133,12 @@ struct OptionError {
   char sentence[512];
 };
 
-// getenv, or a replacement in tests. Returns null for a variable that is not set.
+// A function with the signature of getenv, which tests replace. It returns null for a variable that
+// is not set.
 using EnvironmentLookup = const char* (*)(const char* name);
 
-// Fills *options from the environment. If it returns false, *error has one sentence, and *options
-// has the default in place of each wrong value.
+// Fills *options from the environment. Returns false if a value is wrong. Then *error has one
+// sentence, and *options has the default in place of each wrong value.
 bool ReadOptions(EnvironmentLookup lookup, Options* options, OptionError* error);
 
 }  // namespace vramstow

@@ -1,6 +1,7 @@
-// Finds out who wrote a Python file, from its path as code objects contain it.
+// Finds out from the path of a Python file, as code objects contain it, whether the file is the
+// user's own code.
 //
-// Idea: a reader wants a source line of the user's own code, not one of Python's library, of an
+// Idea: a user wants to see a source line of his own code, not one of Python's library, of an
 // installed package, of vramstow's start-up hook, or of code that a program generated. Paths
 // written on Windows have backslashes.
 //
@@ -13,7 +14,8 @@
 
 namespace vramstow {
 
-// True if a path contains this part, which is written with slashes.
+// True if a path contains this part. The part is written with slashes; the path may have
+// backslashes.
 inline bool HasPathPart(std::string_view path, std::string_view part) {
   const auto is_same = [](char a, char b) { return (a == '\\' ? '/' : a) == b; };
   return std::search(path.begin(), path.end(), part.begin(), part.end(), is_same) != path.end();
@@ -40,8 +42,8 @@ inline bool IsNamedByInductor(std::string_view file) {
   file.remove_suffix(kSuffix.size());
   const size_t slash = file.find_last_of("/\\");
   if (slash == std::string_view::npos || slash < 2) return false;
-  // substr() is not used, because code that may throw brings thread-local storage into the
-  // interposer.
+  // The folder's name is made without substr(), because code that may throw brings thread-local
+  // storage into the interposer.
   const std::string_view folder(file.data() + slash - 2, 2);
   std::string_view name = file;
   name.remove_prefix(slash + 1);

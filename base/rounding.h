@@ -15,7 +15,8 @@ constexpr uint64_t DivideUp(uint64_t value, uint64_t unit) { return (value + uni
 // Returns the smallest multiple of `unit` that is not below the value. `unit` is not 0.
 constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return DivideUp(value, unit) * unit; }
 
-// Like RoundUp without a division, for a unit that is a power of two but not a constant.
+// Returns the smallest multiple of `power`, a power of two, that is not below the value. It needs
+// no division even if `power` is not a constant.
 constexpr uint64_t AlignUp(uint64_t value, uint64_t power) {
   return (value + power - 1) & ~(power - 1);
 }

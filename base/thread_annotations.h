@@ -16,30 +16,32 @@
 #define VRAMSTOW_THREAD_ATTRIBUTE(x)
 #endif
 
-// For a class: its objects are locks, or hold a lock from construction to destruction.
+// Annotations of a class. Its objects are locks, or hold a lock from construction to destruction.
 #define VRAMSTOW_CAPABILITY(name) VRAMSTOW_THREAD_ATTRIBUTE(capability(name))
 #define VRAMSTOW_SCOPED_CAPABILITY VRAMSTOW_THREAD_ATTRIBUTE(scoped_lockable)
 
-// For data: it may be used only with this lock held; PT_ applies to the data behind a pointer.
+// Annotations of a variable. It may be used only while the lock is held; with PT_, this applies to
+// the data behind the pointer.
 #define VRAMSTOW_GUARDED_BY(lock) VRAMSTOW_THREAD_ATTRIBUTE(guarded_by(lock))
 #define VRAMSTOW_PT_GUARDED_BY(lock) VRAMSTOW_THREAD_ATTRIBUTE(pt_guarded_by(lock))
 
-// For a lock: the order in which locks are taken.
+// Annotations of a lock. They state the order in which locks are taken.
 #define VRAMSTOW_ACQUIRED_BEFORE(...) VRAMSTOW_THREAD_ATTRIBUTE(acquired_before(__VA_ARGS__))
 #define VRAMSTOW_ACQUIRED_AFTER(...) VRAMSTOW_THREAD_ATTRIBUTE(acquired_after(__VA_ARGS__))
 
-// For a function: the caller must hold the lock, or must not hold it; or the function takes or
-// releases it.
+// Annotations of a function. They state that the caller must hold the lock, or must not hold it, or
+// that the function takes or releases the lock.
 #define VRAMSTOW_REQUIRES(...) VRAMSTOW_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define VRAMSTOW_EXCLUDES(...) VRAMSTOW_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define VRAMSTOW_ACQUIRE(...) VRAMSTOW_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define VRAMSTOW_TRY_ACQUIRE(...) VRAMSTOW_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define VRAMSTOW_RELEASE(...) VRAMSTOW_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define VRAMSTOW_ASSERT_HELD(...) VRAMSTOW_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
-// For a function: it returns this lock.
+// Annotation of a function that returns this lock.
 #define VRAMSTOW_LOCK_RETURNED(lock) VRAMSTOW_THREAD_ATTRIBUTE(lock_returned(lock))
 
-// For a function that the analysis cannot follow: the comment beside it says why it is correct.
+// Annotation of a function that the analysis cannot follow. The comment beside the function says
+// why it is correct.
 #define VRAMSTOW_NO_LOCK_ANALYSIS VRAMSTOW_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 
 #endif  // VRAMSTOW_BASE_THREAD_ANNOTATIONS_H_

@@ -1,4 +1,5 @@
-// Typed events: the kinds of events that give fields another meaning than base/event.h states.
+// Typed events: the kinds of events in which some fields have another meaning than base/event.h
+// states.
 //
 // Idea: an Event has one set of fields for all kinds, because it is stored as it is. For most kinds
 // a field means what its comment says: `size` and `requested` are bytes, `object` is a handle,
@@ -12,7 +13,7 @@
 // set them afterwards (call, library, stack, thread).
 //
 // Ownership: values. Threads: plain values. Errors: none; Of() does not check the kind. Units: in
-// the names of the members; a member without one is a number or an identifier.
+// the names of the members; a member without a unit in its name is a number or an identifier.
 #ifndef VRAMSTOW_BASE_TYPED_EVENT_H_
 #define VRAMSTOW_BASE_TYPED_EVENT_H_
 
@@ -22,8 +23,8 @@
 
 namespace vramstow {
 
-// How the pool served an allocation: the `object` of a block's kAllocate. The numbers are stored in
-// traces: only append.
+// How the pool served an allocation. It is the `object` of the block's kAllocate event. The numbers
+// are stored in traces: only append.
 enum class Served : uint8_t {
   kUnknown = 0,
   kHit = 1,     // from cached memory, without a driver call
@@ -33,21 +34,21 @@ enum class Served : uint8_t {
   kPlain = 5,   // by the plain driver
 };
 inline constexpr uint64_t ObjectOf(Served served) { return static_cast<uint64_t>(served); }
-// Returns kUnknown for a number that this version does not know, and for events that are not
-// blocks'.
+// Returns how a block was served. Returns kUnknown for a number that this version does not know,
+// and for events of other memory than blocks of the pool.
 inline Served ServedOf(const Event& block) {
   return block.object <= ObjectOf(Served::kPlain) ? static_cast<Served>(block.object)
                                                   : Served::kUnknown;
 }
 
-// How a failed request of a framework ended: the `object` of a failed kAllocate of layer
+// What followed a failed request of a framework. It is the `object` of a failed kAllocate of layer
 // kFramework. The numbers are stored in traces: only append.
 enum class FailureEnd : uint8_t {
   kProgram = 0,      // the program got an error, as far as is known
   kDoneWithout = 1,  // the framework caught the error and continued without the memory
 };
 inline constexpr uint64_t ObjectOf(FailureEnd end) { return static_cast<uint64_t>(end); }
-// Returns kProgram for a number that this version does not know.
+// Returns what followed a failed request; kProgram for a number that this version does not know.
 inline FailureEnd FailureEndOf(const Event& failed) {
   const bool is_done_without = failed.kind == EventKind::kAllocate &&
                                failed.layer == Layer::kFramework &&
@@ -55,8 +56,8 @@ inline FailureEnd FailureEndOf(const Event& failed) {
   return is_done_without ? FailureEnd::kDoneWithout : FailureEnd::kProgram;
 }
 
-// Makes a kRefused: the driver refused the call that an earlier event announced. All other fields
-// are as in that event.
+// Makes a kRefused event, which reports that the driver refused the call of an earlier event. All
+// other fields are copied from that event.
 inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int32_t result) {
   Event event = announced;
   event.kind = EventKind::kRefused;
@@ -67,7 +68,7 @@ inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int3
 inline uint64_t RefusedSequence(const Event& refusal) { return refusal.object; }
 inline void SetRefusedSequence(Event* refusal, uint64_t sequence) { refusal->object = sequence; }
 
-// kMemoryInfo of a device: the driver's answer to the program, or to vramstow itself.
+// kMemoryInfo of a device: what the driver answered to the program, or to vramstow itself.
 struct DeviceMemoryInfo {
   int16_t device = kNoDevice;
   uint64_t free_bytes = 0;
@@ -86,7 +87,7 @@ struct DeviceMemoryInfo {
   }
 };
 
-// kMemoryInfo of the host: its memory as vramstow read it.
+// kMemoryInfo of the host: its memory numbers, which vramstow has read.
 struct HostMemoryInfo {
   uint64_t free_bytes = 0;
   uint64_t limit_bytes = 0;     // memory of the machine, or limit of the control group
@@ -142,7 +143,8 @@ struct MarkEvent {
 
 inline void SetMarkKind(Event* mark, MarkKind kind) { mark->offset = static_cast<uint64_t>(kind); }
 
-// The text of a kMark, kLaunch or kActivity, as its number in the trace's table of annotations.
+// Returns the number of the text of a kMark, kLaunch or kActivity in the trace's table of
+// annotations.
 inline uint64_t TextNumber(const Event& event) { return event.object; }
 inline void SetTextNumber(Event* event, uint64_t number) { event->object = number; }
 
@@ -375,8 +377,8 @@ struct TouchEvent {
   static TouchEvent Of(const Event& event) { return {event.address, event.object}; }
 };
 
-// kModelClock: the virtual clock of the simulated GPU (clock=model), and the bytes that went over
-// PCIe or NVLink. All are sums since the process began.
+// kModelClock: the virtual clock of the simulated GPU (clock=model), and the bytes that were copied
+// over PCIe or NVLink. All numbers are sums since the process began.
 struct ModelClockEvent {
   uint64_t model_ns = 0;
   uint64_t link_read_bytes = 0;  // bytes that work accessed in place in host memory

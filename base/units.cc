@@ -19,7 +19,7 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
 }
 
 // Removes a decimal number with an optional fraction from the front of *text. It returns the whole
-// part and the fraction in billionths exactly, so that "1.5GiB" has no rounding error.
+// part and the fraction in billionths. Both are exact, so that "1.5GiB" has no rounding error.
 bool ParseLeadingNumber(std::string_view* text, uint64_t* whole, uint64_t* billionths) {
   size_t i = 0;
   uint64_t value = 0;
@@ -49,7 +49,8 @@ bool ParseLeadingNumber(std::string_view* text, uint64_t* whole, uint64_t* billi
   return true;
 }
 
-// Computes whole.billionths × unit. Returns false if the result does not fit into 63 bits.
+// Multiplies a number (a whole part and billionths) by a unit. Returns false if the result does not
+// fit into 63 bits.
 bool Scale(uint64_t whole, uint64_t billionths, uint64_t unit, uint64_t* result) {
   const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (whole > limit / unit) return false;
@@ -119,7 +120,8 @@ ByteText FormatBytes(uint64_t bytes) {
   constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024.0;
   size_t unit = 0;
-  // 999.5 would be rounded to four digits, so the next unit begins there and not at 1024.
+  // From 999.5 on a value would be rounded to four digits, so the next unit begins at 999.5 and not
+  // at 1024.
   while (value >= 999.5 && unit + 1 < sizeof kNames / sizeof kNames[0]) {
     value /= 1024.0;
     ++unit;

@@ -23,7 +23,8 @@ inline constexpr uint64_t kTiB = 1024 * kGiB;
 // bytes.
 bool ParseBytes(std::string_view text, uint64_t* bytes);
 
-// Parses "250ns", "10us", "1.5ms", "2s": a number and a unit. A bare number is refused, except 0.
+// Parses a number and a unit: "250ns", "10us", "1.5ms", "2s". A number without a unit is refused,
+// except 0.
 bool ParseDuration(std::string_view text, uint64_t* nanoseconds);
 
 // A short text like "1.46 GiB" or "512 B", with three significant digits, as a C string.

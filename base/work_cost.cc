@@ -32,8 +32,8 @@ double RateOf(const CardRates& rates, std::string_view precision) {
   return rates.f32;
 }
 
-// True for operators that have a whole table as an argument, but read or write only the requested
-// rows of it.
+// True for operators such as embeddings, which have a whole table as an argument, but read or write
+// only the requested rows of it.
 bool IsPicking(std::string_view name) {
   constexpr std::string_view kPicking[] = {"embedding", "index_select",     "index",
                                            "gather",    "nll_loss_forward", "nll_loss_backward"};

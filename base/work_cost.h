@@ -1,9 +1,10 @@
 // WorkCost: estimates how long a GPU takes for one piece of work, by a roofline model.
 //
-// Idea: a GPU needs at least as long for an operator as for its arithmetic at the GPU's rate, and
-// at least as long as for reading and writing its bytes. It reaches only a share of both rates.
-// docs/plan.md has the measurements to which the shares are fitted. `vramstow plan` adds these
-// times up; the virtual clock of the simulated GPU (clock=model) advances by them.
+// Idea: for an operator a GPU needs at least the time of the operator's arithmetic at the GPU's
+// rate, and at least the time of reading and writing the operator's bytes at the memory's rate. It
+// reaches only a share of both rates. docs/plan.md has the measurements to which the shares are
+// fitted. `vramstow plan` adds these times up; the virtual clock of the simulated GPU (clock=model)
+// advances by them.
 //
 // Ownership: values. Threads: pure functions. Errors: none. Units: bytes, operations, seconds.
 #ifndef VRAMSTOW_BASE_WORK_COST_H_
@@ -32,7 +33,7 @@ struct OperatorCost {
   bool is_attention = false;
 };
 
-// The time to start and end a kernel, until the next one begins.
+// The time that the GPU needs to start and end a kernel, until the next kernel begins.
 inline constexpr double kKernelSeconds = 3e-6;
 // The time that PyTorch's dispatcher, autograd and the driver need for one operator.
 inline constexpr double kProgramSeconds = 8e-6;
@@ -45,7 +46,7 @@ double SecondsOfCollective(const WorkSize& work, const CardRates& rates);
 // Returns how long a copy between the host and the GPU occupies the bus, in one direction.
 double SecondsOverHostLink(uint64_t bytes, const CardRates& rates);
 
-// The time to evict live memory to the host and restore it, by docs/card.md#times.
+// The time to evict live memory to the host and the time to restore it (docs/card.md#times).
 struct MoveCost {
   double link = 0;  // copies both ways; they overlap work if begun early enough
   double stop = 0;  // mapping of host memory, during which no work runs

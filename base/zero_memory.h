@@ -1,9 +1,9 @@
-// ZeroMemory: returns memory to the kernel that is no longer needed, although a late thread may
-// still read it.
+// ZeroMemory: returns memory that is no longer needed to the kernel. A late thread may still read
+// this memory.
 //
-// Idea: the whole pages in it read as zeros again, as at first, and use no memory until they are
-// written again. Ownership: the caller's; private and anonymous memory. Threads: any. Errors: none;
-// if the kernel refuses, the memory is unchanged. Units: bytes.
+// Idea: the whole pages in it read as zeros again, as at first, and use no physical memory until
+// they are written again. Ownership: the caller's; private and anonymous memory. Threads: any.
+// Errors: none; if the kernel refuses, the memory is unchanged. Units: bytes.
 #ifndef VRAMSTOW_BASE_ZERO_MEMORY_H_
 #define VRAMSTOW_BASE_ZERO_MEMORY_H_
 
