@@ -49,19 +49,20 @@ struct vramstow_table {
 #define VRAMSTOW_TABLE_SYMBOL "vramstow_get_table"
 typedef const struct vramstow_table* (*vramstow_table_function)(uint32_t kind, uint32_t version);
 
-/* How such a library is installed: Python's start-up hook, or vramstow itself, gets the library's
- * file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE has its path), loads it and calls its
- * entry function: base/adapter_kinds.def lists the entry of each kind. The entry returns null on
- * success, and otherwise half a sentence with the reason; an empty text means that the reason was
- * reported already. */
+/* Such a library is installed in this way: Python's start-up hook, or vramstow itself, gets the
+ * library's file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE has its path), loads it and
+ * calls its entry function. base/adapter_kinds.def lists the entry function of each kind of
+ * library. The entry function returns null on success, and otherwise half a sentence with the
+ * reason; an empty text means that the reason was reported already. */
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
-/* The folder of Python's start-up hook, which a process adds to PYTHONPATH again if it is missing;
- * and the variable that the hook sets once it runs. */
+/* Two environment variables. The first one contains the folder of Python's start-up hook; a process
+ * adds this folder to PYTHONPATH again if it is missing there. The hook sets the second one when it
+ * runs. */
 #define VRAMSTOW_PYTHON_START_VARIABLE "VRAMSTOW_PYTHON_START"
 #define VRAMSTOW_HOOKED_VARIABLE "VRAMSTOW_HOOKED"
 typedef const char* (*vramstow_torch_install_function)(void);
-/* The entry of the library that computes values. If `only_sizes` is not 0, it computes only values
- * that sizes depend on. */
+/* The entry function of the library that computes values. If `only_sizes` is not 0, it computes
+ * only values on which sizes depend. */
 typedef const char* (*vramstow_values_install_function)(int only_sizes);
 
 /* Results in addition to those of vramstow.h. */
@@ -78,7 +79,8 @@ struct vramstow_framework_block {
   uint64_t pool; /* the private pool; 0 is the common pool */
   int32_t device;
   int32_t state; /* one of the four below */
-  /* Set by `visit` only: not 0 if the block lies among blocks that are not small. */
+  /* This field is set by `visit` only. It is not 0 if the block lies among blocks that are not
+   * small. */
   int32_t is_large;
 };
 #define VRAMSTOW_BLOCK_FREE 0    /* cached */
@@ -101,7 +103,8 @@ struct vramstow_framework_stats {
   uint64_t total_bytes; /* memory of the device */
 };
 
-/* What the framework executes while it allocates, by the framework's own name. */
+/* A name of an operation that the framework executes while it allocates, in the framework's own
+ * words. */
 struct vramstow_framework_name {
   const char* text; /* "aten::mm" */
   int32_t kind;     /* one of the three below */
@@ -110,7 +113,7 @@ struct vramstow_framework_name {
 #define VRAMSTOW_NAME_BACKWARD 2 /* a function of the backward pass */
 #define VRAMSTOW_NAME_MODULE 3   /* a part of a model: "Decoder.blocks.0" */
 
-/* Why the last allocation failed. */
+/* The state of the pool when the last allocation failed. */
 struct vramstow_framework_shortage {
   uint64_t requested_bytes;
   uint64_t allocated_bytes;
@@ -130,13 +133,13 @@ struct vramstow_framework_shortage {
   } holders[8]; /* the largest live blocks */
 };
 
-/* Callbacks for events that are not results of a call. The pool holds locks when it calls them:
- * they must be short, must not call this table, and must not wait for a thread that may be in it.
- */
+/* Callbacks that report changes of the pool's memory. The pool holds locks when it calls them. So
+ * they must be short, must not call a function of this table, and must not wait for a thread that
+ * may be calling one. */
 struct vramstow_framework_observer {
   /* The pool has mapped a run of memory, or is about to unmap it if `mapped` is 0. */
   void (*mapping)(int device, uint64_t address, uint64_t size, int mapped);
-  /* A block that was freed before is not used by any stream any more. */
+  /* A block was freed before, and no stream uses it any more. */
   void (*completed)(int device, uint64_t address, uint64_t size, uint64_t requested);
 };
 
@@ -145,24 +148,26 @@ typedef void (*vramstow_framework_visitor)(void* context,
 
 struct vramstow_framework {
   struct vramstow_table head;
-  /* Opens the pool of the current context, which must be a context of `device`. NOT_ACTIVE: there
-   * is no pool. */
+  /* Opens the pool of the current context, which must be a context of `device`. Returns NOT_ACTIVE
+   * if there is no pool. */
   int (*open)(int device, int* handle);
   int (*allocate)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                   struct vramstow_framework_block* block, int* served);
   /* Allocates at an address where memory of this stream and private pool is cached. */
   int (*allocate_at)(int handle, uint64_t address, uint64_t size, uint64_t stream, uint64_t pool,
                      struct vramstow_framework_block* block);
-  /* Frees a block and describes it in `block`. NOT_OURS: the memory belongs to the plain driver.
-   * INVALID: no live block begins there. */
+  /* Frees a block and describes it in `block`. Returns NOT_OURS if the memory belongs to the plain
+   * driver, and INVALID if no live block begins there. */
   int (*free)(uint64_t address, struct vramstow_framework_block* block);
   int (*record_use)(uint64_t address, uint64_t stream);
-  /* Finds the live block that contains the address. Its state is the one that `free` would return.
-   */
+  /* Finds the live block that contains the address. The state in the result is the one that `free`
+   * would return now. */
   int (*find)(uint64_t address, struct vramstow_framework_block* block);
-  /* A private pool keeps its memory mapped until this is called with `keep` 0. */
+  /* Sets whether a private pool retains its memory at its addresses. It does so until this function
+   * is called with `keep` 0. */
   int (*keep)(int handle, uint64_t pool, int keep);
-  /* Releases cached memory that no work uses any more; with `wait`, waits for that work. */
+  /* Releases cached memory that no work uses any more. If `wait` is not 0, it first waits for work
+   * that uses cached memory. */
   int (*trim)(int handle, int wait, uint64_t* released_bytes);
   /* Sets the most bytes that the pool may hold, in addition to the user's limit; 0 removes this
    * limit. */
@@ -175,23 +180,23 @@ struct vramstow_framework {
   int (*shortage)(int handle, struct vramstow_framework_shortage* shortage);
   /* Sets the observer; a process has only one. */
   int (*observe)(const struct vramstow_framework_observer* observer);
-  /* Returns 1 if the user wants names with call stacks; otherwise allocate_for has no use for them.
-   */
+  /* Returns 1 if the user wants names with call stacks. If it returns 0, allocate_for ignores the
+   * names. */
   int (*keeps_stacks)(void);
-  /* Like `allocate`; the names are written into the trace with the stack. The first name is the
-   * innermost. */
+  /* Allocates as `allocate` does, and writes the names into the trace as a part of the call stack.
+   * The first name is the innermost. */
   int (*allocate_for)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                       const struct vramstow_framework_name* names, int count,
                       struct vramstow_framework_block* block, int* served);
-  /* Since version 2. A library of that version calls this for each request that failed in the end;
-   * in exchange, `allocate` and `allocate_for` record no failure. If `done_without` is not 0, the
-   * framework catches the error itself, so that the program does not see it. */
+  /* Exists since version 2. A library of that version calls this for each request that failed in
+   * the end. In exchange, `allocate` and `allocate_for` record no failure. If `done_without` is not
+   * 0, the framework catches the error itself, so that the program does not see it. */
   int (*refused)(int handle, uint64_t size, uint64_t stream,
                  const struct vramstow_framework_name* names, int count, int done_without);
 };
 
 /* The table of an observer, which leaves the framework's allocator in place and reports its events.
- * Null if no trace is written, or if the pool serves the framework. */
+ * The table is null if no trace is written, or if the pool serves the framework. */
 
 struct vramstow_framework_event {
   int32_t kind; /* one of the five below */
@@ -209,23 +214,24 @@ struct vramstow_framework_event {
 
 struct vramstow_framework_trace {
   struct vramstow_table head;
-  /* Call it once, before the framework allocates. `code` is an address in the library of the
-   * framework's allocator: from now on, memory that this library gets from the driver counts as
-   * reserved by a pool, and blocks lie in it. */
+  /* Registers the observer; call it once, before the framework allocates. `code` is an address in
+   * the library of the framework's allocator. From now on, memory that this library gets from the
+   * driver counts as reserved by a pool, and the framework's blocks lie in that memory. */
   int (*attach)(const void* code);
   /* Writes an event into the trace. The caller may hold locks of the framework: the function does
    * not use the heap or the dynamic linker, and calls neither the driver nor the framework.
    * OUT_OF_MEMORY may write a copy of the trace, so report it without such locks. NOT_ACTIVE in a
    * forked child. */
   int (*emit)(const struct vramstow_framework_event* event);
-  /* Counts memory that the framework's allocator got from the device, or returned if `bytes` is
-   * negative. `retries` is how often so far it has released its cache for a request; 0 if unknown.
-   * Like `emit`, it is called under the lock of the device's allocator, except for 0 bytes. */
+  /* Counts memory that the framework's allocator got from the device, or returned to it if `bytes`
+   * is negative. `retries` is the number of requests so far for which the allocator released its
+   * cache; 0 if unknown. The caller holds the lock of the device's allocator, as for `emit`, except
+   * if `bytes` is 0. */
   int (*reserve)(int device, int64_t bytes, uint64_t retries);
 };
 
 /* The table of a census (a reference scan), which finds the objects that hold the framework's
- * memory. Null if there is no trace. */
+ * memory. The table is null if there is no trace. */
 
 /* A description of a census. */
 struct vramstow_framework_census_about {
@@ -241,7 +247,7 @@ struct vramstow_framework_census_about {
 #define VRAMSTOW_CENSUS_ASKED 1 /* requested by the program */
 #define VRAMSTOW_CENSUS_TOLD 2  /* requested by vramstow ctl */
 
-/* Memory, and the object that holds it. */
+/* A holding: memory, and the object that holds it. */
 struct vramstow_framework_holding {
   int32_t role; /* one of the roles below */
   int32_t device;
@@ -253,7 +259,7 @@ struct vramstow_framework_holding {
 /* A holder that begins with this text is a cycle of unreachable objects that the language's garbage
  * collector has not collected yet, for example "a dead cycle: Node.me → itself". */
 #define VRAMSTOW_DEAD_CYCLE "a dead cycle: "
-/* Stands after the name of the function if no variable refers to the object yet, for example
+/* This text follows the name of the function if no variable refers to the object yet, for example
  * "tiles: (unfinished expression)[0..9]". */
 #define VRAMSTOW_EXPRESSION "(unfinished expression)"
 #define VRAMSTOW_ROLE_OTHER 0
@@ -263,33 +269,35 @@ struct vramstow_framework_holding {
 #define VRAMSTOW_ROLE_OPTIMIZER_STATE 4
 #define VRAMSTOW_ROLE_SAVED 5 /* for a backward pass */
 
-/* The functions of a library that takes a census. They may wait for the language's lock for a
- * bounded time; the caller holds no lock that an allocation takes. */
+/* The functions of a census taker, a library that carries out a census. They may wait for the
+ * language's lock for a bounded time. The caller holds no lock that an allocation takes. */
 typedef void (*vramstow_census_visitor)(void* context,
                                         const struct vramstow_framework_census_about* about,
                                         const struct vramstow_framework_holding* group,
                                         uint64_t blocks);
 struct vramstow_framework_census_taker {
-  /* Writes a census into the trace. OK: `visitor`, if not null, was called once without a group,
-   * and then for each group of holders, those with the most bytes first; a group has no address.
-   * BUSY: another census is being taken, or the lock could not be taken. NOT_ACTIVE: the program is
-   * ending, or earlier censuses after an out-of-memory took too long. */
+  /* Writes a census into the trace. Results: OK if it was written; `visitor`, if not null, was then
+   * called once without a group, and then for each group of holders, those with the most bytes
+   * first; a group has no address. BUSY if another census is in progress, or the lock could not be
+   * taken. NOT_ACTIVE if the program is ending, or if earlier censuses after an out-of-memory took
+   * too long. */
   int (*take)(int reason, int device, vramstow_census_visitor visitor, void* context);
 };
 
 struct vramstow_framework_census {
   struct vramstow_table head;
-  /* Writes a census into the trace: first its description, then each holding. */
+  /* These two functions write a census into the trace: the first one its description, the second
+   * one each holding. */
   int (*begin)(const struct vramstow_framework_census_about* about);
   int (*hold)(const struct vramstow_framework_holding* holding);
-  /* From now on vramstow calls `taker` for a census when an observer reports an out-of-memory, when
-   * the program requests one, and when vramstow ctl does. `taker` must stay valid; null ends this.
-   */
+  /* Registers a census taker. From now on vramstow calls `taker` for a census when an observer
+   * reports an out-of-memory, when the program requests a census, and when a user of vramstow ctl
+   * does. `taker` must stay valid; null ends the registration. */
   int (*serve)(const struct vramstow_framework_census_taker* taker);
 };
 
-/* The table of a library that lets the program's language collect garbage that holds memory, before
- * an allocation fails. Null if the user does not want that. */
+/* The table of a library that makes the program's language collect garbage that holds memory,
+ * before an allocation fails. The table is null if the user has disabled this. */
 
 /* A description of a collection. */
 struct vramstow_framework_collection_about {
@@ -301,13 +309,13 @@ struct vramstow_framework_collection_about {
 };
 
 /* The functions of a library that collects garbage. Any thread may call them, also inside an
- * allocation that cannot be served: it holds no lock of the library, but perhaps locks of others.
- * So they must not wait for another thread without a limit. */
+ * allocation that cannot be served. Such a thread holds no lock of the library, but may hold other
+ * locks. So the functions must not wait for another thread without a limit. */
 struct vramstow_framework_collector {
   /* Returns 0 if no collection is possible in this thread or at this time. */
   int (*is_possible)(void);
-  /* Searches garbage, and collects it if it holds device memory. Returns the bytes that this freed.
-   */
+  /* Searches for garbage, and collects it if it holds device memory. Returns the number of bytes
+   * that this freed. */
   uint64_t (*collect)(int device, int all);
 };
 
@@ -315,22 +323,22 @@ struct vramstow_framework_collection {
   struct vramstow_table head;
   /* Returns 1 if the user requested collections, and 0 if they are the library's default. */
   int (*is_asked_for)(void);
-  /* Writes a collection into the trace, if there is one: first its description, then the cycles
-   * that it broke, each as a holding without an address. Called by the thread whose request failed.
-   */
+  /* These two functions write a collection into the trace, if there is one: the first one its
+   * description, the second one each cycle that the collection broke, as a holding without an
+   * address. The thread whose request failed calls them. */
   int (*tell)(const struct vramstow_framework_collection_about* about);
   int (*tell_cycle)(const struct vramstow_framework_holding* cycle);
-  /* From now on vramstow calls `collector`, which must stay valid. */
+  /* Registers a collector. vramstow calls `collector` from now on, so it must stay valid. */
   int (*serve)(const struct vramstow_framework_collector* collector);
 };
 
-/* The table of a library that is loaded into a running process, without a preload. The driver is
+/* The table for a library that is loaded into a running process, without a preload. The driver is
  * not hooked, so the observer also reports the framework's segments. */
 struct vramstow_framework_attachment {
   struct vramstow_table head;
-  /* Begins a trace in the folder and opens the control socket. OK: `path` names the file. BUSY: a
-   * trace was begun already. INVALID: no trace could be created there, and `path` has the reason in
-   * half a sentence. */
+  /* Begins a trace in the folder and opens the control socket. Results: OK, and `path` names the
+   * file. BUSY if a trace was begun already. INVALID if no trace could be created there; `path`
+   * then has the reason in half a sentence. */
   int (*begin)(const char* folder, char* path, size_t size);
   /* Writes memory that the framework reserves (ALLOCATE) or returns (FREE), as `emit` of the
    * trace's table writes blocks. */
@@ -339,7 +347,8 @@ struct vramstow_framework_attachment {
   int (*adopt)(const struct vramstow_framework_event* event);
   /* Writes how many blocks and bytes of a device existed before the trace began. */
   int (*adopted)(int device, uint64_t blocks, uint64_t bytes);
-  /* Ends the trace, the control socket and vramstow's threads. NOT_ACTIVE: no trace was begun. */
+  /* Ends the trace, the control socket and vramstow's threads. Returns NOT_ACTIVE if no trace was
+   * begun. */
   int (*end)(void);
 };
 

@@ -48,7 +48,7 @@ class MemoryTest : public ::testing::Test {
     }
     const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
     name_ = std::string(test->test_suite_name()) + "." + test->name();
-    // If CUDA was not used before, the trace begins in the body, and no range is needed.
+    // If CUDA was not used before the body, the trace begins in the body, and no range is needed.
     is_range_ = vramstow_range_push(name_.c_str()) == VRAMSTOW_OK;
   }
 
@@ -62,7 +62,7 @@ class MemoryTest : public ::testing::Test {
       return;
     }
     const char* program = getenv("VRAMSTOW_PROGRAM");
-    // The checking program itself must not be recorded.
+    // LD_PRELOAD is removed, because the program that checks must not be recorded itself.
     std::string command = "env -u LD_PRELOAD " + Quoted(program == nullptr ? "vramstow" : program) +
                           " check " + Quoted(trace);
     if (is_range_) command += " --within " + Quoted(name_);
@@ -79,7 +79,7 @@ class MemoryTest : public ::testing::Test {
     return quoted + "'";
   }
 
-  // Runs a command; returns its exit status and appends its output to *told.
+  // Runs a command. Returns its exit status and appends its output to *told.
   static int Run(const std::string& command, std::string* told) {
     FILE* pipe = popen(command.c_str(), "re");
     if (pipe == nullptr) {
@@ -94,7 +94,8 @@ class MemoryTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  // Finds SCRIPT-MMDD-HHMM-PID.stow in the folder that vramstow run set for traces.
+  // Returns the path of this process's trace, SCRIPT-MMDD-HHMM-PID.stow, in the folder that
+  // `vramstow run` set for traces.
   static std::string TraceOfProcess() {
     const char* set = getenv("VRAMSTOW_TRACE_DIR");
     const std::string folder = set == nullptr || *set == '\0' ? "." : set;

@@ -41,9 +41,10 @@ extern "C" {
 /* 5: framework.h */
 #define VRAMSTOW_OUT_OF_MEMORY 4
 #define VRAMSTOW_NO_FILE 6 /* a file could not be written */
-/* Offload, pause and resume return these, and VRAMSTOW_OUT_OF_MEMORY if host or device memory does
- * not suffice for the rest. A part of the memory may have moved; but paused memory is restored only
- * if there is device memory for all of the region. */
+/* The functions for offload, pause and resume return the following codes, and
+ * VRAMSTOW_OUT_OF_MEMORY if there is too little host or device memory for the rest. A part of the
+ * memory may have been moved. But paused memory is restored only if there is device memory for all
+ * of the region. */
 #define VRAMSTOW_BUSY 7          /* submitted work does not end */
 #define VRAMSTOW_NOT_SUPPORTED 8 /* the device cannot map host memory: pause works */
 #define VRAMSTOW_FAILED 9        /* the driver refused */
@@ -122,9 +123,9 @@ static inline const char* vramstow_version(void) {
 }
 #endif
 
-/* Releases cached memory that no work uses to the device, and idle memory of the host that held
- * paused or offloaded memory to the host. Outputs: how many bytes were released to the device, and
- * how long the call took. */
+/* Releases cached memory that no work uses to the device. It also returns idle host memory that
+ * held paused or offloaded memory to the host. Outputs: the number of bytes released to the device,
+ * and the duration of the call. */
 VRAMSTOW_FUNCTION(vramstow_empty_cache,
                   (int device, uint64_t* released_bytes, uint64_t* duration_ns),
                   (device, released_bytes, duration_ns))
@@ -155,9 +156,10 @@ VRAMSTOW_FUNCTION(vramstow_register_pressure_hook, (vramstow_hook hook, void* co
 VRAMSTOW_FUNCTION(vramstow_unregister_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
 
-/* Annotations are stored in the trace, in order with the allocations. VRAMSTOW_NOT_ACTIVE if there
- * is no trace: before CUDA is used, and with --no-trace. The library copies up to 1,024 bytes of a
- * text. A mark is a moment. A range belongs to its thread, and ranges nest. */
+/* The following functions store annotations in the trace, in order with the allocations. They
+ * return VRAMSTOW_NOT_ACTIVE if there is no trace: before CUDA is used, and with --no-trace. The
+ * library copies up to 1,024 bytes of a text. A mark is a moment. A range belongs to its thread,
+ * and ranges nest. */
 VRAMSTOW_FUNCTION(vramstow_mark, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_push, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_pop, (void), ())
@@ -168,8 +170,8 @@ VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
 VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
 
 /* Takes a census (a reference scan): finds the objects that hold the tensors of this process,
- * writes them into the trace, and into `text` as one line of JSON (docs/census.md). NOT_ACTIVE: no
- * census can be taken in this process. BUSY: no census can be taken now. */
+ * writes them into the trace, and into `text` as one line of JSON (docs/census.md). Returns
+ * NOT_ACTIVE if no census can be taken in this process, and BUSY if none can be taken now. */
 VRAMSTOW_FUNCTION(vramstow_census, (char* text, size_t size), (text, size))
 
 /* Regions: memory that a thread allocates between push and pop belongs to the region, and moves
