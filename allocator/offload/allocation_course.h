@@ -17,8 +17,13 @@ namespace vramstow {
 
 class AllocationCourse {
  public:
-  // Begins an iteration. MostToCome then uses the samples of the iteration that ended.
+  // Begins an iteration. The forecasts then use the samples of the iteration that ended.
   void Begin() {
+    uint64_t most = 0;
+    for (uint32_t i = kSamples; i != 0; --i) {
+      most = std::max(most, now_.bytes[i - 1]);
+      most_from_[i - 1] = most;
+    }
     before_ = now_;
     now_ = {};
     tick_ = 0;
@@ -38,14 +43,20 @@ class AllocationCourse {
     uint64_t& most = now_.bytes[tick_ >> now_.shift];
     most = std::max(most, bytes);
   }
-  // Returns the most bytes that the previous iteration had allocated from this tick on, within the
-  // next `ticks` ticks; 0 if that iteration was shorter.
-  static constexpr uint64_t kAll = ~uint64_t{0} / 2;
-  uint64_t MostToCome(uint64_t ticks = kAll) const {
-    const uint64_t first = tick_ >> before_.shift;
+  // Returns the most bytes that the previous iteration had allocated from this tick on, or 0 if
+  // that iteration was shorter.
+  uint64_t MostToCome() const {
+    const uint64_t at = tick_ >> before_.shift;
+    return at < kSamples ? most_from_[at] : 0;
+  }
+  // Returns the most bytes that it had allocated within the next `ticks` ticks. The function takes
+  // longer the more ticks there are.
+  uint64_t MostWithin(uint64_t ticks) const {
     const uint64_t last = std::min<uint64_t>((tick_ + ticks) >> before_.shift, kSamples - 1);
     uint64_t most = 0;
-    for (uint64_t i = first; i <= last; ++i) most = std::max(most, before_.bytes[i]);
+    for (uint64_t i = tick_ >> before_.shift; i <= last; ++i) {
+      most = std::max(most, before_.bytes[i]);
+    }
     return most;
   }
 
@@ -60,6 +71,7 @@ class AllocationCourse {
   uint64_t tick_ = 0;
   Samples now_;
   Samples before_;
+  uint64_t most_from_[kSamples] = {};  // the largest sample of `before_` from each index on
 };
 
 }  // namespace vramstow

@@ -195,7 +195,7 @@ void QuietMoves::Advance(uint32_t clock) {
   if (idle_pages_ != 0) BeginLeavingIdle(std::min(idle_pages_, kGroupPages), clock);
   if (parking_.is_returning()) EndReturning(QuietParking::Wait::kNo);
   if (was_full_) {
-    BeginReturning(kLeastReturning, course_.MostToCome(kSoonTicks), course_.MostToCome());
+    BeginReturning(kLeastReturning, course_.MostWithin(kSoonTicks), course_.MostToCome());
   }
 }
 

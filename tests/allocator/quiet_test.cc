@@ -503,8 +503,8 @@ TEST(AllocationCourse, TellsTheMostOfTheIterationBeforeWithinSomeTicks) {
   }
   EXPECT_EQ(course.MostToCome(), 0u);
   course.Begin();
-  EXPECT_EQ(course.MostToCome(0), 1u);
-  EXPECT_EQ(course.MostToCome(2), 5u);
+  EXPECT_EQ(course.MostWithin(0), 1u);
+  EXPECT_EQ(course.MostWithin(2), 5u);
   EXPECT_EQ(course.MostToCome(), 9u);
   for (int i = 0; i < 4; ++i) course.Tick();
   EXPECT_EQ(course.MostToCome(), 3u);
