@@ -22,7 +22,7 @@ _WHY = {
     9: "the driver refused",
     10: "a stream is being captured",
     _OF_GRAPH: "a captured graph may use the rest",
-    12: "another process or a network card uses the rest",
+    12: "another process or a device uses the rest",
 }
 # Reasons that are not the same for all requests.
 _WHY_OF = {

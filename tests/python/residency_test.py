@@ -152,7 +152,7 @@ assert vramstow.resume("free")
     done = run(program, *EXPLICIT, card="h200,memory=200MiB")
     assert "memory stays paused (64 MiB): the device needs 28 MiB more free memory" in done.stderr
     assert said(done) == [
-        "pause: another process or a network card uses the rest",
+        "pause: another process or a device uses the rest",
         "pause: a stream is being captured",
         "resume: a stream is being captured",
         "resume: the device has not enough free memory for the rest",

@@ -187,7 +187,7 @@ std::string RoomInWords(const Facts& facts) {
   if (facts.devices.size() > 1) {
     absl::StrAppend(&text, Bytes(room->card_bytes), " of device ", room->device);
   } else {
-    absl::StrAppend(&text, "card's ", Bytes(room->card_bytes));
+    absl::StrAppend(&text, "GPU's ", Bytes(room->card_bytes));
   }
   return text + " were never used";
 }

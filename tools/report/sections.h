@@ -31,7 +31,7 @@ struct Room {
 // Returns how full the fullest GPU was. Returns nullopt if the trace does not have the size of a
 // GPU.
 std::optional<Room> RoomOf(const Facts& facts);
-// Returns "139 GiB of the card's 140 GiB were never used" or "the GPU was full"; empty if unknown.
+// Returns "139 GiB of the GPU's 140 GiB were never used" or "the GPU was full"; empty if unknown.
 std::string RoomInWords(const Facts& facts);
 
 // Returns "13 failed allocations, 12 of them handled inside PyTorch"; empty if no allocation

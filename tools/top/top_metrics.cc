@@ -118,15 +118,16 @@ std::string TopMetrics::Text(bool is_open) const {
       {"peak_reserved_bytes", "bytes", "The highest value of reserved so far", false, false,
        &Device::peak_reserved},
       {"device_bytes", "bytes", "Memory of the whole device", false, false, &Device::total},
-      {"out_of_memory", "", "Allocations that failed because there was no memory", true, false,
-       &Device::out_of_memory},
+      {"out_of_memory", "", "Allocations that failed because there was not enough memory", true,
+       false, &Device::out_of_memory},
       {"allocated_bytes", "bytes", "Bytes in live blocks of all processes", false, true,
        &Device::allocated},
       {"reserved_bytes", "bytes", "Device memory that all processes hold", false, true,
        &Device::reserved},
       {"device_bytes", "bytes", "Memory of the whole device", false, true, &Device::total},
-      {"out_of_memory", "", "Allocations of all processes that failed because there was no memory",
-       true, true, &Device::out_of_memory},
+      {"out_of_memory", "",
+       "Allocations of all processes that failed because there was not enough memory", true, true,
+       &Device::out_of_memory},
   };
   std::string text;
   AddHead("process_info", "", "A process that runs under vramstow", false, is_open, &text);

@@ -172,7 +172,7 @@ const char* WhyNotMoved(int code, bool back) {
     case VRAMSTOW_OF_GRAPH:
       return "a captured graph may use the rest";
     case VRAMSTOW_HELD:
-      return "another process or a network card uses the rest";
+      return "another process or a device uses the rest";
     default:
       return "the driver refused to move the rest";
   }

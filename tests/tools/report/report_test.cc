@@ -250,9 +250,8 @@ TEST(ScreenReport, OfAFailureWithoutACauseHasTheRequest) {
 
 TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   std::string text = Screen({Ending(kGiB)});
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("── Healthy: memory never ran out ──"),
-                    HasSubstr("Room     79.0 GiB of the card's 80.0 GiB were never used.\n")));
+  EXPECT_THAT(text, AllOf(HasSubstr("── Healthy: memory never ran out ──"),
+                          HasSubstr("Room     79.0 GiB of the GPU's 80.0 GiB were never used.\n")));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("times as large")), Not(HasSubstr("larger batch")),
                           Not(HasSubstr("Because")), Not(HasSubstr("Could"))));
   text = Screen({Ending(20 * kGiB)});
@@ -560,7 +559,7 @@ TEST(Bar, IsEmptyOnlyForNothing) {
 
 TEST(RunSummary, OfAHealthyJobHasItsRoom) {
   EXPECT_THAT(RunSummary(MergeTraces({Ending(kGiB)}), {.directory = "/tmp/x"}),
-              HasSubstr("; 79.0 GiB of the card's 80.0 GiB were never used\n"));
+              HasSubstr("; 79.0 GiB of the GPU's 80.0 GiB were never used\n"));
   EXPECT_THAT(RunSummary(Sample(), {.directory = "/tmp/x"}), Not(HasSubstr("never used")));
 }
 

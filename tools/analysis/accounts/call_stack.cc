@@ -396,7 +396,7 @@ void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines
 
 // Returns the line of the application that names the call site, or null if there is none. Also
 // fills in the lines of `words`.
-const CallFrame* GatherOwn(Lines lines, StackWords* words) {
+const CallFrame* MoveOwnLines(Lines lines, StackWords* words) {
   words->library_site = std::move(lines.library);
   const CallFrame* own = lines.own;
   words->own = std::move(lines.own_lines);
@@ -448,7 +448,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     words.in_backward = words.in_optimizer = false;
   }
   const CallFrame* generated = lines.generated;
-  const CallFrame* own = GatherOwn(std::move(lines), &words);
+  const CallFrame* own = MoveOwnLines(std::move(lines), &words);
   words.is_own_call = own != nullptr && python == own;
   std::ranges::reverse(words.frames);
   std::ranges::reverse(words.files);

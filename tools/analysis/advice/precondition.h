@@ -93,7 +93,7 @@ bool HasIterations(const Evidence& evidence);
 bool HasTrained(const Evidence& evidence);
 
 inline constexpr Precondition kNeedsFailure = {
-    .words = "a request failed because there was no memory",
+    .words = "a request failed because there was not enough memory",
     .in_job = HasFailed,
 };
 inline constexpr Precondition kNeedsCache = {

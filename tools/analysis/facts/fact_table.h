@@ -133,7 +133,8 @@ struct Described<Counts> {
           .Compared(8),
       Fact("frees", &S::frees, Merge::kSum, "calls that free memory of any kind").Short("frees"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kSum,
-           "requests that failed because there was no memory, and whose error the program saw; "
+           "requests that failed because there was not enough memory, and whose error the program "
+           "saw; "
            "`handled_failures` are not included")
           .Short("out_of_memory")
           .Compared(9),
@@ -228,7 +229,8 @@ struct Described<OffloadFacts> {
            "if `carries_job`: how much of the GPU's memory the job needs, including what was in "
            "use before it; null if unknown")
           .KnownIf([](const Facts&, const S& self) { return self.needed_bytes != 0; }),
-      Fact("card_bytes", &S::card_bytes, Merge::kMax, "if `carries_job`: the memory of that GPU")
+      Fact("card_bytes", &S::card_bytes, Merge::kMax,
+           "bytes of memory of that GPU, if `carries_job` is true")
           .KnownIf([](const Facts&, const S& self) { return self.card_bytes != 0; }),
       Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
            "by how much moves make an iteration longer, by the model of the GPU; null without "
@@ -439,7 +441,8 @@ struct Described<DeviceFacts> {
       Fact("reserved_bytes_at_end", &S::end_reserved_bytes, Merge::kOwn, "reserved at the end"),
       Fact("bytes_at_end", &S::end_bytes, Merge::kOwn, "allocated at the end"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
-           "requests that failed because there was no memory, and whose error the program saw"),
+           "requests that failed because there was not enough memory, and whose error the program "
+           "saw"),
       Fact("lowest_free_bytes", &S::lowest_free_bytes, Merge::kOwn,
            "lowest free memory that was reported to the application; null if it did not ask"),
       Fact("lowest_free_time_ns", &S::lowest_free_time_ns, Merge::kOwn, "when that was")

@@ -212,7 +212,8 @@ struct Described<Facts> {
       Fact("by_call", &S::by_call, Merge::kJoin, "by driver function").RowsAs("call"),
       Fact("histogram", &S::histogram, Merge::kJoin, "allocations of device memory by size"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
-           "allocations that failed because there was no memory, the first 100 of each trace"),
+           "allocations that failed because there was not enough memory, the first 100 of each "
+           "trace"),
       Fact("leaks", &S::live, Merge::kParts, "memory that was live when the trace ended"),
       Fact("devices", &S::devices, Merge::kOwn, "the devices (one trace only)")
           .WrittenIf(IsOneTrace),

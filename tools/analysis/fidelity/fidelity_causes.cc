@@ -110,7 +110,7 @@ class PartCause {
     for (const double times : {2.0, 4.0}) {
       if (std::abs(*ratio - times) < 0.02 * times) {
         return SequenceCause{"precision",
-                             absl::StrCat("the card's are ", times,
+                             absl::StrCat("the real GPU's are ", times,
                                           " times as large: the simulated run uses a lower "
                                           "precision (autocast, dtype), or a smaller batch"),
                              {},

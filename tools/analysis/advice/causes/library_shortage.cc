@@ -34,7 +34,7 @@ void DescribeBackwardThread(const std::string& request, Cause* cause) {
 }
 
 // Fills in the action. `can_empty` says that empty_cache() releases enough.
-void DescribeAdvice(const FailureMoment& moment, bool can_empty, Cause* cause) {
+void DescribeAction(const FailureMoment& moment, bool can_empty, Cause* cause) {
   const std::string request = AdviceText(moment.requested());
   const bool is_math = IsMathLibrary(moment.failure().library);
   if (is_math && IsInBackwardThread(moment)) return DescribeBackwardThread(request, cause);
@@ -73,7 +73,7 @@ Found FindLibraryShortage(const FailureMoment& moment) {
                    AdviceText(cause.bytes) +
                    " free in its cache. A library requests its memory from the driver, and cannot "
                    "use that cache.";
-  DescribeAdvice(moment, can_empty, &cause);
+  DescribeAction(moment, can_empty, &cause);
   return cause;
 }
 
