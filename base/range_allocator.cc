@@ -39,7 +39,7 @@ uint64_t RangeAllocator::Take(uint64_t size, uint64_t alignment) {
   return 0;
 }
 
-bool RangeAllocator::RemoveAt(uint64_t start, uint64_t size) {
+bool RangeAllocator::AllocateAt(uint64_t start, uint64_t size) {
   auto run = free_.upper_bound(start);
   if (run == free_.begin()) return false;
   --run;

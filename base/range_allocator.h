@@ -23,7 +23,7 @@ class RangeAllocator {
   uint64_t Take(uint64_t size, uint64_t alignment);
 
   // Allocates exactly [start, start + size). Returns false if it is not entirely free.
-  bool RemoveAt(uint64_t start, uint64_t size);
+  bool AllocateAt(uint64_t start, uint64_t size);
 
  private:
   using FreeMap = std::map<uint64_t, uint64_t>;

@@ -32,9 +32,7 @@ class EventOrder {
   // True if ticks order the events; otherwise numbers do.
   bool by_ticks() const { return by_ticks_; }
 
-  uint64_t ParseLeadingNumber() {
-    return last_number_->fetch_add(1, std::memory_order_acq_rel) + 1;
-  }
+  uint64_t NextNumber() { return last_number_->fetch_add(1, std::memory_order_acq_rel) + 1; }
   uint64_t last_number() const { return last_number_->load(std::memory_order_acquire); }
 
   // Returns the sequence that an event outside all buffers would get now.

@@ -68,7 +68,7 @@ uint64_t EventWriter::AppendNumbered(ThreadBuffer* buffer, const Event& event) {
   // The time is read before the number. Otherwise a thread that is interrupted between the two
   // would make all events that others record meanwhile seem earlier.
   const uint64_t time_ns = trace_->order.clock().Nanoseconds();
-  const uint64_t sequence = trace_->order.ParseLeadingNumber();
+  const uint64_t sequence = trace_->order.NextNumber();
   ChunkWriter& chunk = buffer->chunk;
   chunk.Commit(buffer->encoder.Encode(chunk.next(), event, sequence, time_ns));
   return sequence;

@@ -51,7 +51,7 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
     buffer = free_;
     if (buffer != nullptr) {
       free_ = buffer->next_free;
-      SwitchToSegments(buffer);
+      Reuse(buffer);
     } else {
       buffer = NewBuffer();
     }
@@ -64,7 +64,7 @@ ThreadBuffer* ThreadRegistry::Attach(void** slot) {
 }
 
 // Lets this thread continue the chunk of another thread that has ended.
-void ThreadRegistry::SwitchToSegments(ThreadBuffer* buffer) {
+void ThreadRegistry::Reuse(ThreadBuffer* buffer) {
   buffer->thread = ThisThread();
   if (buffer->stack != nullptr) buffer->stack->native.Forget();
   // If the chunk has no room for a record that names the thread, the next event begins a new chunk.

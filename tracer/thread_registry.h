@@ -72,7 +72,7 @@ class ThreadRegistry {
   static constexpr size_t kMaxBuffers = 16384;  // threads that record at the same time
 
   ThreadBuffer* NewBuffer() VRAMSTOW_REQUIRES(mutex_);
-  static void SwitchToSegments(ThreadBuffer* buffer);
+  static void Reuse(ThreadBuffer* buffer);
   static void OnThreadExit(void* buffer);
   bool WatchThreadExit(ThreadBuffer* buffer) const;
 

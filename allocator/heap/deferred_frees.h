@@ -45,9 +45,9 @@ class DeferredFrees {
   }
 
   // Defers the free of the block at this address. Returns false, and does nothing, if the bits show
-  // no live block there. take_back(index) frees the oldest deferred block.
-  template <typename FreeLive>
-  bool Defer(uint64_t address, const AddressMap& map, SpanTable* spans, FreeLive take_back) {
+  // no live block there. free_block(index) frees the oldest deferred block.
+  template <typename Free>
+  bool Defer(uint64_t address, const AddressMap& map, SpanTable* spans, Free free_block) {
     if (!defers_ || !bits_.Clear(address)) return false;
     map.Prefetch(address);
     const uint32_t place = next_++ % kPlaces;
@@ -61,25 +61,25 @@ class DeferredFrees {
     __builtin_prefetch(&(*spans)[index], 1);
     const uint32_t oldest = found_[place];
     found_[place] = index;
-    if (oldest != 0) take_back(oldest);
+    if (oldest != 0) free_block(oldest);
     return true;
   }
   // True if any free is deferred.
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
   // Carries out all deferred frees now, in their order.
-  template <typename FreeLive>
-  void Flush(const AddressMap& map, FreeLive take_back) {
+  template <typename Free>
+  void Flush(const AddressMap& map, Free free_block) {
     for (uint32_t i = 0; i < kPlaces; ++i, ++next_) {
       const uint32_t place = next_ % kPlaces;
       const uint32_t index = found_[place];
       found_[place] = 0;
-      if (index != 0) take_back(index);
+      if (index != 0) free_block(index);
     }
     for (uint32_t i = 0; i < kPlaces; ++i, ++next_) {
       const uint32_t place = next_ % kPlaces;
       const uint64_t address = addresses_[place];
       addresses_[place] = 0;
-      if (address != 0) take_back(map.Find(address));
+      if (address != 0) free_block(map.Find(address));
     }
     count_.store(0, std::memory_order_relaxed);
   }

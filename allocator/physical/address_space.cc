@@ -126,7 +126,7 @@ void AddressSpace::Mark(uint64_t address, uint64_t size, uint16_t heap) {
   }
 }
 
-DriverResult AddressSpace::ReserveSegment(uint64_t address, uint64_t size, uint16_t heap) {
+DriverResult AddressSpace::AddSegmentSpace(uint64_t address, uint64_t size, uint16_t heap) {
   for (uint64_t at = address; at < address + size; at += page_bytes_) {
     const DriverResult result = AddWindow(at);
     if (result != kDriverSuccess) return result;

@@ -64,7 +64,7 @@ class AddressSpace {
 
   // Assigns memory of the plain driver at these pages to the heap, until DropSegment. Returns
   // kDriverOutOfMemory if the tables cannot cover the address.
-  DriverResult ReserveSegment(uint64_t address, uint64_t size, uint16_t heap)
+  DriverResult AddSegmentSpace(uint64_t address, uint64_t size, uint16_t heap)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void DropSegment(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock) {
     Mark(address, size, kNoHeap);

@@ -29,7 +29,7 @@ DriverResult SegmentStore::Make(uint64_t pages, uint16_t heap, uint64_t* address
   *address = RoundUp(base, page);
   *usable = base % page == 0 ? taken : taken - 1;
   result =
-      *usable == 0 ? kDriverOutOfMemory : space_->ReserveSegment(*address, *usable * page, heap);
+      *usable == 0 ? kDriverOutOfMemory : space_->AddSegmentSpace(*address, *usable * page, heap);
   if (result != kDriverSuccess) {
     events_->Segment(EventKind::kFree, base, taken * page, kDriverSuccess);
     driver_->free(driver_->self, base);
@@ -57,7 +57,7 @@ DriverResult SegmentStore::Release(uint64_t address, bool alive) {
   const DriverResult result = alive ? driver_->free(driver_->self, segment.base) : kDriverSuccess;
   if (result != kDriverSuccess) {
     events_->Refused(told, result);
-    space_->ReserveSegment(address, size, heap);
+    space_->AddSegmentSpace(address, size, heap);
     return result;
   }
   for (uint32_t i = 0; i < segment.pages; ++i) (*space_)[segment.first + i] = Page();

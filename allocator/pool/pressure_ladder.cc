@@ -127,7 +127,7 @@ bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
   if (parts_->backing->Serve(attempt)) return true;
   if (segments_->SwitchToSegments(attempt->result) && segments_->Serve(attempt)) return true;
   if (!attempt->last) return false;
-  attempt->index = attempt->heap->RemoveFromAnyBin(attempt->size);
+  attempt->index = attempt->heap->RemoveFromAnyZone(attempt->size);
   attempt->served = Served::kFence;
   return attempt->index != 0;
 }

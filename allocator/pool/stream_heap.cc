@@ -100,7 +100,7 @@ uint32_t StreamHeap::RemoveLargeSpan(uint64_t size) {
   return index;
 }
 
-uint32_t StreamHeap::RemoveFromAnyBin(uint64_t size) {
+uint32_t StreamHeap::RemoveFromAnyZone(uint64_t size) {
   EmptyBins();
   for (uint8_t zone = 0; zone < SpanTable::kZones; ++zone) {
     const uint32_t index = spans_.free(zone).Find(spans_.slab(), size);

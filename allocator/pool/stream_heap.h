@@ -229,7 +229,7 @@ class StreamHeap {
   // Returns the block [address, address + size), or 0 if it is not all cached. Call Prepare before.
   uint32_t RemoveAt(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Serves the request from either zone, as a last resort. Returns 0 if that fails, too.
-  uint32_t RemoveFromAnyBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t RemoveFromAnyZone(uint64_t size) VRAMSTOW_REQUIRES(mutex);
   // Sets the access rights of every mapped page.
   DriverResult RenewAccess() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Unmaps every chunk of the heap's regions, also under live blocks, when the pool closes.

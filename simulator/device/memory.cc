@@ -89,7 +89,7 @@ void Memory::ReleaseSmall(const Block& block) {
     shared.bytes -= stop - at;
     shared.touched |= block.touched;
     at = stop;
-    if (shared.bytes != 0 || !device.small.RemoveAt(page, kDevicePage)) continue;
+    if (shared.bytes != 0 || !device.small.AllocateAt(page, kDevicePage)) continue;
     if (shared.touched) space_->Punch(page, kDevicePage);
     device.shared.erase(page);
     device.pages.Add(page, kDevicePage);

@@ -102,7 +102,7 @@ Result VirtualMemory::Reserve(uint64_t size, uint64_t alignment, uint64_t hint, 
   if ((alignment & (alignment - 1)) != 0) return Result::kInvalidValue;
   const uint64_t step = std::max(alignment, kDevicePage);
   uint64_t start = 0;
-  if (hint != 0 && hint % step == 0 && addresses_.RemoveAt(hint, size)) start = hint;
+  if (hint != 0 && hint % step == 0 && addresses_.AllocateAt(hint, size)) start = hint;
   if (start == 0) start = addresses_.Take(size, step);
   if (start == 0) return Result::kOutOfMemory;
   reservations_[start] = {start, size};
@@ -269,7 +269,7 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
   if (FindMapping(address) != nullptr) return Result::kInvalidValue;
   const uint64_t end = range->address + range->size;
   const uint64_t beyond = address + size > end ? address + size - end : 0;
-  if (beyond != 0 && !addresses_.RemoveAt(end, beyond)) return Result::kInvalidValue;
+  if (beyond != 0 && !addresses_.AllocateAt(end, beyond)) return Result::kInvalidValue;
   if (!ShowPhysical(address, physical)) {
     if (beyond != 0) addresses_.Add(end, beyond);
     return Result::kOutOfMemory;

@@ -61,7 +61,7 @@ void Trim(State* state, Pool* pool, uint64_t keep) {
   Sweep(pool);
   for (auto chunk = pool->chunks.begin(); chunk != pool->chunks.end() && pool->reserved > keep;) {
     const auto [address, size] = *chunk;
-    if (!pool->free.RemoveAt(address, size)) {
+    if (!pool->free.AllocateAt(address, size)) {
       ++chunk;
       continue;
     }

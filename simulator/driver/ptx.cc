@@ -35,7 +35,7 @@ bool ParseParameters(Tokens* tokens, KernelImage* kernel) {
 uint32_t ParseThreads(Tokens* tokens) {
   uint64_t product = 1;
   uint64_t size = 0;
-  while (tokens->ParseLeadingNumber(&size)) {
+  while (tokens->TakeNumber(&size)) {
     product *= std::min<uint64_t>(size, 1u << 16);
     if (!tokens->Take(",")) break;
   }

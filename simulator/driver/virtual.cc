@@ -78,7 +78,7 @@ void FaultAtNode(Call& call, const Physical& wish) {
 }
 
 // With vmm-time= the driver blocks the caller for this time while it holds its lock.
-void AddTime(Call& call, VmmCall what, uint64_t bytes, bool on_host = false) {
+void SpendTime(Call& call, VmmCall what, uint64_t bytes, bool on_host = false) {
   call.machine().timeline.Advance(call.machine().model.VmmNs(what, on_host, bytes));
   constexpr uint64_t kGiB = uint64_t{1} << 30;
   constexpr uint64_t kLatest = 100'000;  // a sleep may end this much late
@@ -175,7 +175,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                        const Result result = call.machine().virtual_memory.Create(wish, &made);
                        if (result == Result::kSuccess) line.address = *handle = made;
                        if (result == Result::kSuccess) {
-                         AddTime(call, VmmCall::kCreate, size, wish.device == kHost);
+                         SpendTime(call, VmmCall::kCreate, size, wish.device == kHost);
                        }
                        return ToDriver(result);
                      });
@@ -191,7 +191,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
                        }
                        const Result result = memory.Release(handle);
                        if (result == Result::kSuccess) {
-                         AddTime(call, VmmCall::kRelease, line.bytes, line.device == kHost);
+                         SpendTime(call, VmmCall::kRelease, line.bytes, line.device == kHost);
                        }
                        return ToDriver(result);
                      });
@@ -209,7 +209,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                        const Result result = memory.Map(address, size, offset, handle);
                        if (result == Result::kSuccess) {
                          call.machine().contents.BeginMapping(address, size);
-                         AddTime(call, VmmCall::kMap, size);
+                         SpendTime(call, VmmCall::kMap, size);
                        }
                        return ToDriver(result);
                      });
@@ -226,7 +226,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
                        if (refused != CUDA_SUCCESS) return refused;
                        call.machine().contents.EndMapping(address, size);
                        const Result result = memory.Unmap(address, size);
-                       if (result == Result::kSuccess) AddTime(call, VmmCall::kUnmap, size);
+                       if (result == Result::kSuccess) SpendTime(call, VmmCall::kUnmap, size);
                        return ToDriver(result);
                      });
 }
@@ -239,7 +239,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
       const CUresult result = SetOneAccess(call, address, size, wishes[i]);
       if (result != CUDA_SUCCESS) return result;
     }
-    AddTime(call, VmmCall::kAccess, size, call.machine().virtual_memory.IsOnHost(address));
+    SpendTime(call, VmmCall::kAccess, size, call.machine().virtual_memory.IsOnHost(address));
     return CUDA_SUCCESS;
   });
 }

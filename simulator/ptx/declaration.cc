@@ -32,7 +32,7 @@ bool ParseElement(Tokens* tokens, uint64_t width, uint64_t offset, InitialValue*
   address.name = tokens->token();
   tokens->Next();
   if (generic && !tokens->Take(")")) return false;
-  if (tokens->Take("+") && !tokens->ParseLeadingNumber(&address.addend)) return false;
+  if (tokens->Take("+") && !tokens->TakeNumber(&address.addend)) return false;
   if (value->bytes.size() < offset + width) value->bytes.resize(offset + width);
   value->addresses.push_back(std::move(address));
   return true;
@@ -62,7 +62,7 @@ bool ParseVariable(Tokens* tokens, Variable* variable) {
   uint64_t aligned = 0;
   while (!tokens->ended() && tokens->token()[0] == '.') {
     if (tokens->Take(".align")) {
-      if (!tokens->ParseLeadingNumber(&aligned) || aligned > kAlignmentMax) return false;
+      if (!tokens->TakeNumber(&aligned) || aligned > kAlignmentMax) return false;
       continue;
     }
     const Type type = ParseType(tokens->token().substr(1));
@@ -78,7 +78,7 @@ bool ParseVariable(Tokens* tokens, Variable* variable) {
   while (tokens->Take("[")) {
     uint64_t count = 0;
     variable->unbounded = tokens->token() == "]";
-    if (!variable->unbounded && !tokens->ParseLeadingNumber(&count)) return false;
+    if (!variable->unbounded && !tokens->TakeNumber(&count)) return false;
     if (!tokens->Take("]") || (count > 0 && variable->bytes > kBytesMax / count)) return false;
     variable->bytes *= count;
   }

@@ -73,7 +73,7 @@ void Tokens::SkipStatement() {
   }
 }
 
-bool Tokens::ParseLeadingNumber(uint64_t* number) {
+bool Tokens::TakeNumber(uint64_t* number) {
   if (!ParseNumber(token_, number)) return false;
   Next();
   return true;

@@ -34,7 +34,7 @@ class Tokens {
   void SkipStatement();
   // Consumes an integer as PTX writes it: decimal, 0x, 0b, 0 for octal, with or without a trailing
   // U.
-  bool ParseLeadingNumber(uint64_t* number);
+  bool TakeNumber(uint64_t* number);
 
  private:
   static bool IsWordCharacter(char c) {

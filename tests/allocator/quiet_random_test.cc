@@ -52,7 +52,7 @@ class QuietRandomTest : public OffloadTest {
       offloader_.Tick();
     }
   }
-  void ParseAny() {
+  void AllocateAny() {
     const uint64_t stream = 1 + random_() % 3;
     const uint64_t size = (kMiB / 4) << random_() % 6;
     const uint64_t block = Take(size + random_() % size, stream, TagThatIsThere());
@@ -183,7 +183,7 @@ void QuietRandomTest::ExpectContentsThere() {
 
 void QuietRandomTest::Step() {
   const uint64_t what = random_() % 100;
-  if (what < 22) return ParseAny();
+  if (what < 22) return AllocateAny();
   if (what < 42) return GiveAny();
   if (what < 47) return TakeState();
   if (what < 55) return WriteSeen();

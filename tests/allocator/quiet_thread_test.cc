@@ -40,7 +40,7 @@ class QuietThreadTest : public OffloadTest {
       const std::lock_guard lock(mutex_);
       blocks_.push_back(block);
     }
-    std::optional<Held> ParseAny(uint64_t random) {
+    std::optional<Held> RemoveAny(uint64_t random) {
       const std::lock_guard lock(mutex_);
       if (blocks_.empty()) return std::nullopt;
       std::swap(blocks_[random % blocks_.size()], blocks_.back());
@@ -118,7 +118,7 @@ class QuietThreadTest : public OffloadTest {
     if (block) blocks_.Put(*block);
   }
   void FreeAny() {
-    const auto block = blocks_.ParseAny(random_());
+    const auto block = blocks_.RemoveAny(random_());
     if (!block) return;
     EXPECT_EQ(pool_->Free(block->address), PoolError::kOk);
   }
@@ -218,7 +218,7 @@ void QuietThreadTest::SubmitWork(uint32_t lane, uint64_t seed) {
     if (const uint64_t round = round_; std::exchange(seen, round) != round) {
       for (uint64_t i = 0; i < kShared; ++i) ReadShared(lane, i);
     }
-    auto block = blocks_.ParseAny(random());
+    auto block = blocks_.RemoveAny(random());
     if (block) {
       Use(&*block, lane, random());
       blocks_.Put(*block);
@@ -247,7 +247,7 @@ void QuietThreadTest::End() {
     if (shared.block) blocks_.Put(*shared.block);
     shared.block.reset();
   }
-  while (auto block = blocks_.ParseAny(0)) {
+  while (auto block = blocks_.RemoveAny(0)) {
     Use(&*block, 0, 1);
     EXPECT_EQ(pool_->Free(block->address), PoolError::kOk);
   }

@@ -53,7 +53,7 @@ class JobMaker {
 
  private:
   uint64_t Below(uint64_t limit) { return random_() % limit; }
-  uint64_t ParseAny(std::vector<uint64_t>* from) {
+  uint64_t RemoveAny(std::vector<uint64_t>* from) {
     const size_t index = Below(from->size());
     const uint64_t taken = (*from)[index];
     (*from)[index] = from->back();
@@ -152,7 +152,7 @@ class JobMaker {
 
   void DriverFree() {
     if (blocks_.empty()) return;
-    const uint64_t address = Below(30) == 0 ? 0 : ParseAny(&blocks_);
+    const uint64_t address = Below(30) == 0 ? 0 : RemoveAny(&blocks_);
     Event event = {.address = address,
                    .thread = 1 + static_cast<uint32_t>(Below(3)),
                    .device = 0,
@@ -177,7 +177,7 @@ class JobMaker {
            .memory = MemoryKind::kDevice,
            .layer = Layer::kPool});
     } else {
-      Add({.address = ParseAny(&segments_),
+      Add({.address = RemoveAny(&segments_),
            .device = 0,
            .kind = EventKind::kFree,
            .memory = MemoryKind::kDevice,
@@ -202,7 +202,7 @@ class JobMaker {
   void Handle() {
     const bool makes = handles_.empty() || Below(2) == 0;
     if (makes) handles_.push_back(next_handle_++);
-    Add({.address = makes ? handles_.back() : ParseAny(&handles_),
+    Add({.address = makes ? handles_.back() : RemoveAny(&handles_),
          .size = makes ? 0x200000u : 0u,
          .device = 0,
          .kind = makes ? EventKind::kAllocate : EventKind::kFree,

@@ -95,7 +95,7 @@ struct Told {
   char message[512] = "the process that attaches was killed.";
 };
 
-Told ReportUncomputed(const absl::StatusOr<Entered>& entered) {
+Told MakeReport(const absl::StatusOr<Entered>& entered) {
   Told told;
   told.code = static_cast<int>(entered.status().code());
   const std::string message(entered.status().message());
@@ -118,7 +118,7 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
     // The child has a session of its own, so that signals to the terminal's processes do not end
     // it.
     setsid();
-    const Told told = ReportUncomputed(Enter(process, python, text));
+    const Told told = MakeReport(Enter(process, python, text));
     // If the parent was killed, nobody reads the pipe. The signal that a write then raises is
     // ignored.
     signal(SIGPIPE, SIG_IGN);

@@ -36,7 +36,7 @@ std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
   const auto& ranks = checked.ranks;
   std::vector<Environment> environments(std::max<size_t>(ranks.size(), 1), environment);
   for (size_t i = 0; i < ranks.size(); ++i) {
-    PrintRank(ranks[i], checked.settings.simulate, &environments[i]);
+    SetRank(ranks[i], checked.settings.simulate, &environments[i]);
   }
   const std::vector<ChildEnd> ends = job.output.empty()
                                          ? RunChildren(job.command, &environments)

@@ -117,8 +117,7 @@ std::string SpecOfRank(const std::string& spec, int rank) {
   return absl::StrCat(absl::StrJoin(kept, ","), ",rank=", rank);
 }
 
-void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
-               Environment* environment) {
+void SetRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment) {
   environment->Set("VRAMSTOW_SIMULATE", SpecOfRank(spec, rank.rank));
   Tell(TorchrunFamily(), rank, environment);
   for (const Family& family : OtherFamilies()) {

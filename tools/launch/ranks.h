@@ -27,8 +27,7 @@ std::string SpecOfRank(const std::string& spec, int rank);
 // of Slurm, Open MPI and PMI are set if the environment already has a rank of theirs. MASTER_ADDR
 // and MASTER_PORT are not changed if they are set, because a program may print them; no process
 // connects to them.
-void PrintRank(const vramstowSimulatorRank& rank, const std::string& spec,
-               Environment* environment);
+void SetRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment);
 
 // Fails if `command` starts the ranks itself. The error contains the command that a user should
 // type instead.

@@ -80,8 +80,8 @@ bool ParseTotals(const uint64_t* numbers, TraceSums* sums) {
   return sums->totals.point_shift < 64;
 }
 
-bool DecodeRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSums* sums,
-                  uint64_t* chunks) {
+bool ParseRecord(RecordType type, const uint8_t* in, const uint8_t* end, TraceSums* sums,
+                 uint64_t* chunks) {
   uint64_t numbers[kTotalNumbers > kSumNumbers ? kTotalNumbers : kSumNumbers];
   switch (type) {
     case RecordType::kSumTotals:
@@ -111,7 +111,7 @@ bool DecodeSums(const uint8_t* payload, size_t size, TraceSums* sums, uint64_t* 
     uint64_t length = 0;
     in = ReadVarint(in, end, &length);
     if (in == nullptr || length > static_cast<uint64_t>(end - in)) return false;
-    if (!DecodeRecord(type, in, in + length, sums, chunks)) return false;
+    if (!ParseRecord(type, in, in + length, sums, chunks)) return false;
     in += length;
   }
   return true;

@@ -121,13 +121,13 @@ bool BodyParser::ParseDirective() {
 // statement ends at the end of its line and not with a semicolon, so each part of it is parsed.
 void BodyParser::SkipLocation() {
   uint64_t number = 0;
-  while (tokens_.ParseLeadingNumber(&number)) continue;
+  while (tokens_.TakeNumber(&number)) continue;
   while (tokens_.Take(",")) {
     if (tokens_.Take("function_name")) {
       tokens_.Next();
-      if (tokens_.Take("+")) tokens_.ParseLeadingNumber(&number);
+      if (tokens_.Take("+")) tokens_.TakeNumber(&number);
     } else if (tokens_.Take("inlined_at")) {
-      while (tokens_.ParseLeadingNumber(&number)) continue;
+      while (tokens_.TakeNumber(&number)) continue;
     }
   }
 }
@@ -144,7 +144,7 @@ bool BodyParser::ParseRegisters() {
     tokens_.Next();
     if (tokens_.Take("<")) {
       Family family = {name, 0};
-      if (!tokens_.ParseLeadingNumber(&family.count) || !tokens_.Take(">") ||
+      if (!tokens_.TakeNumber(&family.count) || !tokens_.Take(">") ||
           scopes_.back().families.size() >= kFamiliesMax) {
         return Refuse("registers that are not understood");
       }

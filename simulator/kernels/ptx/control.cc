@@ -35,7 +35,7 @@ bool SelectTable(Selection* s) {
 }
 
 // Converts a list of operands to parts of the routine's frame (its parameters and results).
-bool OpenParts(const Written& list, std::vector<FramePart>* parts) {
+bool ParseFrameParts(const Written& list, std::vector<FramePart>* parts) {
   for (const Written& element : list.elements) {
     if (element.operand.kind != Operand::kFrame || element.bytes == 0) return false;
     parts->push_back({static_cast<uint32_t>(element.operand.value), element.bytes});
@@ -48,12 +48,12 @@ bool SelectCall(Selection* s) {
   CallSite site;
   size_t next = 0;
   if (next < s->operands.size() && s->operands[next].is_vector) {
-    if (!OpenParts(s->operands[next++], &site.results)) return false;
+    if (!ParseFrameParts(s->operands[next++], &site.results)) return false;
   }
   if (next >= s->operands.size() || !s->operands[next].label) return false;  // not by address
   site.callee = s->operands[next++].name;
   if (next < s->operands.size() && s->operands[next].is_vector) {
-    if (!OpenParts(s->operands[next++], &site.arguments)) return false;
+    if (!ParseFrameParts(s->operands[next++], &site.arguments)) return false;
   }
   if (next != s->operands.size()) return false;
   if (site.callee == "__assertfail") return s->Use(Assert);

@@ -158,7 +158,7 @@ void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   }
 }
 
-bool ParseLeadingNumber(Selection* s, std::string_view name, Number number, uint32_t* found) {
+bool ParseOperandTypes(Selection* s, std::string_view name, Number number, uint32_t* found) {
   if (!s->Take(name)) return false;
   *found = static_cast<uint32_t>(number);
   return s->Take(name);
@@ -169,9 +169,9 @@ bool SelectMatrixMultiply(Selection* s) {
   uint32_t number = 0;
   const bool deep = s->Take("m16n8k16");
   const bool known =
-      deep ? ParseLeadingNumber(s, "f16", Number::kHalf, &number) ||
-                 ParseLeadingNumber(s, "bf16", Number::kBrain, &number)
-           : s->Take("m16n8k8") && ParseLeadingNumber(s, "tf32", Number::kTensorFloat, &number);
+      deep ? ParseOperandTypes(s, "f16", Number::kHalf, &number) ||
+                 ParseOperandTypes(s, "bf16", Number::kBrain, &number)
+           : s->Take("m16n8k8") && ParseOperandTypes(s, "tf32", Number::kTensorFloat, &number);
   if (!known || !s->Take("f32") || !s->Take("f32") || s->operands.size() != 4) return false;
   constexpr size_t kCounts[] = {kAccumulators, 4, 2, kAccumulators};
   const auto first = static_cast<uint32_t>(s->routine->vectors.size());

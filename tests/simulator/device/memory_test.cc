@@ -34,8 +34,8 @@ TEST(RangeAllocatorTest, AlignmentSkipsAndKeepsTheRest) {
   ranges.Add(0x1100, 0x2000);
   EXPECT_EQ(0x2000u, ranges.Take(0x100, 0x1000));
   EXPECT_EQ(0x1100u, ranges.Take(0xf00, 0x100));
-  EXPECT_TRUE(ranges.RemoveAt(0x2100, 0x1000));
-  EXPECT_FALSE(ranges.RemoveAt(0x2100, 1));
+  EXPECT_TRUE(ranges.AllocateAt(0x2100, 0x1000));
+  EXPECT_FALSE(ranges.AllocateAt(0x2100, 1));
 }
 
 class MemoryTest : public ::testing::Test {

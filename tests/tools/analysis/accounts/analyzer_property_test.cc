@@ -26,7 +26,7 @@ class HistoryMaker {
  private:
   uint64_t Below(uint64_t limit) { return random_() % limit; }
   template <typename T>
-  T ParseAny(std::vector<T>* from) {
+  T RemoveAny(std::vector<T>* from) {
     const size_t index = Below(from->size());
     T taken = (*from)[index];
     from->erase(from->begin() + static_cast<ptrdiff_t>(index));
@@ -63,7 +63,7 @@ class HistoryMaker {
                                             MemoryKind::kManaged, MemoryKind::kHostPinned};
     uint64_t address = 0;
     if (!free_addresses_.empty() && Below(2) == 0) {
-      address = ParseAny(&free_addresses_);
+      address = RemoveAny(&free_addresses_);
     } else {
       address = next_address_++;
     }
@@ -85,7 +85,7 @@ class HistoryMaker {
       return;
     }
     if (addresses_.empty()) return;
-    const uint64_t address = ParseAny(&addresses_);
+    const uint64_t address = RemoveAny(&addresses_);
     const uint64_t sequence = history_.Free(address);
     if (Below(5) != 0) {
       free_addresses_.push_back(address);
@@ -106,7 +106,7 @@ class HistoryMaker {
 
   void Release() {
     if (handles_.empty()) return;
-    const uint64_t handle = ParseAny(&handles_);
+    const uint64_t handle = RemoveAny(&handles_);
     const uint64_t sequence = history_.Free(handle, MemoryKind::kPhysical);
     if (Below(4) != 0) return;
     history_.Refuse(sequence);
