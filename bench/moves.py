@@ -11,9 +11,13 @@ this machine. Tables in Markdown list the time of a step as a ratio to that on t
 best one that fits is bold; "OOM" ran out of memory. Techniques that do not apply to a job have no
 row.
 
-bound: a step in which the memory beyond the GPU's at the peak is copied out once and back once,
-both at the same time and while work runs. No technique that moves memory is faster if each step
-needs all of it; techniques that compute again may be.
+link bound: a step in which the memory beyond the GPU's at the peak is copied out once and back
+once, both at the same time and while work runs. No technique that moves memory is faster if each
+step needs all of it; techniques that compute again may be.
+
+step bound: the same, if these bytes must also have left before the step needs the memory, and must
+be back at its end (moves_bound.py). Techniques that keep memory on the host between steps may be
+faster.
 
 TRL's file and DeepSpeed are downloaded from PyPI into --packages, a temporary folder by default; if
 that fails, they are reported as not tried.
@@ -34,6 +38,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import moves_bound
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parent / "build"))
@@ -98,6 +104,7 @@ class Run:
     layers: int | None = None  # that have checkpoints, where not all do
     traffic: dict[str, float] = field(default_factory=dict)  # of such a step, in bytes and seconds
     offload: dict[str, Any] | None = None  # what the run's summary tells of what moved
+    ends: list[int] = field(default_factory=list)  # of the steps, by the GPU's clock, in ns
 
 
 @dataclass
@@ -107,7 +114,8 @@ class Row:
     memory_bytes: int
     over_bytes: int  # of the peak, more than there is room for
     reference: float
-    bound: float
+    link_bound: float  # times the reference, as the next one
+    step_bound: float
     runs: dict[str, Run] = field(default_factory=dict)
 
 
@@ -163,9 +171,10 @@ def run_job(
     more: dict[str, str],
     memory: int = 0,
     layers: int | None = None,
+    trace: Path | None = None,
 ) -> Run:
     """Makes one simulated run; `means` is one of vramstow's or of the program's own techniques,
-    `memory` is the GPU's memory."""
+    `memory` is the GPU's memory. The trace is kept in the folder `trace` if there is one."""
     card = f"{CARD},{options.spec}" + (f",memory={memory // MEBIBYTE}MiB" if memory else "")
     ours = ["--pool=on", OURS[means]] if means in OURS else []
     program = [sys.executable, str(HERE / "moves_job.py"), job]
@@ -175,7 +184,7 @@ def run_job(
     program += [] if layers is None else ["--layers", str(layers)]
     program += ["--tiny"] if options.tiny else []
     with tempfile.TemporaryDirectory() as folder:
-        flags = [f"--simulate={card}", f"--trace-dir={folder}", "--json", *ours]
+        flags = [f"--simulate={card}", f"--trace-dir={trace or folder}", "--json", *ours]
         try:
             done = subprocess.run(
                 [str(BUILD / "bin/vramstow"), "run", *flags, "--", *program],
@@ -192,8 +201,9 @@ def run_job(
 
 
 def read_lines(lines: list[dict[str, Any]], errors: str) -> Run:
-    times = [line["time_ns"] / 1e9 for line in lines if "step" in line]
-    run = Run(steps=[after - before for before, after in itertools.pairwise(times)])
+    ends = [line["time_ns"] for line in lines if "step" in line]
+    steps = [(after - before) / 1e9 for before, after in itertools.pairwise(ends)]
+    run = Run(steps=steps, ends=ends)
     words = [line for line in errors.splitlines() if not line.startswith("{")]
     for line in lines:
         if "out_of_memory" in line:
@@ -231,9 +241,12 @@ class Table:
     def __init__(self, options: argparse.Namespace, packages: Packages, job: str) -> None:
         self._options, self._packages, self._job = options, packages, job
         self._known: dict[str, dict[str, Any]] = {}  # runs of other techniques, by the GPU's memory
-        self.reference = self._run("plain")
-        if self.reference.seconds is None:
-            raise SystemExit(f"{job} does not run on a large card: {self.reference.why}")
+        with tempfile.TemporaryDirectory() as folder:
+            self.reference = self._run("plain", trace=Path(folder))
+            if self.reference.seconds is None:
+                raise SystemExit(f"{job} does not run on a large GPU: {self.reference.why}")
+            trace = next(Path(folder).glob("*.stow"))
+            self._levels = moves_bound.levels_of(BUILD / "bin/vramstow", trace)
         held = self.reference.held
         self.peak_bytes = held["allocated_bytes"]
         self.rows = [self._row(factor, held["outside_bytes"]) for factor in options.factors]
@@ -253,11 +266,14 @@ class Table:
         room = int(self.peak_bytes / factor)
         over = self.peak_bytes - room
         seconds = self.reference.seconds or 0.0
-        bound = max(1.0, over / LINK_BYTES_PER_SECOND / seconds)
+        link_bound = max(1.0, over / LINK_BYTES_PER_SECOND / seconds)
+        step_bound = moves_bound.bound(
+            self._levels, self.reference.ends, room, LINK_BYTES_PER_SECOND
+        )
         memory = -(-(outside_bytes + room) // MEBIBYTE) * MEBIBYTE
-        return Row(self._job, factor, memory, over, seconds, bound)
+        return Row(self._job, factor, memory, over, seconds, link_bound, step_bound)
 
-    def _run(self, means: str, memory: int = 0) -> Run:
+    def _run(self, means: str, memory: int = 0, trace: Path | None = None) -> Run:
         if means in self._known and str(memory) in self._known[means]:
             return Run(**self._known[means][str(memory)])
         try:
@@ -267,12 +283,12 @@ class Table:
         if means == FEW:
             run = self._fewest(memory)
         else:
-            run = run_job(self._options, self._job, means, more, memory)
+            run = run_job(self._options, self._job, means, more, memory, trace=trace)
         if run.seconds is not None and means in ON_HOST and self._job not in INFERENCE:
             parameters = run.held["parameters"]
             run.seconds += parameters * HOST_BYTES_PER_PARAMETER / HOST_BYTES_PER_SECOND
         told = f"{run.seconds * 1e3:.1f} ms" if run.seconds is not None else run.why
-        size = f"{memory / 2**30:.2f} GiB" if memory else "a large card"
+        size = f"{memory / 2**30:.2f} GiB" if memory else "a large GPU"
         print(f"{self._job}, {means}, {size}: {told}", file=sys.stderr, flush=True)
         return run
 
@@ -320,7 +336,9 @@ class Table:
         head = f"**{self._job}**: {what}; peak {peak:.1f} GiB, a step {seconds * 1e3:.1f} ms"
         lines = [head, "", "| | " + " | ".join(f"{row.factor:g} x" for row in self.rows) + " |"]
         lines += ["|---|" + "---|" * len(self.rows)]
-        lines += ["| *bound* | " + " | ".join(f"*{row.bound:.2f}*" for row in self.rows) + " |"]
+        for name in ("link", "step"):
+            bounds = [getattr(row, f"{name}_bound") for row in self.rows]
+            lines += [f"| *{name} bound* | " + " | ".join(f"*{one:.2f}*" for one in bounds) + " |"]
         for means in self.rows[0].runs:
             if not applies(self._job, means):
                 continue

@@ -94,7 +94,9 @@ def test_a_table_is_made(tmp_path: Path) -> None:
         *("--means", means, "--json", facts),
     )
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^\| \*bound\* \| \*\d\.\d\d\* \| \*\d\.\d\d\* \|$", done.stdout, re.M)
+    for name in ("link", "step"):
+        row = rf"^\| \*{name} bound\* \| \*\d\.\d\d\* \| \*\d\.\d\d\* \|$"
+        assert re.search(row, done.stdout, re.M)
     assert re.search(r"^\| vramstow \| \*{0,2}\d+\.\d\d", done.stdout, re.M)
     assert "models-by-hand" not in done.stdout  # a training has one model
     (job,) = json.loads(facts.read_text())["jobs"]
@@ -102,3 +104,44 @@ def test_a_table_is_made(tmp_path: Path) -> None:
     for row in job["rows"]:
         assert row["memory_bytes"] < job["peak_bytes"] + (1 << 30)
         assert row["runs"]["vramstow"]["offload"]["out_bytes"] > 0
+
+
+def test_memory_must_leave_before_the_step_needs_it_and_be_back_at_its_end() -> None:
+    import moves_bound
+
+    # A step of 100 ns. 30 bytes are allocated from its beginning, 60 in its middle.
+    levels = [
+        moves_bound.Level(100, 100, 30),
+        moves_bound.Level(150, 150, 60),
+        moves_bound.Level(200, 200, 30),
+        moves_bound.Level(200, 201, 0),
+    ]
+    ends = [100, 200]
+
+    def bound(room: int, bytes_per_ns: float) -> float:
+        return moves_bound.bound(levels, ends, room, bytes_per_ns * 1e9)
+
+    assert bound(60, 0.1) == 1  # all fits
+    assert bound(30, 0.6) == 1  # 30 bytes take 50 ns in each direction
+    assert bound(30, 0.5) == pytest.approx(1.2)  # they take 60 ns, of which there are 50
+    assert moves_bound.bound([], ends, 30, 1e9) == 1
+
+
+def test_a_level_lies_between_two_records_of_the_clock() -> None:
+    import moves_bound
+
+    def event(kind: str, **columns: str) -> dict[str, str]:
+        return {"kind": kind, "call": "tensor", "address": "0x1", "size": "8"} | columns
+
+    events = [
+        event("model_work", offset="5", object="0xa"),
+        event("allocate"),
+        event("allocate", call="cuMemAlloc", address="0x0"),
+        event("model_work", offset="20", object="0x10"),
+        event("free"),
+        event("model_work", offset="40", object="0x0"),
+    ]
+    assert list(moves_bound._levels(iter(events))) == [
+        moves_bound.Level(15, 36, 8),
+        moves_bound.Level(36, 40, 0),
+    ]
