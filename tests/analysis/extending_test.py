@@ -22,7 +22,7 @@ TABLE = "tools/analysis/facts/advice.def"
 # The files that must be compiled again when a row is added to the table of causes. The new file of
 # the cause is compiled in addition.
 REBUILT = (
-    "tools/analysis/advice/table.cc",
+    "tools/analysis/advice/rule_table.cc",
     "tools/analysis/advice/order.cc",
     "tests/analysis/scenario.cc",
     "tests/analysis/scenario_test.cc",

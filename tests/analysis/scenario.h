@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/advice/table.h"
+#include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/facts/facts.h"
 
 namespace vramstow {

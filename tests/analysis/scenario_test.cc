@@ -13,7 +13,7 @@
 #include <set>
 #include <sstream>
 
-#include "tools/analysis/advice/table.h"
+#include "tools/analysis/advice/rule_table.h"
 
 namespace vramstow {
 namespace {

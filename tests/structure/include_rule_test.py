@@ -399,7 +399,7 @@ def test_a_circle_is_found() -> None:
         ("tools/run.cc", "simulator/device/spec.h"),
         ("tools/launch/driver.cc", "simulator/driver/call.h"),
         ("tracer/recorder.cc", "absl/strings/str_cat.h"),
-        ("tools/analysis/accounts/peak.h", "tools/report/text.h"),
+        ("tools/analysis/accounts/peak.h", "tools/report/text_report.h"),
         ("tools/analysis/accounts/peak.h", "tools/analysis/explain/explain.h"),
         ("tools/analysis/explain/iterations.h", "tools/analysis/accounts/levels.h"),
         ("tools/inputs/open_input.cc", "tools/replay/proof.h"),

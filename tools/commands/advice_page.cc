@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tools/analysis/advice/table.h"
+#include "tools/analysis/advice/rule_table.h"
 #include "tools/base/words.h"
 
 namespace vramstow {

@@ -7,7 +7,7 @@
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
 #include "tools/report/screen.h"
-#include "tools/report/text.h"
+#include "tools/report/text_report.h"
 #include "tools/terminal/exit_status.h"
 #include "tools/terminal/output.h"
 

@@ -14,7 +14,7 @@
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
-#include "tools/report/table.h"
+#include "tools/report/text_table.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

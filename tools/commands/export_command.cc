@@ -35,7 +35,7 @@
 #include "tools/launch/installation.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
-#include "tools/report/text.h"
+#include "tools/report/text_report.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"
 

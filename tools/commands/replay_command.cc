@@ -20,7 +20,7 @@
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/replay/replay.h"
-#include "tools/report/table.h"
+#include "tools/report/text_table.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"
 

@@ -14,7 +14,7 @@
 #include "base/driver_result.h"
 #include "base/typed_event.h"
 #include "tools/analysis/accounts/levels.h"
-#include "tools/formats/rounding.h"
+#include "tools/formats/block_rounding.h"
 
 namespace vramstow {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

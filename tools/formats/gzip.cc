@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/unpack.h"
 
 namespace vramstow {

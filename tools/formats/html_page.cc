@@ -1,7 +1,7 @@
 #include "tools/formats/html_page.h"
 
 #include "absl/strings/escaping.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 

@@ -11,7 +11,7 @@
 
 #include "base/descriptor.h"
 #include "tools/formats/html_page.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

@@ -7,7 +7,7 @@
 #include <streambuf>
 
 #include "tools/formats/json_repair.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/unpack.h"
 
 namespace vramstow {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tools/formats/json_walk.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

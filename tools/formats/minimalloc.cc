@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "tools/formats/csv.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/trace_events.h"
 #include "tools/formats/unpack.h"
 

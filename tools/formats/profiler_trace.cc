@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/trace_events.h"
 
 namespace vramstow {

@@ -6,7 +6,7 @@
 
 #include "base/driver_result.h"
 #include "tools/formats/csv.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

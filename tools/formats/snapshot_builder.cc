@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tools/base/utf8.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

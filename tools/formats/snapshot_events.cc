@@ -7,7 +7,7 @@
 #include "base/driver_result.h"
 #include "base/typed_event.h"
 #include "tools/formats/mapped_ranges.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

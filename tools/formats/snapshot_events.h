@@ -39,7 +39,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/event.h"
-#include "tools/formats/rounding.h"
+#include "tools/formats/block_rounding.h"
 #include "tools/formats/snapshot.h"
 
 namespace vramstow {

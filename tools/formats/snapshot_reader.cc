@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/formats/snapshot_builder.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/unpickler.h"
 
 namespace vramstow {

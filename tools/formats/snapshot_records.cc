@@ -1,7 +1,7 @@
 #include <optional>
 
 #include "tools/formats/snapshot_builder.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "tools/formats/pickle_writer.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "tools/formats/csv.h"
 #include "tools/formats/pickle_opcodes.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tracer/format/layout.h"
 
 namespace vramstow {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tools/formats/pickle_opcodes.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/unpickler_machine.h"
 
 namespace vramstow {

@@ -1,5 +1,5 @@
 #include "tools/formats/pickle_opcodes.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/unpickler_machine.h"
 
 namespace vramstow {

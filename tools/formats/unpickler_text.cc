@@ -1,6 +1,6 @@
 #include "tools/base/utf8.h"
 #include "tools/formats/pickle_opcodes.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/formats/unpickler_machine.h"
 
 namespace vramstow {

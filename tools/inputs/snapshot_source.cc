@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/typed_event.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/base/words.h"
 #include "tools/plan/plan_rehearser.h"
-#include "tools/report/table.h"
+#include "tools/report/text_table.h"
 
 namespace vramstow {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 #include "tools/replay/async_pool.h"
 #include "tools/replay/bfc.h"
 #include "tools/replay/pool_model.h"

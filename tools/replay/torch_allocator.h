@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/formats/rounding.h"
+#include "tools/formats/block_rounding.h"
 #include "tools/replay/device.h"
 #include "tools/replay/model.h"
 #include "tools/replay/torch_settings.h"

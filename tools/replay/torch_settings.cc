@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "tools/formats/text.h"
+#include "tools/formats/text_helpers.h"
 
 namespace vramstow {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/base/words.h"
-#include "tools/report/table.h"
+#include "tools/report/text_table.h"
 
 namespace vramstow {
 namespace {

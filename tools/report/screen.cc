@@ -17,8 +17,8 @@
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
 #include "tools/report/sections.h"
-#include "tools/report/table.h"
-#include "tools/report/text.h"
+#include "tools/report/text_report.h"
+#include "tools/report/text_table.h"
 
 namespace vramstow {
 namespace {

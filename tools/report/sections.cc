@@ -9,7 +9,7 @@
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
-#include "tools/report/table.h"
+#include "tools/report/text_table.h"
 
 namespace vramstow {
 

@@ -3,7 +3,7 @@
 #include "absl/strings/str_replace.h"
 #include "tools/base/words.h"
 #include "tools/report/sections.h"
-#include "tools/report/table.h"
+#include "tools/report/text_table.h"
 
 namespace vramstow {
 namespace {

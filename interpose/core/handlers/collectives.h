@@ -6,7 +6,7 @@
 // (offloaders.h) during the call. The work is submitted at the end of the call or of its group.
 // Until then no quiet time (a time in which the program promises not to use memory: vramstow_quiet)
 // begins for these buffers, and their blocks do not become idle in this iteration. A call is passed
-// on with unchanged arguments, and its result is the library's. A LibraryCall (library_entry.h)
+// on with unchanged arguments, and its result is the library's. A LibraryCall (library_call.h)
 // provides what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COLLECTIVES_H_

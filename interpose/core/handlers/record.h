@@ -11,7 +11,7 @@
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 
 #include "base/typed_event.h"
-#include "interpose/core/handlers/entry.h"
+#include "interpose/core/handlers/hook_guard.h"
 #include "interpose/core/pools/pool_service.h"
 #include "interpose/core/record/free_bytes.h"
 #include "interpose/core/record/trace.h"

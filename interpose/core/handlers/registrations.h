@@ -2,7 +2,7 @@
 // verbs (libibverbs) and NCCL.
 //
 // A call is passed on with unchanged arguments, and its result is the library's. The library is not
-// called if memory of a pool cannot be restored to the device. A LibraryCall (library_entry.h)
+// called if memory of a pool cannot be restored to the device. A LibraryCall (library_call.h)
 // provides what these functions need.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_REGISTRATIONS_H_

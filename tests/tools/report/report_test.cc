@@ -15,7 +15,7 @@
 #include "tools/report/json.h"
 #include "tools/report/screen.h"
 #include "tools/report/summary.h"
-#include "tools/report/text.h"
+#include "tools/report/text_report.h"
 
 namespace vramstow {
 namespace {

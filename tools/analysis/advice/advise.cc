@@ -8,7 +8,7 @@
 #include "tools/analysis/advice/find_causes.h"
 #include "tools/analysis/advice/hand_changes.h"
 #include "tools/analysis/advice/order.h"
-#include "tools/analysis/advice/table.h"
+#include "tools/analysis/advice/rule_table.h"
 
 namespace vramstow {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/order.h"
+#include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/advice/switches.h"
-#include "tools/analysis/advice/table.h"
 #include "tools/analysis/explain/holders.h"
 
 namespace vramstow {

@@ -2,7 +2,7 @@
 // getrs, geqrf and gels, and matinv). Pivots and the results for each matrix are arrays on the
 // device and do not change. The only result on the host is `info`, which says that the arguments
 // were valid.
-#include "simulator/runtime/libraries/cublas/call.h"
+#include "simulator/runtime/libraries/cublas/cublas_call.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)

@@ -4,7 +4,7 @@
 //
 // In host pointer mode, the functions with a single result (dot, nrm2, asum, iamax, iamin) wait
 // until the result has been computed, as in cuBLAS.
-#include "simulator/runtime/libraries/cublas/call.h"
+#include "simulator/runtime/libraries/cublas/cublas_call.h"
 
 using vramstow::simulator::BytesOf;
 using vramstow::simulator::Call;

@@ -2,7 +2,7 @@
 // 64-bit sizes.
 #include <algorithm>
 
-#include "simulator/runtime/libraries/cublas/call.h"
+#include "simulator/runtime/libraries/cublas/cublas_call.h"
 #include "simulator/runtime/libraries/cublas/widths.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 #include "simulator/runtime/libraries/cudnn/workspace.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.

@@ -4,8 +4,8 @@
 // steps, N sequences and 2 L + 1 label positions, as the published algorithm needs them.
 #include <algorithm>
 
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 
 namespace vramstow::simulator {
 namespace {

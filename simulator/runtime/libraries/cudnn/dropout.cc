@@ -2,8 +2,8 @@
 //
 // Modelled: 48 bytes of state (cuRAND's default generator) for each of 2,048 threads on each of the
 // device's processors. cuDNN documents that the size depends on the device, but not how.
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 
 namespace vramstow::simulator {
 namespace {

@@ -5,8 +5,8 @@
 // docs/card.md). If an activation is fused, they also request a reserve space of one bit per
 // element, because the backward pass of the activation needs it.
 #include "base/rounding.h"
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 
 namespace vramstow::simulator {
 namespace {

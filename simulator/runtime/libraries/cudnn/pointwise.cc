@@ -1,7 +1,7 @@
 // Implements work on every element of a tensor, or on small windows: activation, softmax, pooling,
 // sums, copies, and the spatial transformer.
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 
 namespace vramstow::simulator {
 namespace {

@@ -1,7 +1,7 @@
 // Implements recurrent networks: RNN, LSTM, GRU. Any out-pointer may be null, as in cuDNN.
 #include <algorithm>
 
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 #include "simulator/runtime/libraries/cudnn/rnn_layout.h"
 
 namespace vramstow::simulator {

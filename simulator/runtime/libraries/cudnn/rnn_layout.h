@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
 
 namespace vramstow::simulator {
 

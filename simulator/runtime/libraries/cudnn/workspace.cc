@@ -8,7 +8,7 @@
 #include "base/rounding.h"
 #include "base/units.h"
 #include "simulator/runtime/libraries/common/device.h"
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
 
 namespace vramstow::simulator {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "simulator/runtime/libraries/cupti/call_names.h"
-#include "simulator/runtime/libraries/cupti/clock.h"
+#include "simulator/runtime/libraries/cupti/cupti_clock.h"
 #include "simulator/runtime/libraries/cupti/record_makers.h"
 #include "simulator/runtime/libraries/cupti/records.h"
 #include "simulator/runtime/libraries/cupti/subscriber.h"

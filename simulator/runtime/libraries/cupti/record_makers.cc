@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
-#include "simulator/runtime/libraries/cupti/clock.h"
+#include "simulator/runtime/libraries/cupti/cupti_clock.h"
 #include "simulator/runtime/libraries/cupti/observer.h"
 #include "simulator/runtime/libraries/cupti/records.h"
 

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "simulator/runtime/libraries/nccl/driver.h"
 #include "simulator/runtime/libraries/nccl/nccl.h"
+#include "simulator/runtime/libraries/nccl/nccl_driver.h"
 #include "simulator/runtime/libraries/nccl/shared_segment.h"
 
 namespace vramstow::simulator {

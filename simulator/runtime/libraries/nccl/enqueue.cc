@@ -6,7 +6,7 @@
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
 #include "simulator/runtime/libraries/nccl/submission.h"
-#include "simulator/runtime/libraries/nccl/told.h"
+#include "simulator/runtime/libraries/nccl/work_log_scope.h"
 
 namespace vramstow::simulator {
 

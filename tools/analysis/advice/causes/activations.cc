@@ -10,8 +10,8 @@
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/advice/step_cost.h"
-#include "tools/analysis/advice/table.h"
 #include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {

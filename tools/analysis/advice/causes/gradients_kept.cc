@@ -7,7 +7,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/advice/table.h"
+#include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/advice/training_state.h"
 
 namespace vramstow {

@@ -9,7 +9,7 @@
 #include "tools/analysis/advice/one_weight.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/advice/table.h"
+#include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {

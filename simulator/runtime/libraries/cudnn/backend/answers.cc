@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "simulator/runtime/libraries/cudnn/backend/descriptor.h"
-#include "simulator/runtime/libraries/cudnn/descriptors.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_descriptors.h"
 #include "simulator/runtime/libraries/cudnn/workspace.h"
 
 namespace vramstow::simulator {

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "simulator/runtime/libraries/cudnn/backend/descriptor.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 
 namespace vramstow::simulator {
 namespace {

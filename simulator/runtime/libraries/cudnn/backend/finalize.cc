@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "simulator/runtime/libraries/cudnn/backend/descriptor.h"
-#include "simulator/runtime/libraries/cudnn/handle.h"
+#include "simulator/runtime/libraries/cudnn/cudnn_handle.h"
 
 namespace vramstow::simulator {
 namespace {
