@@ -1,5 +1,5 @@
-// Defines the guard with which every wrapper begins, and the call object that a wrapper passes to
-// its handler.
+// HookGuard is what every wrapper of a hooked function begins with. Call is the object that a
+// wrapper passes to its handler.
 //
 // Idea: a wrapper checks the guard, calls the handler and returns. The guard passes a call straight
 // to the driver in two cases: this thread is inside another wrapper already, because the driver
@@ -22,21 +22,21 @@
 
 namespace vramstow {
 
-class Entry {
+class HookGuard {
  public:
-  Entry(const HandlerContext& context, Hook hook, const void* return_address)
+  HookGuard(const HandlerContext& context, Hook hook, const void* return_address)
       : context_(context), site_{ThisThread(), return_address, hook} {
     active_ = site_.thread->depth++ == 0 && context_.process.Admits(hook);
     if (active_) context_.report.NoteCall(site_);
   }
-  ~Entry() {
+  ~HookGuard() {
     --site_.thread->depth;
     if (site_.thread->correlation != 0) [[unlikely]] {
       if (active_) context_.activity.Join(site_.thread);
     }
   }
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
+  HookGuard(const HookGuard&) = delete;
+  HookGuard& operator=(const HookGuard&) = delete;
 
   bool active() const { return active_; }
   const CallSite& site() const { return site_; }
@@ -52,9 +52,9 @@ class Entry {
 template <typename Real>
 class Call {
  public:
-  explicit Call(const Entry& entry)
-      : entry_(entry),
-        real_(reinterpret_cast<Real>(entry.context().driver.real(entry.site().hook))) {}
+  explicit Call(const HookGuard& guard)
+      : guard_(guard),
+        real_(reinterpret_cast<Real>(guard.context().driver.real(guard.site().hook))) {}
 
   // Calls the driver.
   template <typename... Arguments>
@@ -62,12 +62,12 @@ class Call {
     return real_(arguments...);
   }
 
-  const CallSite& site() const { return entry_.site(); }
-  const HandlerContext& context() const { return entry_.context(); }
-  const PoolService& pools() const { return entry_.context().pools; }
+  const CallSite& site() const { return guard_.site(); }
+  const HandlerContext& context() const { return guard_.context(); }
+  const PoolService& pools() const { return guard_.context().pools; }
 
  private:
-  const Entry& entry_;
+  const HookGuard& guard_;
   const Real real_;
 };
 

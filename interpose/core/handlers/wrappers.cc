@@ -25,9 +25,9 @@ namespace {
     using Real = CUresult(CUDAAPI*) parameters;                                                    \
     static_assert(std::is_same_v<Real, decltype(&::symbol)>,                                       \
                   "the table must say what cuda.h says");                                          \
-    const Entry entry(handler_context, Hook::k##symbol, __builtin_return_address(0));              \
-    const Call<Real> call(entry);                                                                  \
-    if (!entry.active()) return call.Forward arguments;                                            \
+    const HookGuard guard(handler_context, Hook::k##symbol, __builtin_return_address(0));          \
+    const Call<Real> call(guard);                                                                  \
+    if (!guard.active()) return call.Forward arguments;                                            \
     return handlers::function(call, VRAMSTOW_WITHOUT_BRACKETS arguments);                          \
   }
 #include "interpose/shim/hooks.def"
