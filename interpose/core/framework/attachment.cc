@@ -71,7 +71,7 @@ int Reserve(const vramstow_framework_event* told) {
   if (!IsBlockEvent(*told)) return VRAMSTOW_INVALID;
   Trace& trace = framework_context.trace;
   Event event = EventOf(*told, Layer::kPool);
-  return CodeOf(trace.RecordReserved(trace.observer(), &event));
+  return CodeOf(trace.RecordFrameworkSegment(trace.observer(), &event));
 }
 
 int Adopt(const vramstow_framework_event* told) {
@@ -84,7 +84,7 @@ int Adopt(const vramstow_framework_event* told) {
     observed.Free(told->device, told->size, told->requested);
   }
   Event event = EventOf(*told, Layer::kFramework);
-  return CodeOf(trace.RecordAdopted(trace.observer(), &event));
+  return CodeOf(trace.RecordAdoptedBlock(trace.observer(), &event));
 }
 
 int Adopted(int device, uint64_t blocks, uint64_t bytes) {

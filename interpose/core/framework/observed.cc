@@ -90,7 +90,7 @@ inline int Tell(const vramstow_framework_event& observed) {
   if (kKind == EventKind::kFreeCompleted && CompletesLastFree(trace, observed)) return VRAMSTOW_OK;
   const KeepErrno keep_errno;
   Event event = EventOf(kKind, observed);
-  const uint64_t sequence = trace->RecordObserved(library, &event);
+  const uint64_t sequence = trace->RecordFrameworkBlock(library, &event);
   if (IsInRange(observed.device)) {
     LastFree& last = last_frees[observed.device];
     if (kKind == EventKind::kFree) {
@@ -113,7 +113,7 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   event.address = 0;
   event.object = ObjectOf(end);
   event.result = CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t sequence = trace->RecordObserved(library, &event);
+  const uint64_t sequence = trace->RecordFrameworkBlock(library, &event);
   // The search for the reason takes time. It is skipped if the framework handles the failure itself
   // and the program does not see it.
   if (end != FailureEnd::kProgram) return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;

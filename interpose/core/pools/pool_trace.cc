@@ -96,18 +96,18 @@ uint64_t PoolTrace::Record(Event* event) {
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
   if (call != nullptr) event->stack = call->stack_;
   if (event->layer == Layer::kPool || event->memory == MemoryKind::kHostPinned) {
-    return trace_.RecordFor(FunctionOf(*event), library, event);
+    return trace_.RecordWithStack(FunctionOf(*event), library, event);
   }
   // The block was freed by an earlier call, and its work has finished only now. No call of the
   // program causes this event.
   if (call == nullptr || event->kind == EventKind::kFreeCompleted) {
-    return trace_.RecordFor(kNoHook, library, event);
+    return trace_.RecordWithStack(kNoHook, library, event);
   }
   if (event->kind == EventKind::kAllocate) {
     event->memory = call->memory_;
     if (call->requested_ != 0) event->requested = call->requested_;
   }
-  return trace_.RecordFor(call->hook_, library, event);
+  return trace_.RecordWithStack(call->hook_, library, event);
 }
 
 }  // namespace vramstow

@@ -126,7 +126,7 @@ void Launches::Emit() {
     counted.annotation = kernel.annotation.load(std::memory_order_relaxed);
     counted.launches = kernel.launches.exchange(0, std::memory_order_relaxed);
     Event event = counted.ToEvent();
-    trace_.RecordFor(kNoHook, kUnknownName, &event);
+    trace_.RecordWithStack(kNoHook, kUnknownName, &event);
   }
   mutex_.Unlock();
 }

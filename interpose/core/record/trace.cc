@@ -188,7 +188,7 @@ Layer Trace::LayerOf(const Event& event) const {
   return is_reserved ? Layer::kPool : event.layer;
 }
 
-uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
+uint64_t Trace::RecordWithStack(Hook hook, uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;
   if (model_clock_.is_there()) [[unlikely]] {
@@ -206,7 +206,7 @@ uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
   return recorder_.RecordWithStack(*event);
 }
 
-uint64_t Trace::RecordReserved(uint16_t library, Event* event) {
+uint64_t Trace::RecordFrameworkSegment(uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;
   LookAtClock();
@@ -216,7 +216,7 @@ uint64_t Trace::RecordReserved(uint16_t library, Event* event) {
   return recorder_.RecordWithStack(*event);
 }
 
-uint64_t Trace::RecordAdopted(uint16_t library, Event* event) {
+uint64_t Trace::RecordAdoptedBlock(uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;
   event->call = NumberOfCall(&adopted_, "there before vramstow came");
@@ -232,7 +232,7 @@ uint32_t Trace::CaptureStack(EventKind kind) {
 
 // The caller preserves errno, because this function is called often and each access to errno is a
 // function call.
-uint64_t Trace::RecordObserved(uint16_t library, Event* event) {
+uint64_t Trace::RecordFrameworkBlock(uint16_t library, Event* event) {
   if (!is_open() && !IsOpenFor(*event)) return 0;
   LookAtClock();
   event->call = NumberOfCall(&tensor_, "tensor");

@@ -65,15 +65,15 @@ class Trace {
   // Records an event that a pool makes under its locks. `hook` is kNoHook if no function of the
   // driver was called. The caller has found the library's number and captured the stack
   // (CaptureStack) before it took these locks.
-  uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
+  uint64_t RecordWithStack(Hook hook, uint16_t library, Event* event);
   // Records a segment of a framework's allocator in a process in which the driver is not hooked.
-  uint64_t RecordReserved(uint16_t library, Event* event);
+  uint64_t RecordFrameworkSegment(uint16_t library, Event* event);
   // Records a block of a framework's allocator that existed before the trace began.
-  uint64_t RecordAdopted(uint16_t library, Event* event);
+  uint64_t RecordAdoptedBlock(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
   // Records an event of a framework's block with its stack, for callers that hold locks of the
   // framework.
-  uint64_t RecordObserved(uint16_t library, Event* event);
+  uint64_t RecordFrameworkBlock(uint16_t library, Event* event);
   // Records that the memory of this free, which had the number `sequence`, may be allocated again.
   // Returns false if the caller has to record a separate event.
   bool CompleteFree(uint64_t sequence) { return recorder_.CompleteFree(sequence); }
