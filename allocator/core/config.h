@@ -24,8 +24,8 @@ struct EventSink {
 // Frees device memory by moving live memory elsewhere (allocator/offload). The pool calls it,
 // without holding any of its locks, when the pressure ladder has no step left but to wait. Returns
 // how many bytes of device memory the pool has gained.
-struct Relief {
-  uint64_t (*relieve)(void* context, uint64_t bytes) = nullptr;
+struct ReclaimCallback {
+  uint64_t (*reclaim)(void* context, uint64_t bytes) = nullptr;
   void* context = nullptr;
 };
 
@@ -122,7 +122,7 @@ struct PoolConfig {
   // If set, all invariants are checked after every slow step (VRAMSTOW_CHECK).
   bool check = false;
   EventSink sink;
-  Relief relief;
+  ReclaimCallback reclaim_callback;
   Collection collection;
 };
 

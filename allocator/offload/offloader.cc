@@ -131,7 +131,7 @@ void Offloader::EndMoveOut(uint64_t spare_pages) {
   quiet_.NoteAway(away - std::min(away, spare_pages));
 }
 
-uint64_t Offloader::Relieve(void* self, uint64_t bytes) {
+uint64_t Offloader::Reclaim(void* self, uint64_t bytes) {
   return static_cast<Offloader*>(self)->MoveOut(bytes, OffloadReason::kPressure);
 }
 
@@ -152,14 +152,14 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   // A request for idle memory evicts the longest untouched pages, whatever the policy is.
   const bool pressure = reason == OffloadReason::kPressure;
   if (pressure) StartClockAnew();
-  const uint64_t relieved =
-      pressure ? quiet_.Relieve((bytes + size - 1) / size, Clock()) * size : 0;
-  if (relieved >= bytes) {
-    EndMoveOut((relieved - bytes) / size);
-    *moved_bytes = relieved;
+  const uint64_t reclaimed =
+      pressure ? quiet_.Reclaim((bytes + size - 1) / size, Clock()) * size : 0;
+  if (reclaimed >= bytes) {
+    EndMoveOut((reclaimed - bytes) / size);
+    *moved_bytes = reclaimed;
     return OffloadResult::kDone;
   }
-  bytes -= relieved;
+  bytes -= reclaimed;
   pages_.Fill(PagesThatAre::kResident, kAnyTag, pressure ? config_.policy : kByAge, Clock());
   pages_.DropPinned();
   pages_.DropTouchedSince(before);
@@ -169,7 +169,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   const uint64_t moved = MoveSlices(count, Motion::kOut, reason, &outcome);
   if (moved != 0) pool_->MarkOffloaded();
   EndMoveOut();
-  *moved_bytes = relieved + moved * size;
+  *moved_bytes = reclaimed + moved * size;
   return outcome;
 }
 

@@ -2,10 +2,10 @@
 // address, and restores it.
 //
 // Idea: the pool asks for memory when its pressure ladder has no other step left
-// (PoolConfig::relief). Pages with live blocks are ranked by when their blocks were seen in the
-// arguments of submitted work; the policy chooses the pages to evict (policy.h). A page in host
-// memory stays accessible: work that touches it is slower but correct, so observed touches affect
-// speed only. When the device has memory again, pages that were touched since they left are
+// (PoolConfig::reclaim_callback). Pages with live blocks are ranked by when their blocks were seen
+// in the arguments of submitted work; the policy chooses the pages to evict (policy.h). A page in
+// host memory stays accessible: work that touches it is slower but correct, so observed touches
+// affect speed only. When the device has memory again, pages that were touched since they left are
 // restored.
 //
 // In addition, callers with more knowledge can make requests (requests.cc): blocks that were
@@ -99,9 +99,9 @@ class Offloader {
   // Called before the pool is closed; the pool then releases the memory that is on the host.
   void Close(bool alive);
 
-  // PoolConfig::relief: evicts at least `bytes` if possible. The caller holds no lock of the pool.
-  // Returns the bytes of device memory that were freed.
-  static uint64_t Relieve(void* self, uint64_t bytes);
+  // PoolConfig::reclaim_callback: evicts at least `bytes` if possible. The caller holds no lock of
+  // the pool. Returns the bytes of device memory that were freed.
+  static uint64_t Reclaim(void* self, uint64_t bytes);
   uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
   // Restores offloaded pages that were touched since they left, as far as device memory is free.
   uint64_t BringBack(uint64_t most_bytes);

@@ -166,7 +166,7 @@ void QuietMoves::ParkFirst(uint64_t most, uint32_t clock) {
   }
 }
 
-uint64_t QuietMoves::Relieve(uint64_t most, uint32_t clock) {
+uint64_t QuietMoves::Reclaim(uint64_t most, uint32_t clock) {
   full_bytes_ = links_.pool->AllocatedBytes();
   course_.Note(full_bytes_ + most * links_.pool->page_bytes());
   if (parking_.empty() || has_ended_) return 0;

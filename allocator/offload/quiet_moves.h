@@ -79,7 +79,7 @@ class QuietMoves {
   // Parks pages (evicts them to the host) to free `most` chunks, because memory is lacking. Returns
   // by how many the number of idle chunks has grown. Touches after this call have the clock's
   // number `clock` or a later one.
-  uint64_t Relieve(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t Reclaim(uint64_t most, uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   // Copies begin at every kAdvanceStep-th submission only.

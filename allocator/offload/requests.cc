@@ -171,7 +171,7 @@ OffloadResult Offloader::ReturnHeld(uint64_t address, uint64_t size) {
     kDeviceLock.AssertHeld();
     return pages_.FillFrom(address, size);
   };
-  for (bool makes_room = pool_->has_relief();; makes_room = false) {
+  for (bool makes_room = pool_->has_reclaim_callback();; makes_room = false) {
     uint64_t left = 0;
     {
       DeviceLock device_lock(pool_->mutex());

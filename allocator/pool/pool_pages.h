@@ -38,7 +38,7 @@ class PoolPages {
   // Returns the time of the clock by which deadlines are measured.
   uint64_t WaitClock() const { return parts_->WaitClock(); }
   // True if memory is evicted to the host when a request lacks memory.
-  bool has_relief() const { return parts_->config.relief.relieve != nullptr; }
+  bool has_reclaim_callback() const { return parts_->config.reclaim_callback.reclaim != nullptr; }
 
   // --- Touches, from any thread ------------------------------------------------------------------
   // Sets the time that is recorded as the touch of a new block; 0 stops the recording.

@@ -17,7 +17,7 @@ constexpr uint64_t kLongestPauseNs = 1'000'000;
 
 // The steps that reclaim memory between two attempts, in their order. Each attempt itself performs
 // steps 1 (fences) to 4 (other streams).
-const PressureLadder::Step PressureLadder::kReliefs[] = {
+const PressureLadder::Step PressureLadder::kReclaimSteps[] = {
     &PressureLadder::RunHooks,           // step 5: the application drops its caches
     &PressureLadder::Offload,            // step 6: live memory is evicted to the host
     &PressureLadder::WaitForEverything,  // step 7: wait for all work that uses freed memory
@@ -38,11 +38,11 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   attempt.request = request;
   attempt.size = size;
   Outcome outcome = Attempt(&attempt, block);
-  for (const Step relief : kReliefs) {
+  for (const Step reclaim : kReclaimSteps) {
     if (outcome != Outcome::kNotServed) break;
     do {
       attempt.again = false;
-      if (!(this->*relief)(&attempt)) break;
+      if (!(this->*reclaim)(&attempt)) break;
       outcome = Attempt(&attempt, block);
     } while (outcome == Outcome::kNotServed && attempt.again);
   }
@@ -169,17 +169,17 @@ bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
 }
 
 bool PressureLadder::Offload(AllocationAttempt* attempt) {
-  const Relief& relief = parts_->config.relief;
-  if (relief.relieve == nullptr || attempt->lacking == 0) return false;
+  const ReclaimCallback& callback = parts_->config.reclaim_callback;
+  if (callback.reclaim == nullptr || attempt->lacking == 0) return false;
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
   const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;
-  const uint64_t brought = relief.relieve(relief.context, lacking);
-  attempt->Note(LadderStep::kOffload, brought, parts_->Now() - since);
+  const uint64_t reclaimed = callback.reclaim(callback.context, lacking);
+  attempt->Note(LadderStep::kOffload, reclaimed, parts_->Now() - since);
   // Another thread may use the memory that was evicted for this request, so try again a few times.
   constexpr uint64_t kMax = 8;
   const uint64_t times = attempt->tried[static_cast<int>(LadderStep::kOffload)].times;
-  attempt->again = brought != 0 && times < kMax;
+  attempt->again = reclaimed != 0 && times < kMax;
   return true;
 }
 

@@ -1,9 +1,9 @@
 // PressureLadder: serves allocations that cached memory could not serve.
 //
 // Idea: an attempt is made under the pool's locks (steps 1 to 4 of docs/pool.md). If it fails, the
-// pool reclaims memory without any lock, step by step in the order of the table kReliefs, and tries
-// again after each step. Each step is bounded, and the out-of-memory report lists what each step
-// freed.
+// pool reclaims memory without any lock, step by step in the order of the table kReclaimSteps, and
+// tries again after each step. Each step is bounded, and the out-of-memory report lists what each
+// step freed.
 //
 // Ownership: none. Threads: any. Errors: PoolError; details are in the out-of-memory report. Units:
 // bytes.
@@ -32,7 +32,7 @@ class PressureLadder {
  private:
   // A step that reclaims memory. Returns true if another attempt is worthwhile.
   using Step = bool (PressureLadder::*)(AllocationAttempt* attempt);
-  static const Step kReliefs[];
+  static const Step kReclaimSteps[];
 
   enum class Outcome : uint8_t { kServed, kNotServed, kNoRecords };
 

@@ -48,7 +48,7 @@ class OffloadTest : public testing::Test {
     PoolConfig config;
     config.check = true;
     config.last_wait_ns = 1'000'000;
-    config.relief = {Offloader::Relieve, &offloader_};
+    config.reclaim_callback = {Offloader::Reclaim, &offloader_};
     config.sink = sink_;
     config.large_chunk_bytes = large_chunk_bytes_;
     config.large_chunk_part = large_chunk_part_;

@@ -17,7 +17,7 @@ constexpr int kSubmissions = 16;
 
 PoolModelConfig ConfigFor(Offloader* offloader) {
   PoolModelConfig config;
-  config.pool.relief = {Offloader::Relieve, offloader};
+  config.pool.reclaim_callback = {Offloader::Reclaim, offloader};
   // The recorded uses of blocks determine the time, so a request itself takes only 1 µs.
   config.tick_ns = 1'000;
   return config;

@@ -252,7 +252,7 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
-    if (MovesByItself()) config.relief = {Offloader::Relieve, slot->offloader};
+    if (MovesByItself()) config.reclaim_callback = {Offloader::Reclaim, slot->offloader};
     // Only memory in chunks can be moved.
     config.backing = PoolBacking::kVirtual;
   }
