@@ -20,9 +20,9 @@ constexpr uint64_t kMaxParts = 16;
 using LiveList = std::vector<const Life*>;
 
 // The memory of one iteration, by the purpose of its tensors.
-struct RelievedIteration {
-  RelievedIteration(const Detail& detail, const CategoryFinder& categories,
-                    const IterationFacts& facts)
+struct ChangedIteration {
+  ChangedIteration(const Detail& detail, const CategoryFinder& categories,
+                   const IterationFacts& facts)
       : begin(facts.begin_event),
         step(StepOf(detail, facts)),
         need(detail, DeviceAtPeak(detail), facts.begin_event, facts.end_event) {
@@ -65,9 +65,9 @@ struct RelievedIteration {
   LiveList state;
 };
 
-void AddParts(const LiveList& lives, uint64_t part, uint64_t of, std::vector<Relieved>* reliefs) {
+void AddParts(const LiveList& lives, uint64_t part, uint64_t of, std::vector<SavedBytes>* savings) {
   for (const Life* life : lives) {
-    reliefs->push_back({static_cast<int64_t>(life->size / of * part), life->birth, life->death});
+    savings->push_back({static_cast<int64_t>(life->size / of * part), life->birth, life->death});
   }
 }
 
@@ -79,7 +79,7 @@ class HandChangeFinder {
         cost_(detail, *facts),
         usable_bytes_(facts->offload.card_bytes - facts->offload.card_bytes / kLeftFree) {
     for (const IterationFacts* one : Chosen()) iterations_.emplace_back(detail, categories, *one);
-    for (const RelievedIteration& one : iterations_)
+    for (const ChangedIteration& one : iterations_)
       highest_ = std::max(highest_, one.need.With({}));
   }
 
@@ -118,11 +118,11 @@ class HandChangeFinder {
   }
 
   // Returns how much memory the job needs if the change is made in each iteration.
-  template <typename Relieve>
-  uint64_t NeedWith(const Relieve& relieve) const {
+  template <typename Savings>
+  uint64_t NeedWith(const Savings& savings_of) const {
     uint64_t highest = 0;
-    for (const RelievedIteration& one : iterations_) {
-      highest = std::max(highest, one.need.With(relieve(one)));
+    for (const ChangedIteration& one : iterations_) {
+      highest = std::max(highest, one.need.With(savings_of(one)));
     }
     const uint64_t needed = facts_->offload.needed_bytes;
     return highest < highest_ ? needed - std::min(needed, highest_ - highest)
@@ -140,20 +140,20 @@ class HandChangeFinder {
   void FindLayers() {
     std::vector<RepeatedLayers> layers;
     size_t most = 0;
-    for (const RelievedIteration& one : iterations_) {
+    for (const ChangedIteration& one : iterations_) {
       layers.push_back(FindRepeatedLayers(detail_, one.activations));
       most = std::max(most, layers.back().list.size());
     }
     if (most < 2) return;
     const auto need = [&](size_t count) {
       size_t turn = 0;
-      return NeedWith([&](const RelievedIteration&) {
-        std::vector<Relieved> reliefs;
+      return NeedWith([&](const ChangedIteration&) {
+        std::vector<SavedBytes> savings;
         const std::vector<RepeatedLayer>& list = layers[turn++].list;
         for (size_t i = 0; i < std::min(count, list.size()); ++i) {
-          AddParts(list[i].within, 1, 1, &reliefs);
+          AddParts(list[i].within, 1, 1, &savings);
         }
-        return reliefs;
+        return savings;
       });
     };
     size_t least = 1;
@@ -178,13 +178,13 @@ class HandChangeFinder {
   // While one micro-batch runs, the gradients of the earlier ones are live.
   void FindMicroBatches() {
     for (uint64_t parts = 2; parts <= kMaxParts; parts *= 2) {
-      const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
-        std::vector<Relieved> reliefs;
-        AddParts(one.of_batch, parts - 1, parts, &reliefs);
+      const uint64_t needed = NeedWith([&](const ChangedIteration& one) {
+        std::vector<SavedBytes> savings;
+        AddParts(one.of_batch, parts - 1, parts, &savings);
         for (const Life* life : one.gradients) {
-          reliefs.push_back({-static_cast<int64_t>(life->size), one.begin, life->birth});
+          savings.push_back({-static_cast<int64_t>(life->size), one.begin, life->birth});
         }
-        return reliefs;
+        return savings;
       });
       if (needed > usable_bytes_ && parts < kMaxParts) continue;
       HandChange change{.change = "micro_batches", .count = parts};
@@ -201,17 +201,17 @@ class HandChangeFinder {
     const OffloadFacts& offload = facts_->offload;
     const uint64_t lacking = offload.needed_bytes - std::min(offload.needed_bytes, usable_bytes_);
     uint64_t moved = 0;
-    const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
-      std::vector<Relieved> reliefs;
+    const uint64_t needed = NeedWith([&](const ChangedIteration& one) {
+      std::vector<SavedBytes> savings;
       uint64_t bytes = 0;
       for (const Life* life : one.state) {
         if (bytes >= lacking) break;
         bytes += life->size;
-        reliefs.push_back({static_cast<int64_t>(life->size), std::max(one.begin, life->birth),
+        savings.push_back({static_cast<int64_t>(life->size), std::max(one.begin, life->birth),
                            std::min(one.step, life->death)});
       }
       moved = std::max(moved, bytes);
-      return reliefs;
+      return savings;
     });
     if (moved == 0) return;
     HandChange change{.change = "state_on_host", .moved_bytes = moved};
@@ -221,10 +221,10 @@ class HandChangeFinder {
 
   // The optimizer's step reads and writes less, so it is not slower.
   void FindStateInEightBits() {
-    const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
-      std::vector<Relieved> reliefs;
-      AddParts(one.state, 3, 4, &reliefs);
-      return reliefs;
+    const uint64_t needed = NeedWith([&](const ChangedIteration& one) {
+      std::vector<SavedBytes> savings;
+      AddParts(one.state, 3, 4, &savings);
+      return savings;
     });
     HandChange change{.change = "state_in_8_bits", .changes_numbers = true};
     if (cost_.is_known()) change.seconds = 0;
@@ -234,10 +234,10 @@ class HandChangeFinder {
   // The trace does not show how much faster products would be.
   void FindLowerPrecision() {
     if (UsesLowerPrecision(detail_)) return;
-    const uint64_t needed = NeedWith([&](const RelievedIteration& one) {
-      std::vector<Relieved> reliefs;
-      AddParts(one.activations, 1, 2, &reliefs);
-      return reliefs;
+    const uint64_t needed = NeedWith([&](const ChangedIteration& one) {
+      std::vector<SavedBytes> savings;
+      AddParts(one.activations, 1, 2, &savings);
+      return savings;
     });
     Add({.change = "lower_precision", .changes_numbers = true}, needed);
   }
@@ -245,7 +245,7 @@ class HandChangeFinder {
   const Detail& detail_;
   Facts* facts_;
   StepCost cost_;
-  std::vector<RelievedIteration> iterations_;
+  std::vector<ChangedIteration> iterations_;
   uint64_t usable_bytes_;
   uint64_t highest_ = 0;
 };

@@ -19,9 +19,9 @@ void HighestNeed::Add(int64_t bytes, uint64_t begin, uint64_t end, Steps* steps)
   if (end < end_) steps->emplace_back(end, -bytes);
 }
 
-uint64_t HighestNeed::With(const std::vector<Relieved>& reliefs) const {
+uint64_t HighestNeed::With(const std::vector<SavedBytes>& savings) const {
   Steps steps = steps_;
-  for (const Relieved& relief : reliefs) Add(-relief.bytes, relief.begin, relief.end, &steps);
+  for (const SavedBytes& saved : savings) Add(-saved.bytes, saved.begin, saved.end, &steps);
   std::ranges::sort(steps, {}, &std::pair<uint64_t, int64_t>::first);
   return HighestOf(steps);
 }

@@ -15,7 +15,7 @@
 namespace vramstow {
 
 // Bytes that are not needed from one event to another; negative if more are needed.
-struct Relieved {
+struct SavedBytes {
   int64_t bytes = 0;
   uint64_t begin = 0;
   uint64_t end = kStillLive;
@@ -26,7 +26,7 @@ class HighestNeed {
   // Reads the lives of [begin, end), which are events.
   HighestNeed(const Detail& detail, int device, uint64_t begin, uint64_t end);
 
-  uint64_t With(const std::vector<Relieved>& reliefs) const;
+  uint64_t With(const std::vector<SavedBytes>& savings) const;
 
  private:
   using Steps = std::vector<std::pair<uint64_t, int64_t>>;  // by event
