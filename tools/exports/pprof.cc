@@ -161,9 +161,9 @@ std::string PprofProfile(const Facts& facts, const Detail& detail) {
       .Number(profile::kComment,
               texts.Find("vramstow: inuse is the memory that was live at the peak"))
       .Number(profile::kDefaultSampleType, texts.Find("inuse_space"));
-  const auto start = facts.facts.find("process.start_time");
+  const auto start = facts.trace_metadata.find("process.start_time");
   uint64_t start_ns = 0;
-  if (start != facts.facts.end()) {
+  if (start != facts.trace_metadata.end()) {
     const std::string& text = start->second;
     std::from_chars(text.data(), text.data() + text.size(), start_ns);
     out.Number(profile::kTimeNanos, start_ns);

@@ -135,7 +135,7 @@ Analysis AnalyzeCurve(const LevelCurve& curve) {
   Facts& facts = analysis.facts;
   CurveWalk walk(timeline, &analysis);
   facts.kind = curve.kind;
-  facts.facts = curve.facts;
+  facts.trace_metadata = curve.facts;
   facts.reserved_known = false;
   facts.report.events = timeline.is_raw ? timeline.rows.size() : timeline.levels.size();
   facts.report.closed = timeline.complete;

@@ -57,10 +57,11 @@ std::optional<ChildEnd> Launch(const Job& job, const CheckedJob& checked,
 // Adds the exceptions that are missing in the traces, for example because the disk was full.
 void AddUncaught(const std::map<std::string, std::string>& uncaught, std::vector<Facts>* traces) {
   for (Facts& facts : *traces) {
-    const auto process = facts.facts.find("process.pid");
-    if (process == facts.facts.end()) continue;
+    const auto process = facts.trace_metadata.find("process.pid");
+    if (process == facts.trace_metadata.end()) continue;
     const auto error = uncaught.find(process->second);
-    if (error != uncaught.end()) facts.facts.try_emplace("program.uncaught", error->second);
+    if (error != uncaught.end())
+      facts.trace_metadata.try_emplace("program.uncaught", error->second);
   }
 }
 

@@ -240,8 +240,8 @@ std::vector<std::string> PlanRehearser::Notes() const {
 // others.
 std::optional<PlanStep> PlanRehearser::StepOf(const CardEstimate& estimate, const std::string& run,
                                               uint64_t processes, const CardRates& rates) {
-  const auto process = estimate.facts.facts.find("process.pid");
-  if (process == estimate.facts.facts.end()) return std::nullopt;
+  const auto process = estimate.facts.trace_metadata.find("process.pid");
+  if (process == estimate.facts.trace_metadata.end()) return std::nullopt;
   const std::vector<WorkItem> items = ReadWorkLog(
       TextOfFile(absl::StrCat(run, absl::StrReplaceAll(kWorkLogName, {{"%p", process->second}}))));
   const uint64_t start = TraceStartUnixNs(estimate.facts.file);

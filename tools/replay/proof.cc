@@ -24,8 +24,8 @@ constexpr char kPool[] = "vramstow";
 ModelSpec SpecOf(const std::string& name) { return ParseModels(name)->front(); }
 
 bool Says(const Facts& facts, const std::string& name, const std::string& value) {
-  const auto fact = facts.facts.find(name);
-  return fact != facts.facts.end() && fact->second == value;
+  const auto fact = facts.trace_metadata.find(name);
+  return fact != facts.trace_metadata.end() && fact->second == value;
 }
 
 // Returns the allocator that served the process; empty if it has no model.

@@ -16,8 +16,8 @@ namespace {
 using Align = Table::Align;
 
 std::string FactNamed(const Facts& facts, const std::string& key) {
-  const auto fact = facts.facts.find(key);
-  return fact == facts.facts.end() ? "" : Printable(fact->second);
+  const auto fact = facts.trace_metadata.find(key);
+  return fact == facts.trace_metadata.end() ? "" : Printable(fact->second);
 }
 
 // Returns a text like "snapshot.pickle: PyTorch memory snapshot".

@@ -342,7 +342,7 @@ bool IsCarried(const FactSet& set, const Facts& facts) {
 std::string HealthyTitle(const FactSet& set, const Facts& facts) {
   if (const Facts* trace = FirstUncertain(set)) return UncertainTitle(set, *trace);
   if (facts.kind != "stow") return "Memory did not run out in this recording";
-  if (facts.facts.contains("process.attached")) {
+  if (facts.trace_metadata.contains("process.attached")) {
     return absl::StrCat("Memory did not run out while the process was observed, for ",
                         Time(facts.end_ns));
   }
@@ -380,7 +380,7 @@ std::string GrowthWhileObserved(const Facts& facts) {
 std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& style) {
   const Colour colour = FirstUncertain(set) == nullptr ? Colour::kGreen : Colour::kYellow;
   std::string text = Title(HealthyTitle(set, facts), style, colour);
-  if (facts.facts.contains("process.attached")) {
+  if (facts.trace_metadata.contains("process.attached")) {
     text += Labelled("Seen", GrowthWhileObserved(facts), style);
   }
   text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);

@@ -111,8 +111,8 @@ std::string LibraryInWords(const OutOfMemoryFacts& failure) {
 
 // True if no call stacks were recorded, so that hardly any cause can be found.
 bool LacksStacks(const Facts& facts) {
-  const auto setting = facts.facts.find("option.stacks");
-  return setting != facts.facts.end() && setting->second == "off";
+  const auto setting = facts.trace_metadata.find("option.stacks");
+  return setting != facts.trace_metadata.end() && setting->second == "off";
 }
 
 // Describes on what the named cause is based, if PyTorch's tensors or Python's source lines were
@@ -127,7 +127,8 @@ std::string Basis(const Facts& facts) {
   if (facts.kind == "stow" && has("libc10_cuda") && !has("PyTorch")) {
     parts.emplace_back("PyTorch's segments, because its tensors were not observed");
   }
-  if (const auto release = facts.facts.find("python.no_lines"); release != facts.facts.end()) {
+  if (const auto release = facts.trace_metadata.find("python.no_lines");
+      release != facts.trace_metadata.end()) {
     parts.push_back(absl::StrCat("functions of libraries, because source lines of Python ",
                                  Printable(release->second), " cannot be read"));
   }

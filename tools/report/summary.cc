@@ -58,13 +58,14 @@ std::string Processes(const FactSet& set) {
     if (trace.peak.allocated_bytes > highest->peak.allocated_bytes) highest = &trace;
     ranks += trace.rank.has_value() ? 1 : 0;
   }
-  const auto pid = highest->facts.find("process.pid");
+  const auto pid = highest->trace_metadata.find("process.pid");
   std::string text = Counted(set.traces.size(), "process");
   if (set.traces.size() > 1) text.insert(text.size() - 1, "e");  // processes
   if (ranks > 0) text += absl::StrCat(" (", Counted(ranks, "rank"), ")");
   text += absl::StrCat(", highest peak ", Bytes(highest->peak.allocated_bytes));
   if (highest->rank.has_value()) return absl::StrCat(text, " in rank ", *highest->rank);
-  if (pid != highest->facts.end()) text += absl::StrCat(" in process ", Printable(pid->second));
+  if (pid != highest->trace_metadata.end())
+    text += absl::StrCat(" in process ", Printable(pid->second));
   return text;
 }
 
@@ -72,8 +73,8 @@ std::string MissingInShort(const FactSet& set, size_t unread) {
   const Facts& total = set.total;
   std::vector<std::string> parts;
   for (const Facts& trace : set.traces) {
-    const auto python = trace.facts.find("python.no_lines");
-    if (python == trace.facts.end()) continue;
+    const auto python = trace.trace_metadata.find("python.no_lines");
+    if (python == trace.trace_metadata.end()) continue;
     parts.push_back(absl::StrCat("lines of Python ", Printable(python->second),
                                  ", which cannot be read (vramstow doctor)"));
     break;
@@ -90,8 +91,8 @@ std::string MissingInShort(const FactSet& set, size_t unread) {
 }
 
 std::string FactOr(const Facts& trace, const char* name) {
-  const auto fact = trace.facts.find(name);
-  return fact == trace.facts.end() ? "" : fact->second;
+  const auto fact = trace.trace_metadata.find(name);
+  return fact == trace.trace_metadata.end() ? "" : fact->second;
 }
 
 // The operations of one kind that a simulated run left out although the program used their results:
@@ -273,7 +274,7 @@ std::string CarriedStory(const Facts& total) {
 // Says that the device cannot map host memory, if the test before the run has found that.
 std::string WhyNothingMoves(const FactSet& set) {
   for (const Facts& trace : set.traces) {
-    for (const auto& [key, value] : trace.facts) {
+    for (const auto& [key, value] : trace.trace_metadata) {
       if (!key.ends_with(".host_mapping")) continue;
       const HostMapping mapping = ReadHostMapping(value);
       if (mapping.place != HostPlace::kNone) continue;
@@ -345,11 +346,11 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   const bool one = set.traces.size() == 1;
   const bool simulated = std::any_of(set.traces.begin(), set.traces.end(),
                                      [](const Facts& trace) { return trace.simulated; });
-  const auto description = set.traces.front().facts.find("simulated");
+  const auto description = set.traces.front().trace_metadata.find("simulated");
   std::string text = WithoutHook(set) + NothingServed(set);
   text += simulated ? "vramstow: SIMULATED RUN" : "vramstow: device memory of this run";
   if (simulated) {
-    if (description != set.traces.front().facts.end()) {
+    if (description != set.traces.front().trace_metadata.end()) {
       text += absl::StrCat(" (", Shortened(Printable(description->second), 60, true), ")");
     }
   }

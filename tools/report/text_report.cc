@@ -41,7 +41,8 @@ std::string MissingText(const Facts& facts) {
         "The trace was not closed: the process was killed, or it is still running. The trace "
         "contains everything that was committed.\n";
   }
-  if (const auto python = facts.facts.find("python.no_lines"); python != facts.facts.end()) {
+  if (const auto python = facts.trace_metadata.find("python.no_lines");
+      python != facts.trace_metadata.end()) {
     text +=
         absl::StrCat("No source lines of the program: those of Python ", Printable(python->second),
                      " cannot be read (vramstow supports CPython 3.10 to 3.14).\n");

@@ -27,8 +27,8 @@ std::string QuotedLabel(const std::string& text) {
 }
 
 std::string UuidOf(const Facts& facts, int device) {
-  const auto fact = facts.facts.find(absl::StrCat("device.", device, ".uuid"));
-  return fact == facts.facts.end() ? absl::StrCat("device ", device) : fact->second;
+  const auto fact = facts.trace_metadata.find(absl::StrCat("device.", device, ".uuid"));
+  return fact == facts.trace_metadata.end() ? absl::StrCat("device ", device) : fact->second;
 }
 
 void AddHead(const char* name, const char* unit, const char* help, bool is_counter, bool is_open,

@@ -34,8 +34,8 @@ bool IsRunning(pid_t process) { return process > 0 && (kill(process, 0) == 0 || 
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string Fact(const Facts& facts, const std::string& key) {
-  const auto fact = facts.facts.find(key);
-  return fact == facts.facts.end() ? "" : fact->second;
+  const auto fact = facts.trace_metadata.find(key);
+  return fact == facts.trace_metadata.end() ? "" : fact->second;
 }
 
 std::optional<uint64_t> PendingOf(pid_t process) {

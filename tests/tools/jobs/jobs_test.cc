@@ -97,7 +97,7 @@ TEST(Job, CountsTracesThatCannotBeReadAndLeavesOutThoseOfOthers) {
                                          kWriteTrace + "; " + kWriteTrace + " refused"});
   EXPECT_EQ(outcome.traces.unread, 1u);
   ASSERT_THAT(outcome.facts.traces, SizeIs(1));
-  EXPECT_EQ(outcome.facts.traces[0].facts.at("process.command"), "write_trace refused");
+  EXPECT_EQ(outcome.facts.traces[0].trace_metadata.at("process.command"), "write_trace refused");
 }
 
 TEST(Job, WhatIsWrongIsToldBeforeAnythingStarts) {

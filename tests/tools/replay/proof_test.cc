@@ -27,7 +27,7 @@ std::vector<AdviceId> Ids(const Facts& facts) {
 // of 350 MiB.
 struct Job {
   Job() {
-    facts.facts["option.pool"] = "on";
+    facts.trace_metadata["option.pool"] = "on";
     for (uint64_t i = 1; i <= 3; ++i) Tensor(100 * kMiB, 10 * i);
     OutOfMemoryFacts failure;
     failure.event = 100;
@@ -231,8 +231,8 @@ TEST(Proof, PrivatePoolsThatBecomeOneServeWhatTheyDidNot) {
 
 TEST(Proof, OfPyTorchsAllocatorItsModelDecidesAndThePoolIsToldBesides) {
   Job job;
-  job.facts.facts.clear();
-  job.facts.facts["allocator.expandable_segments"] = "true";
+  job.facts.trace_metadata.clear();
+  job.facts.trace_metadata["allocator.expandable_segments"] = "true";
   job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
   job.Prove();
   ASSERT_EQ(job.failure().replays.size(), 2u);
@@ -246,7 +246,7 @@ TEST(Proof, OfPyTorchsAllocatorItsModelDecidesAndThePoolIsToldBesides) {
 // because each is still half used.
 TEST(Proof, AnotherAllocatorServesWhatLayInPieces) {
   Job job;
-  job.facts.facts.clear();
+  job.facts.trace_metadata.clear();
   job.detail.lives.clear();
   for (uint64_t i = 0; i < 60; ++i) job.Tensor(5 * kMiB, 1 + i, i % 2 == 0 ? 70 + i : kStillLive);
   job.facts.out_of_memory[0].event = 200;
@@ -303,7 +303,7 @@ TEST(Proof, WhatThereIsNoTimeForIsCounted) {
 // allocate another segment.
 TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   Job job;
-  job.facts.facts.clear();
+  job.facts.trace_metadata.clear();
   job.detail.lives.clear();
   for (uint64_t i = 0; i < 10; ++i) job.Tensor((20 + i) * 10 * kMiB, 1 + 4 * i, 7 + 4 * i);
   job.Advice(AdviceId::kConcatenation, 290 * kMiB, {{.life = 9}});

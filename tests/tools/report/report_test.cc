@@ -173,7 +173,7 @@ Facts Failing() {
   advice.action = "Keep a .clone() of it.";
   advice.fits = true;
   facts.advice = {advice};
-  facts.facts["option.stacks"] = "sites";
+  facts.trace_metadata["option.stacks"] = "sites";
   return facts;
 }
 
@@ -188,7 +188,7 @@ TEST(TextReport, BeginsWithWhyMemoryRanOut) {
                 "Then     The request for 24.0 MiB fits.\n"));
   facts.advice.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
-  facts.facts["option.stacks"] = "off";
+  facts.trace_metadata["option.stacks"] = "off";
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), HasSubstr("again with `vramstow run --stacks"));
   facts.out_of_memory.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
@@ -396,7 +396,7 @@ TEST(ScreenReport, OfARecordingThatEndedEarlySaysUpToWhereMemoryIsKnown) {
   EXPECT_THAT(Screen({facts}), HasSubstr("in the recorded part; the rest is not known"));
   facts.report.missing_events = 0;
   EXPECT_THAT(Screen({facts}), HasSubstr("Healthy"));
-  facts.facts["program.uncaught"] = "OutOfMemoryError";
+  facts.trace_metadata["program.uncaught"] = "OutOfMemoryError";
   EXPECT_THAT(Screen({facts}), HasSubstr("Memory ran out, and the recording does not show why"));
 }
 
@@ -404,7 +404,7 @@ TEST(RunSummary, OfATraceThatEndedEarlyHasTheEndOfTheCommand) {
   Facts facts = Ending(20 * kGiB);
   facts.end_ns = 302'000'000;
   facts.report.write_error = ENOSPC;
-  facts.facts["program.uncaught"] = "OutOfMemoryError";
+  facts.trace_metadata["program.uncaught"] = "OutOfMemoryError";
   const TracePlace place = {.directory = "/tmp", .command_end = "the command ended with status 1"};
   EXPECT_THAT(RunSummary(MergeTraces({facts}), place),
               HasSubstr("not known    memory did not run out up to 302 ms; later events are not "

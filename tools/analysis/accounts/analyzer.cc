@@ -166,8 +166,8 @@ Analysis Analyzer::Finish(const EventSource& source) {
   Analysis analysis;
   Facts& facts = analysis.facts;
   facts.end_ns = accounts_.now_ns();
-  facts.facts = marks_.MoveOutFacts();
-  failures_.End(source, &facts.facts);
+  facts.trace_metadata = marks_.MoveOutFacts();
+  failures_.End(source, &facts.trace_metadata);
   accounts_.FillFacts(source, &facts);
   facts.peak.mapped_bytes = space_.addresses().highest_mapped_bytes();
   facts.peak.address_range_bytes = space_.addresses().highest_reserved_bytes();
@@ -258,16 +258,16 @@ Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   Facts& facts = analysis.facts;
   facts.kind = source->Kind();
   facts.file = file;
-  std::map<std::string, std::string> told = std::move(facts.facts);
-  facts.facts = source->facts();
-  facts.facts.merge(told);  // the trace's own facts take precedence
+  std::map<std::string, std::string> told = std::move(facts.trace_metadata);
+  facts.trace_metadata = source->facts();
+  facts.trace_metadata.merge(told);  // the trace's own facts take precedence
   facts.report = source->report();
   // If events were overwritten and no sums of them are left, freed blocks seem to be live, so the
   // growth per hour would be wrong.
   if (facts.report.overwritten_events != 0) facts.by_hour = {};
   facts.missing = source->missing();
-  facts.rank = FactNumber<int64_t>(facts.facts, "process.rank");
-  facts.simulated = facts.facts.contains("simulated");
+  facts.rank = FactNumber<int64_t>(facts.trace_metadata, "process.rank");
+  facts.simulated = facts.trace_metadata.contains("simulated");
   return analysis;
 }
 

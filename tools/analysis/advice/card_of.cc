@@ -7,8 +7,8 @@
 namespace vramstow {
 
 const CardRates* RatesOfCard(const Facts& facts) {
-  const auto spec = facts.facts.find("option.simulate");
-  if (spec == facts.facts.end()) return nullptr;
+  const auto spec = facts.trace_metadata.find("option.simulate");
+  if (spec == facts.trace_metadata.end()) return nullptr;
   for (const absl::string_view item : absl::StrSplit(spec->second, ',')) {
     if (const CardRates* rates = FindCardRates({item.data(), item.size()})) return rates;
   }

@@ -56,8 +56,8 @@ std::vector<const Life*> Evidence::LiveOf(const std::string& category) const {
 }
 
 bool Evidence::Says(const std::string& name, const std::string& value) const {
-  const auto fact = facts_.facts.find(name);
-  return fact != facts_.facts.end() && fact->second == value;
+  const auto fact = facts_.trace_metadata.find(name);
+  return fact != facts_.trace_metadata.end() && fact->second == value;
 }
 
 }  // namespace vramstow

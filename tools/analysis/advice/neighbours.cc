@@ -20,8 +20,8 @@ constexpr uint64_t kMaxContext = uint64_t{768} << 20;
 constexpr uint64_t kSlack = 10'000'000'000;
 
 std::string FactOf(const Facts& facts, const std::string& name) {
-  const auto fact = facts.facts.find(name);
-  return fact == facts.facts.end() ? "" : fact->second;
+  const auto fact = facts.trace_metadata.find(name);
+  return fact == facts.trace_metadata.end() ? "" : fact->second;
 }
 
 std::string OfDevice(int device, const char* what) {
@@ -71,9 +71,10 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
       std::ranges::max_element(by_place, {}, [](const auto& one) { return one.second; })->first;
   // If the memory that was missing when the process began is no more than a context takes, it is
   // the context of this process.
-  const auto total = FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "total_bytes"));
+  const auto total =
+      FactNumber<uint64_t>(other.facts.trace_metadata, OfDevice(device, "total_bytes"));
   const auto free =
-      FactNumber<uint64_t>(other.facts.facts, OfDevice(device, "free_bytes_at_start"));
+      FactNumber<uint64_t>(other.facts.trace_metadata, OfDevice(device, "free_bytes_at_start"));
   const uint64_t taken = total.value_or(0) - std::min(total.value_or(0), free.value_or(0));
   if (free.has_value() && taken <= kMaxContext) share.context = taken;
   return share;

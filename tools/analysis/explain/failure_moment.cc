@@ -16,7 +16,8 @@ namespace {
 constexpr uint64_t kLargePart = 20;  // of what was live
 
 std::optional<uint64_t> OfDevice(const Facts& facts, int device, const char* what) {
-  return FactNumber<uint64_t>(facts.facts, "device." + std::to_string(device) + "." + what);
+  return FactNumber<uint64_t>(facts.trace_metadata,
+                              "device." + std::to_string(device) + "." + what);
 }
 
 // Returns the part of the GPU that PyTorch may use, if that is less than all of it.
@@ -79,8 +80,8 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Ite
     for (const Life* life : live_) allowed += life->tensor ? 0 : life->size;
     takes = allowed - std::min(allowed, live_bytes_ + failure.pool_free_bytes);
   }
-  const auto pool = facts.facts.find("option.pool");
-  const bool is_our_pool = pool != facts.facts.end() && pool->second == "on";
+  const auto pool = facts.trace_metadata.find("option.pool");
+  const bool is_our_pool = pool != facts.trace_metadata.end() && pool->second == "on";
   is_of_library_ = IsLibraryFailure(failure) && !is_our_pool;
   FindFreeSegments();
   const uint64_t available = takes + FromPool(takes);

@@ -28,8 +28,8 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces) {
     if (!trace.rank.has_value()) continue;
     Rank& rank = ranks[*trace.rank];
     rank.number = *trace.rank;
-    const auto host = trace.facts.find("process.host");
-    if (host != trace.facts.end()) rank.host = host->second;
+    const auto host = trace.trace_metadata.find("process.host");
+    if (host != trace.trace_metadata.end()) rank.host = host->second;
     rank.peak_allocated += trace.peak.allocated_bytes;
     // If the reserved memory is unknown, it was at least as much as the allocated memory.
     rank.peak_reserved +=

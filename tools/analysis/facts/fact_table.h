@@ -24,14 +24,14 @@ namespace vramstow {
 
 // Returns a fact of the trace as text.
 inline std::optional<std::string> TextFact(const Facts& trace, const char* key) {
-  const auto fact = trace.facts.find(key);
-  if (fact == trace.facts.end()) return std::nullopt;
+  const auto fact = trace.trace_metadata.find(key);
+  if (fact == trace.trace_metadata.end()) return std::nullopt;
   return fact->second;
 }
 inline std::variant<std::monostate, int64_t, std::string> NumberOrText(const Facts& trace,
                                                                        const char* key) {
-  const auto fact = trace.facts.find(key);
-  if (fact == trace.facts.end()) return {};
+  const auto fact = trace.trace_metadata.find(key);
+  if (fact == trace.trace_metadata.end()) return {};
   int64_t number = 0;
   const char* end = fact->second.data() + fact->second.size();
   const auto [stop, error] = std::from_chars(fact->second.data(), end, number);

@@ -186,7 +186,7 @@ struct Described<Facts> {
   static constexpr auto kFacts = std::tuple{
       kInput,
       kProcess,
-      Fact("facts", &S::facts, Merge::kCommon,
+      Fact("facts", &S::trace_metadata, Merge::kCommon,
            "metadata of the trace, as texts; for several traces the values that they share"),
       Inner(&S::reserved_known, Merge::kAll),
       Fact("counts", &S::counts, Merge::kParts, "numbers of calls"),

@@ -35,7 +35,7 @@ struct Facts {
   std::string kind = "stow";  // of the input
   // The value of one trace. For several traces it is their common value, or empty if they differ.
   std::string file;
-  std::map<std::string, std::string> facts;
+  std::map<std::string, std::string> trace_metadata;  // "process.pid", "option.pool", and so on
   std::optional<int64_t> rank;
   bool simulated = false;
   ReadReport report;

@@ -208,9 +208,9 @@ std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
 }
 
 std::string ProcessOf(const Facts& trace) {
-  const auto pid = trace.facts.find("process.pid");
-  const auto host = trace.facts.find("process.host");
-  if (pid == trace.facts.end() || host == trace.facts.end()) return "";
+  const auto pid = trace.trace_metadata.find("process.pid");
+  const auto host = trace.trace_metadata.find("process.host");
+  if (pid == trace.trace_metadata.end() || host == trace.trace_metadata.end()) return "";
   return absl::StrCat(pid->second, " ", host->second);
 }
 

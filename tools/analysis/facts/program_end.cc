@@ -4,8 +4,8 @@ namespace vramstow {
 namespace {
 
 std::string FactOf(const Facts& facts, const char* key) {
-  const auto fact = facts.facts.find(key);
-  return fact == facts.facts.end() ? "" : fact->second;
+  const auto fact = facts.trace_metadata.find(key);
+  return fact == facts.trace_metadata.end() ? "" : fact->second;
 }
 
 }  // namespace

@@ -231,7 +231,7 @@ void Redactor::Learn(const std::map<std::string, std::string>& facts) {
 }
 
 void Redactor::Learn(const Facts& facts) {
-  Learn(facts.facts);
+  Learn(facts.trace_metadata);
   LearnFile(facts.file);
   for (const TallyFacts& library : facts.by_library) LearnFile(library.path);
 }

@@ -377,7 +377,7 @@ TEST(Advice, FragmentationLeadsToSettingsOfTheAllocator) {
 
 TEST(Advice, OfFragmentationInOurPoolSpeaksOfNoOtherAllocator) {
   Job job;
-  job.facts.facts["option.pool"] = "on";
+  job.facts.trace_metadata["option.pool"] = "on";
   job.facts.cache.known = true;
   job.facts.peak.reserved_bytes = job.facts.peak.reserved_then_bytes = 1500 * kMega;
   job.facts.fragmentation.at_peak.unusable_bytes = 400 * kMega;
@@ -425,7 +425,7 @@ TEST(Advice, OfALargeCacheNamesTheAllocatorsOwnSettings) {
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 800 * kMega);
   EXPECT_THAT(advice->action, HasSubstr("PYTORCH_CUDA_ALLOC_CONF"));
-  job.facts.facts["option.pool"] = "on";
+  job.facts.trace_metadata["option.pool"] = "on";
   advice = job.Find(AdviceId::kCacheLargerThanUse);
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->action, Not(HasSubstr("PYTORCH_CUDA_ALLOC_CONF")));

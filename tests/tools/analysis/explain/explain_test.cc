@@ -509,7 +509,7 @@ TEST(Advice, SendsNobodyToThePoolThatServesTheJobAlready) {
   ASSERT_FALSE(analysis.facts.advice.empty());
   EXPECT_EQ(analysis.facts.advice.front().id, AdviceId::kOutOfMemoryByFragmentation);
   EXPECT_THAT(analysis.facts.advice.front().action, testing::HasSubstr("let vramstow's pool"));
-  analysis.facts.facts["option.pool"] = "on";
+  analysis.facts.trace_metadata["option.pool"] = "on";
   ExplainAll(&analysis);
   EXPECT_THAT(analysis.facts.advice.front().action,
               testing::StartsWith("The pool already serves the job"));

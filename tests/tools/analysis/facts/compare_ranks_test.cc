@@ -18,7 +18,7 @@ using testing::SizeIs;
 Facts Rank(int64_t rank, uint64_t reserved, std::vector<SiteFacts> sites = {}) {
   Facts facts;
   facts.rank = rank;
-  facts.facts["process.host"] = "node" + std::to_string(rank / 8);
+  facts.trace_metadata["process.host"] = "node" + std::to_string(rank / 8);
   facts.peak.reserved_bytes = reserved;
   facts.peak.allocated_bytes = reserved / 2;
   facts.counts.allocations = 7;

@@ -42,8 +42,8 @@ TEST(Merge, RanksAddUpAndAreInOrder) {
   EXPECT_EQ(total.by_library[0].at_peak, (Amount{30, 2}));
   EXPECT_EQ(total.by_library[1].at_peak, (Amount{1, 1}));
   EXPECT_EQ(total.largest_block_bytes, 20u);
-  EXPECT_EQ(total.facts.at("process.command"), "train");
-  EXPECT_FALSE(total.facts.contains("process.rank")) << "it is not the same for all";
+  EXPECT_EQ(total.trace_metadata.at("process.command"), "train");
+  EXPECT_FALSE(total.trace_metadata.contains("process.rank")) << "it is not the same for all";
   EXPECT_TRUE(total.timeline.points.empty());
 }
 
@@ -55,7 +55,7 @@ TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
   EXPECT_EQ(set.total.traces, 1u);
   EXPECT_EQ(set.total.peak.allocated_bytes, 20u);
   EXPECT_THAT(set.total.timeline.points, Not(testing::IsEmpty()));
-  EXPECT_EQ(set.total.facts.at("process.command"), "train");
+  EXPECT_EQ(set.total.trace_metadata.at("process.command"), "train");
 }
 
 // A launcher that called exec to become the script has the same process id as the script, and no
@@ -71,7 +71,7 @@ TEST(Merge, AProcessThatBecameAnotherProgramIsThereOnce) {
   const FactSet set = MergeTraces({launcher, script.Analyze(facts_of("7")), other});
   ASSERT_THAT(set.traces, SizeIs(2));
   EXPECT_EQ(set.traces[0].counts.allocations, 1u);
-  EXPECT_EQ(set.traces[1].facts.at("process.pid"), "8");
+  EXPECT_EQ(set.traces[1].trace_metadata.at("process.pid"), "8");
   EXPECT_THAT(MergeTraces({launcher}).traces, SizeIs(1));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 // True if the request came from a thread of autograd's, which has library handles of its own.
 bool IsInBackwardThread(const FailureMoment& moment) {
-  const auto process = FactNumber<uint64_t>(moment.facts().facts, "process.pid");
+  const auto process = FactNumber<uint64_t>(moment.facts().trace_metadata, "process.pid");
   return moment.request_site().in_backward ||
          (process.has_value() && *process != moment.failure().thread &&
           moment.passes().HasCalledBackward(moment.event()));

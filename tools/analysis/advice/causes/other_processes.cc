@@ -25,8 +25,9 @@ struct Listed {
 // first.
 std::vector<Listed> ListedOn(const Facts& facts, int device) {
   std::vector<Listed> listed;
-  const auto fact = facts.facts.find("device." + std::to_string(device) + ".other_processes");
-  if (fact == facts.facts.end()) return listed;
+  const auto fact =
+      facts.trace_metadata.find("device." + std::to_string(device) + ".other_processes");
+  if (fact == facts.trace_metadata.end()) return listed;
   std::istringstream words(fact->second);
   Listed one;
   while (std::getline(words >> std::ws, one.pid, ':') && words >> one.bytes) {

@@ -17,15 +17,16 @@ Found FindOwnLimit(const FailureMoment& moment) {
   cause.bytes = failure.free_bytes;
   const std::string device = "device." + std::to_string(failure.device);
   // The start-up hook reports the line or the environment variable that set the limit.
-  const auto limited_at = moment.facts().facts.find(device + ".limited_at");
-  const bool is_known = limited_at != moment.facts().facts.end();
+  const auto limited_at = moment.facts().trace_metadata.find(device + ".limited_at");
+  const bool is_known = limited_at != moment.facts().trace_metadata.end();
   cause.place = is_known ? limited_at->second : "the program's own limit";
   // An option of vramstow run, for the pool.
-  const auto option = moment.facts().facts.find("option.limit");
-  const bool is_of_pool = !is_known && option != moment.facts().facts.end() &&
+  const auto option = moment.facts().trace_metadata.find("option.limit");
+  const bool is_of_pool = !is_known && option != moment.facts().trace_metadata.end() &&
                           !option->second.empty() && option->second != "0";
   if (is_of_pool) cause.place = "--limit=" + option->second;
-  const auto allowed = FactNumber<uint64_t>(moment.facts().facts, device + ".allowed_bytes");
+  const auto allowed =
+      FactNumber<uint64_t>(moment.facts().trace_metadata, device + ".allowed_bytes");
   cause.title = allowed.has_value()
                     ? "The program allows itself " + AdviceText(*allowed) + " of the card"
                     : "The program limits itself to a part of the GPU's memory";
