@@ -106,7 +106,7 @@ def main() -> int:
         ask(pid, "--census")
         tell("the first command, until it has ended", [(time.monotonic() - begin) * 1000], "ms")
         answers = [ask(pid, "--census") for _ in range(arguments.times)]
-        tell("attach until a census is told", [one["answered_ms"] for one in answers], "ms")
+        tell("attach until a census is recorded", [one["answered_ms"] for one in answers], "ms")
         tell("the process stands still for", [one["stopped_ms"] for one in answers], "ms")
         ask(pid)
         of_attach, of_run = [], []

@@ -103,7 +103,7 @@ class Run:
     held: dict[str, int] = field(default_factory=dict)
     layers: int | None = None  # that have checkpoints, where not all do
     traffic: dict[str, float] = field(default_factory=dict)  # of such a step, in bytes and seconds
-    offload: dict[str, Any] | None = None  # what the run's summary tells of what moved
+    offload: dict[str, Any] | None = None  # the summary's figures of moved memory
     ends: list[int] = field(default_factory=list)  # of the steps, by the GPU's clock, in ns
 
 

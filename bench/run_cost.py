@@ -16,13 +16,13 @@ The device is simulated, and its kernels take no time unless --kernel-time says 
 costs is the processor's. *native* has the simulated device and nothing else of vramstow.
 
 With --instructions, valgrind (callgrind) counts the instructions of --steps warm steps in each
-kind, all threads of the job's process, a child process not. It leaves out what caches cost. A
-minute or two for each. What else the machine does changes three parts of it. The trace's thread
-looks at the host's memory once a second, which is more often for a step that takes longer. Steps
-of time that are too long for an event's short form are told by a record: $VRAMSTOW_BUILD can be a
-build with -DCMAKE_CXX_FLAGS=-DVRAMSTOW_COUNTER_SHIFT=9, whose clock has 64 times as long ticks. And
-a chunk of a trace, some seven to fifty steps, is compressed when it is full, be it in these steps
-or not: more --steps make that even.
+kind, in all threads of the job's process but not in child processes. The cost of cache misses is
+not included. Each kind takes a minute or two. Three parts of the count depend on the load of the
+machine. The trace's thread samples the host's memory once a second, so a slower step has more
+samples. An interval that is too long for an event's short form needs a record of its own:
+$VRAMSTOW_BUILD can be a build with -DCMAKE_CXX_FLAGS=-DVRAMSTOW_COUNTER_SHIFT=9, whose clock ticks
+are 64 times as long. And a chunk of a trace, which holds some seven to fifty steps, is compressed
+when it is full, which may or may not be during these steps: more --steps even that out.
 """
 
 from __future__ import annotations

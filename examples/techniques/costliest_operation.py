@@ -12,7 +12,7 @@ from workload import VOCABULARY, LanguageModel, main, train
 
 
 class OneHotEmbedding(nn.Embedding):
-    """The same as an embedding, by a matrix product."""
+    """Computes an embedding by a matrix product."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         return functional.one_hot(tokens, VOCABULARY).to(self.weight.dtype) @ self.weight

@@ -131,7 +131,7 @@ def evaluate(model: nn.Module, batch: int = BATCH, steps: int = STEPS) -> None:
 
 
 def arguments(*variants: str) -> argparse.Namespace:
-    """The command line: which variant, and what some of them can be told."""
+    """Reads the command line: the variant, and the batch size for those that use it."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("variant", choices=variants or None)

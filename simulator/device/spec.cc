@@ -272,7 +272,7 @@ constexpr OptionParser kOptions[] = {
      ParseVmmTime},
     {"contents", nullptr, "keep, discard or a size such as 4GiB",
      "what device memory keeps: all, nothing, or up to a size; large results beyond it, and large "
-     "copies from the host beyond half of it, are left out and told of as not computed; default "
+     "copies from the host beyond half of it, are not stored and marked as not computed; default "
      "512MiB, or as much as allowance= or values= has computed",
      ParseContents},
     {"values", nullptr, "off, decide or all",
@@ -581,7 +581,7 @@ std::string SpecHelp() {
   std::string text =
       "SPEC is CARD[,option=value]…, for example h200 or a100,memory=24GiB,count=2. In place of "
       "CARD, "
-      "vramstow\ntakes match=SNAPSHOT: the card that a memory snapshot of a real one tells of.\n"
+      "vramstow\ntakes match=SNAPSHOT: the card on which a memory snapshot was taken.\n"
       "Cards:\n";
   const CardTable cards = AllCards();
   for (size_t i = 0; i < cards.count; ++i) {

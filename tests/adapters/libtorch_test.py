@@ -78,7 +78,7 @@ def test_what_a_cxx_program_prints_is_computed(
     assert "without effect" not in job.err, job.err[-4000:]
     for left in [*job.traces, *job.call_logs]:
         left.unlink()
-    # A user who sets LD_PRELOAD by hand is told how to get the same results.
+    # A user who sets LD_PRELOAD by hand reads on stderr how to get the same results.
     done = preloaded_by_hand(train, VRAMSTOW_ADAPTER_DIR=str(tmp_path / "none"))
     (line,) = [line for line in done.stderr.splitlines() if "computes nothing" in line]
     assert "vramstow adapter build --values --torch" in line

@@ -129,7 +129,7 @@ TEST_F(OffloadTest, TouchesAreToldOnceInAWhileAndOnlyOfOurs) {
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[1].object, told[0].object + 1);
   EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
-  EXPECT_TRUE(offloader_.tracks_touches()) << "for as long as touches are told";
+  EXPECT_TRUE(offloader_.tracks_touches()) << "touches are recorded, so they are tracked";
 }
 
 }  // namespace

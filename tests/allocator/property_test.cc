@@ -163,8 +163,10 @@ class Program {
   void CompareWithEvents() {
     if (config_.sink.take == nullptr) return;
     const PoolStats stats = pool_->Stats();
-    if (told_reserved_ != stats.reserved_bytes) Wrong("events tell another reserved memory");
-    if (told_allocated_ != stats.allocated_bytes) Wrong("events tell another allocated memory");
+    if (told_reserved_ != stats.reserved_bytes)
+      Wrong("the events give another amount of reserved memory");
+    if (told_allocated_ != stats.allocated_bytes)
+      Wrong("the events give another amount of allocated memory");
   }
 
   void Look() {

@@ -114,7 +114,7 @@ TEST_F(LaunchesTest, AWrongSettingIsSaidOnceAndTheProgramRuns) {
   for (const char* wrong :
        {"sample", "sample=", "sample=0", "sample=x", "sample=10000000", "all"}) {
     const Outcome outcome = RunWith(wrong);
-    EXPECT_EQ(outcome.status, 99) << "without a trace there is nobody to tell of iterations";
+    EXPECT_EQ(outcome.status, 99) << "without a trace nothing records iterations";
     EXPECT_THAT(outcome.error, HasSubstr("write off, count, or sample=N"));
   }
   EXPECT_THAT(Files(), IsEmpty());

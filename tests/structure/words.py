@@ -1,4 +1,4 @@
-"""Plain words: finds sentences that begin or go on in a way that stops a reader.
+"""Plain words: finds fragments, which a reader must complete, and words of this project's own.
 
 python tests/structure/words.py lists them, with the share of the sentences for each kind of text.
 python tests/structure/words.py --comments FOLDER… lists those of comments in these folders.
@@ -19,28 +19,47 @@ from pathlib import Path
 
 import tree
 
-# A sentence begins with its subject: the actor, not "Of…" or a clause in its place. A question may
-# begin so.
-BEGINNING = re.compile(r"[\"'(*_]*(?:Of|Who|Whom|Whose|Whoever|What|Whatever)\b")
-# Phrases that make a reader search backwards, or that name nothing.
-PHRASE = re.compile(
-    r"\b(?:such as|so many|its like|their like|that of|those of which|of which those)\b",
+# Beginnings of a text that says nothing without the text before it.
+ELLIPSIS = re.compile(
+    r"The same (?:as|but|for|in|of|with|without)\b|The same(?: thing)?[.,;:]"
+    r"|As (?:above|before|below|there)\b[^,]*$"
+    r"|(?:Likewise|Ditto|Idem)\b[^,]*$"
+    r"|See (?:above|below|there)\.?$"
+    r"|Not for\b[^,]*$"
+    r"|\d+: none\.?$"
+)
+# Words that only authors of this project used in these meanings. Names in code may be such words.
+OWN_WORDS = re.compile(
+    r"(?<![\w`*\"'/.$({\[])told(?![\w`*\"'/(\[]|\.\w)"
+    r"|\btells? of\b"
+    r"|\b(?:newest news|its like|their like|and the like of|so many of (?:them|these|those))\b",
     re.IGNORECASE,
 )
+# A sentence that begins with one of these and has no verb belongs to the sentence before it.
+PREPOSITION = re.compile(
+    r"(?:After|At|Before|Behind|Below|Beside|Between|During|For|From|In|Into|Of|On|Over|Per"
+    r"|Through|To|Under|Until|Up|With|Within|Without)\b"
+)
+# Verbs without the ending -s or -ed. Every word with such an ending is taken for a verb, except
+# these nouns: it is better to miss a fragment than to find one in a good sentence.
+VERB = re.compile(
+    r"(?:allocate|answer|apply|are|ask|be|become|been|began|begin|belong|build|call|calls"
+    r"|came|can|cannot|come|contain|continue|copy|cost|could|count|create|did|do|end|exist"
+    r"|fall|fill|find|fit|follow|found|free|gave|get|give|go|got|grow|had|happen|have|hold"
+    r"|keep|kept|knew|know|let|lie|link|live|load|look|lost|made|make|may|mean|might|move"
+    r"|must|need|open|overwrite|pass|print|put|ran|reach|read|receive|record|release|return"
+    r"|run|said|say|see|send|sent|serve|set|shall|should|show|start|stay|stop|store|take"
+    r"|test|took|try|use|wait|want|was|went|were|will|work|would|write|wrote)"
+)
+NOUN = re.compile(
+    r"(?:across|address|addresses|allocations|always|as|blocks|bytes|chunks|devices|events"
+    r"|frees|gpus|its|kinds|layers|less|libraries|lines|needed|operators|pages|pieces"
+    r"|plus|process|ranks|requests|seconds|sizes|stacks|steps|streams|tensors|tests|this"
+    r"|threads|traces|unless|values|words)"
+)
+FEWEST_WORDS = 6
 # Folders whose strings a user sees.
 SPOKEN = ("interpose/", "python/", "tools/")
-# Titles of sections and tables. They ask a question without a question mark, and they are not
-# sentences.
-TITLES = frozenset(
-    (
-        "What grew since last week",
-        "What is missing",
-        "What it is for, at the peak",
-        "What will work",
-        "Who wastes most",
-    )
-)
-TITLE_BEGINNINGS = ("*What is missing*", "***What is missing*", "What is missing:", "What rank ")
 SOURCES = {".cc", ".h", ".c", ".def", ".js", ".py"}
 
 SENTENCE_END = re.compile(r"(?<=[.!?:])[\")*_]*\s+(?=[\"'(*_`]*[A-Z`0-9])")
@@ -75,17 +94,33 @@ class Found:
 
 
 def sentences(text: str) -> list[str]:
-    """Returns the sentences of a text; a text of fewer than two words is no sentence."""
+    """Returns the sentences of a text. A single word is none, unless it says "like the above"."""
     parts = SENTENCE_END.split(" ".join(text.split()))
-    return [part for part in parts if len(re.findall(r"[A-Za-z]{2,}", part)) >= 2]
+    return [
+        part
+        for part in parts
+        if len(re.findall(r"[A-Za-z]{2,}", part)) >= 2 or ELLIPSIS.match(part)
+    ]
+
+
+def has_verb(sentence: str) -> bool:
+    text = re.sub(r"`[^`]*`", "", sentence)
+    words = [word.lower() for word in re.findall(r"[A-Za-z']+", text)]
+    endings = ("s", "ed", "n't")
+    return any(
+        VERB.fullmatch(word) or (word.endswith(endings) and not NOUN.fullmatch(word))
+        for word in words
+    )
 
 
 def stops(sentence: str) -> bool:
-    if PHRASE.search(sentence):
+    """Returns whether a sentence is a fragment, or has a word of this project's own."""
+    bare = sentence.strip("\"'()*_")
+    if ELLIPSIS.match(bare) or OWN_WORDS.search(sentence):
         return True
-    if sentence in TITLES or sentence.startswith(TITLE_BEGINNINGS):
-        return False
-    return bool(BEGINNING.match(sentence)) and not sentence.rstrip("\"')*_").endswith("?")
+    long = len(bare.split()) >= FEWEST_WORDS
+    begins = long and bare.endswith(".") and PREPOSITION.match(bare)
+    return bool(begins) and not has_verb(bare)
 
 
 def of_page(text: str) -> Iterator[Piece]:
@@ -138,19 +173,19 @@ def of_python(text: str) -> tuple[list[Piece], list[Piece]]:
             spoken = comments if id(node) in docstrings else strings
             spoken.extend(Piece(node.lineno, part) for part in node.value.split("\n\n"))
     lines = [
-        (token.start[0], token.string.lstrip("#! "))
+        (token.start[0], token.string.lstrip("#! "), bool(token.line[: token.start[1]].strip()))
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT
     ]
     return strings, comments + joined(lines)
 
 
-def joined(lines: list[tuple[int, str]]) -> list[Piece]:
-    """Joins comments on consecutive lines into one."""
+def joined(lines: list[tuple[int, str, bool]]) -> list[Piece]:
+    """Joins comments on consecutive lines into one. A comment behind code begins a new one."""
     pieces: list[Piece] = []
     last = -1
-    for number, text in lines:
-        if number == last + 1 and text:
+    for number, text, behind_code in lines:
+        if number == last + 1 and text and not behind_code:
             pieces[-1] = Piece(pieces[-1].line, f"{pieces[-1].text} {text}")
         else:
             pieces.append(Piece(number, text))
@@ -162,7 +197,7 @@ def of_code(text: str) -> tuple[list[Piece], list[Piece]]:
     """Returns strings and comments of C++ or JavaScript."""
     strings: list[Piece] = []
     comments: list[Piece] = []
-    lines: list[tuple[int, str]] = []
+    lines: list[tuple[int, str, bool]] = []
     end_of_string = -1
     number, counted = 1, 0
     for token in TOKEN.finditer(text):
@@ -171,7 +206,8 @@ def of_code(text: str) -> tuple[list[Piece], list[Piece]]:
         goes_on = end_of_string >= 0 and not text[end_of_string : token.start()].strip()
         end_of_string = token.end() if goes_on else -1
         if token["line"] is not None:
-            lines.append((number, token["line"].lstrip("/ ")))
+            before = text[text.rfind("\n", 0, token.start()) + 1 : token.start()]
+            lines.append((number, token["line"].lstrip("/ "), bool(before.strip())))
         elif token["block"] is not None:
             comments.append(Piece(number, re.sub(r"\n\s*\*", "\n", token["block"][2:-2])))
         elif token["text"] is not None:

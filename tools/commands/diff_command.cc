@@ -148,7 +148,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
                    &form,
                    "The format of the output: text, markdown (for a comment on a change) or json",
                    {.shows_default = true, .one_of = {"text", "markdown", "json"}}},
-                  {"--json", &json, "The same as --to json", {.excludes = {"--to"}}}}};
+                  {"--json", &json, "Means --to json", {.excludes = {"--to"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   std::vector<JsonValue> facts;
   for (const std::string& path : {before, after}) {

@@ -356,7 +356,7 @@ const char* Attach(vramstow_table_function get_table, const char* folder, char* 
   if (attached == nullptr) attached = Track(allocator, trace, attachment);
   if (attached->Adopt(allocator)) return nullptr;
   attachment->end();
-  return "this PyTorch does not tell when it takes a snapshot";
+  return "this PyTorch does not report when it takes a snapshot";
 }
 
 const char* Detach() {

@@ -26,7 +26,7 @@ rehearse() {
     >"$folder/$1.log" 2>&1
 }
 has_traces() { compgen -G "$folder/$1/*.stow" >/dev/null; }
-# Without what tells of the machine: a comment is read by strangers.
+# Strangers read a comment, so what identifies the machine is left out.
 quoted() { sed 's/^/    /'; }
 
 status=0

@@ -16,7 +16,7 @@ for step in range(3):
     optimizer.zero_grad()
 JOB
 vramstow run --simulate=h200 --trace-dir="$folder" -- python "$folder/job.py"
-# The tensors are told of, not only the segments that PyTorch takes.
+# The trace has the tensors, not only the segments that PyTorch allocates.
 vramstow analyze --full "$folder" >"$folder/analysis.txt"
 grep -q "PyTorch's tensors" "$folder/analysis.txt"
 vramstow check "$folder" --assert 'peak_allocated >= 1MiB && out_of_memory == 0'

@@ -1,5 +1,5 @@
-/* A C program that uses the C API, as told by its first argument; also where vramstow is not there.
- * It says what came of it, or ends with 99. */
+/* A C program that uses the C API as its first argument says, with or without vramstow. It prints
+ * the results, or ends with exit status 99. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>

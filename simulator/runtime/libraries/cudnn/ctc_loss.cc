@@ -77,7 +77,7 @@ cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle,
                                            size_t* sizeInBytes) {
   if (!IsHandle(handle) || !IsProbabilities(probsDesc) || labelLengths == nullptr ||
       ctcLossDesc == nullptr || sizeInBytes == nullptr) {
-    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this CTC loss cannot be told");
+    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this CTC loss cannot be determined");
   }
   *sizeInBytes = LossWorkspace(*probsDesc, Longest(labelLengths, probsDesc->dimensions[1]));
   return CUDNN_STATUS_SUCCESS;
@@ -89,7 +89,7 @@ cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t handle, cudnnCTCLoss
                                               const cudnnTensorDescriptor_t, size_t* sizeInBytes) {
   if (!IsHandle(handle) || !IsProbabilities(probsDesc) || ctcLossDesc == nullptr ||
       sizeInBytes == nullptr) {
-    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this CTC loss cannot be told");
+    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this CTC loss cannot be determined");
   }
   *sizeInBytes = LossWorkspace(*probsDesc, ctcLossDesc->longest_label);
   return CUDNN_STATUS_SUCCESS;

@@ -70,7 +70,7 @@ cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
     const cudnnActivationDescriptor_t activationDesc, size_t* sizeInBytes) {
   if (!CanSize(handle, mode, bnOps, xDesc, activationDesc, sizeInBytes)) {
-    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this batch norm cannot be told");
+    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this batch norm cannot be determined");
   }
   *sizeInBytes = NormWorkspace(*xDesc);
   return CUDNN_STATUS_SUCCESS;
@@ -83,7 +83,7 @@ cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t activationDesc,
     size_t* sizeInBytes) {
   if (!CanSize(handle, mode, bnOps, xDesc, activationDesc, sizeInBytes)) {
-    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this batch norm cannot be told");
+    return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this batch norm cannot be determined");
   }
   *sizeInBytes = NormWorkspace(*xDesc);
   return CUDNN_STATUS_SUCCESS;
@@ -94,7 +94,8 @@ cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
     const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t xDesc,
     size_t* sizeInBytes) {
   if (!CanSize(handle, mode, bnOps, xDesc, activationDesc, sizeInBytes)) {
-    return Fail(CUDNN_STATUS_BAD_PARAM, "the reserve space of this batch norm cannot be told");
+    return Fail(CUDNN_STATUS_BAD_PARAM,
+                "the reserve space of this batch norm cannot be determined");
   }
   *sizeInBytes = Reserve(bnOps, *xDesc);
   return CUDNN_STATUS_SUCCESS;
