@@ -17,7 +17,7 @@ namespace {
 // storages that its operator changes in place.
 struct Frame {
   Frame* outer = nullptr;
-  std::vector<const void*> changed;  // storages
+  std::vector<const void*> changed;  // the storages that change
 };
 thread_local Frame* t_innermost = nullptr;
 

@@ -41,7 +41,7 @@ struct Chip {
   bool nvlink;
   uint64_t context_bytes;
   uint64_t local_bytes_per_us;
-  uint64_t own_link_bytes_per_us = 0;  // 0: as its architecture
+  uint64_t own_link_bytes_per_us = 0;  // 0: the value of its architecture
 };
 
 constexpr Card Of(const Architecture& architecture, const Chip& chip) {

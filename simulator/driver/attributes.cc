@@ -132,7 +132,7 @@ bool CardAttribute(const Card& card, int number, int attribute, int* value) {
     case 139:
       *value = card.pci_device_id << 16 | 0x10de;
       return true;
-    case 140:  // of the SXM board that was asked
+    case 140:  // the value of the SXM board that was measured
       *value = card.pci_device_id == 0x2330 ? 0x16c110de : 0;
       return true;
     default:

@@ -107,7 +107,7 @@ CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams* out) {
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return cuGraphMemFreeNodeGetParams(node, &out->free.dptr);
     default:
-      return CUDA_SUCCESS;  // no parameters
+      return CUDA_SUCCESS;  // such a node has no parameters
   }
 }
 

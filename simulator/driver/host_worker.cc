@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 // The counts of worker threads. Guarded by the driver's lock.
 struct Workers {
   int started = 0;
-  int running = 0;  // each runs one host function
+  int running = 0;  // threads, each of which runs one host function
   Clock::time_point latest;
 };
 

@@ -11,8 +11,8 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint32_t kWrapperMagic = 0x466243b1;    // registered by nvcc: magic, version, address
-constexpr uint32_t kFatBinaryMagic = 0xba55ed50;  // magic, version, bytes of this, bytes of members
+constexpr uint32_t kWrapperMagic = 0x466243b1;    // nvcc registers magic, version, address
+constexpr uint32_t kFatBinaryMagic = 0xba55ed50;  // then version, own size, members' size
 constexpr size_t kPtxMax = 64u << 20;
 
 struct FatBinaryHeader {
@@ -28,7 +28,7 @@ struct FatBinaryMember {
   uint32_t header_bytes;
   uint64_t bytes;
   uint32_t other[3];
-  uint32_t architecture;  // 90
+  uint32_t architecture;  // for example 90
 };
 constexpr uint16_t kPtxMember = 1;
 constexpr uint16_t kCubinMember = 2;

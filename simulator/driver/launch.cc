@@ -23,7 +23,7 @@ std::unordered_map<std::string, RegisteredKernel>& RegisteredKernels() {
 
 // Memory to which the running registered kernel has requested access. Guarded by the driver's lock.
 struct Touched {
-  std::vector<std::pair<uint64_t, uint64_t>> writes;  // address, bytes
+  std::vector<std::pair<uint64_t, uint64_t>> writes;  // pairs of address and bytes
   const char* origin = nullptr;  // the kernel that did not compute what it reads
 };
 Touched& TouchedByRegistered() {

@@ -222,7 +222,7 @@ CUresult PrefetchBatch(const char* name, const Batch& batch, unsigned long long 
 }
 
 CUresult PutNumber(int value, size_t size, void* data) {
-  if (size != sizeof(value)) return CUDA_ERROR_INVALID_VALUE;  // documented: 32 bits
+  if (size != sizeof(value)) return CUDA_ERROR_INVALID_VALUE;  // it has 32 bits
   memcpy(data, &value, sizeof(value));
   return CUDA_SUCCESS;
 }

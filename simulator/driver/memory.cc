@@ -99,7 +99,7 @@ CUresult cuMemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size
 CUresult cuMemFree(CUdeviceptr address) {
   return ServeMemory("cuMemFree", Needs::kContext, {.address = address, .skip = address == 0},
                      [&](Call& call, Call::Line& line) -> CUresult {
-                       if (address == 0) return CUDA_SUCCESS;  // documented: nothing is done
+                       if (address == 0) return CUDA_SUCCESS;  // as documented, nothing is done
                        return Free(call, address, &line);
                      });
 }

@@ -39,7 +39,7 @@ Pointer LookAt(Call& call, CUdeviceptr address) {
 int DeviceOf(Call& call, const Pointer& pointer) {
   if (pointer.physical != nullptr) {
     if (pointer.physical->device != kHost) return pointer.physical->device;
-    return call.context() == nullptr ? 0 : call.context()->device;  // as on a GPU
+    return call.context() == nullptr ? 0 : call.context()->device;  // a GPU does the same
   }
   if (pointer.block == nullptr) return kNoDevice;
   if (pointer.block->device != kHost) return pointer.block->device;

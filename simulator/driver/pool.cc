@@ -135,7 +135,7 @@ CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, P
         if (on_device && bytes > call.machine().memory.total(pool->place.device)) {
           return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        const uint64_t least = std::max<uint64_t>(bytes, 1);  // 0 bytes are a block, too
+        const uint64_t least = std::max<uint64_t>(bytes, 1);  // 0 bytes get a block, too
         const uint64_t size = RoundUp(least, kSmallUnit);
         if (stream->capture != nullptr) {
           if (!on_device) return CUDA_ERROR_NOT_SUPPORTED;
@@ -236,7 +236,7 @@ CUresult SetOne(Pool* pool, CUmemPool_attribute attribute, const void* value) {
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
       memcpy(&wide, value, sizeof(wide));
-      if (wide != 0) return CUDA_ERROR_INVALID_VALUE;  // documented: only reset
+      if (wide != 0) return CUDA_ERROR_INVALID_VALUE;  // as documented, a peak can only be reset
       (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used_high : pool->reserved_high) =
           attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used : pool->reserved;
       break;

@@ -26,7 +26,7 @@ Found FindFunction(const char* name, int version, bool per_thread) {
       table.rows, end, name,
       [](const DriverFunction& left, const char* right) { return strcmp(left.name, right) < 0; });
   Found legacy;
-  Found own;  // per-thread
+  Found own;  // the variant for the per-thread default stream
   for (; row != end && strcmp(row->name, name) == 0; ++row) {
     Found& found = row->stream == DefaultStream::kPerThread ? own : legacy;
     found.name_known = true;

@@ -21,7 +21,7 @@ namespace vramstow::simulator {
 struct ReadPatch {
   void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer used
   void* user = nullptr;
-  uint64_t references = 1;  // under the driver's lock
+  uint64_t references = 1;  // the driver's lock protects it
 };
 
 namespace {
@@ -47,7 +47,7 @@ Effort EffortOf(const vramstowSimulatorTask& task) {
 // million parameters, a GiB of such free memory was left.
 void TrimHeap(uint64_t bytes) {
   constexpr uint64_t kOften = 128ull << 20;
-  static uint64_t since = 0;  // under the driver's lock
+  static uint64_t since = 0;  // the driver's lock protects it
   since += bytes;
   if (since < kOften) return;
   since = 0;

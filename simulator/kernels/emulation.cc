@@ -17,7 +17,7 @@ struct KnownFunction : EmulatedFunction {
   bool emulation_sought = false;
   Emulation emulation = nullptr;
   bool routine_sought = false;
-  const ptx::Routine* routine = nullptr;  // of the program's code
+  const ptx::Routine* routine = nullptr;  // a part of `code`
 };
 
 KnownProgram& Known(Program* program) {

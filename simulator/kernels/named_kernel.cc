@@ -123,7 +123,7 @@ class LaunchMemory : public KernelMemory {
   const std::string& kernel_;
   bool large_ = false;
   uint64_t began_ns_ = 0;  // set for a large launch
-  uint64_t spent_ = 0;     // bytes
+  uint64_t spent_ = 0;     // in bytes
   bool any_origin_ = false;
   const char* reason_ = nullptr;
   // The fields below describe the memory requested since the last Begin.

@@ -9,7 +9,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kSteps = 1ull << 24;  // for all corner blocks of one launch
+constexpr uint64_t kSteps = 1ull << 24;  // the limit for all corner blocks of one launch
 constexpr size_t kKeptLaunches = 4096;
 
 // The memory of one result of a launch: a range of bytes after an address. The address is stored at
@@ -58,7 +58,7 @@ std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<FoundPointer>
 // Assigns each written range to the nearest pointer below it.
 std::vector<Span> SpansOf(const std::vector<std::pair<uint64_t, uint64_t>>& written,
                           const std::vector<FoundPointer>& pointers) {
-  std::map<size_t, Span> spans;  // by `at`
+  std::map<size_t, Span> spans;  // the key is `at`
   for (const auto& [first, end] : written) {
     const auto above = std::upper_bound(
         pointers.begin(), pointers.end(), first,

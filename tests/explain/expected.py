@@ -1,4 +1,4 @@
-"""The jobs, and the mistake in each: written before anything was analysed.
+"""Lists the jobs and the mistake in each, which were written before any analysis.
 
 A job's program marks the lines with the mistake with `# <-- place`. If it has several marked lines,
 each of them is a right answer. With the argument `mended` a program runs without its mistake; after
@@ -17,7 +17,7 @@ MARK = "# <-- place"
 
 
 def kept(card: float, rest: float, unit: float) -> float:
-    """MiB of the whole units that fit beside the rest on a card.
+    """Returns how many MiB of whole units fit on a card beside the rest.
 
     A simulated card gives an eighth of its memory to the context of a process.
     """

@@ -57,7 +57,7 @@ def rehearse(job: Job, folder: Path, *arguments: str, flags: tuple[str, ...] | N
 
 
 def analysis_of(folder: Path) -> dict[str, Any]:
-    """The facts of the job's process: of several, the one that ran out of memory."""
+    """Returns the facts of the job's process; of several, of the one that ran out of memory."""
     facts = facts_of(*traces_in(folder))
     failed = [rank for rank in facts["ranks"] if rank["out_of_memory"]]
     return failed[0] if failed else facts

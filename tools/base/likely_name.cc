@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLongest = 64;  // of a name that is compared
+constexpr size_t kLongest = 64;  // the longest name that is compared
 
 size_t EditsBetween(std::string_view from, std::string_view to) {
   // rows[i][j] is the number of edits from the first i letters of `from` to the first j letters of

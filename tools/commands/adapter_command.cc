@@ -51,7 +51,7 @@ int PrintAsJson(const JsonValue& json) { return PrintResult("adapter", json.Dump
 constexpr int kExitNoneForRelease = 3;
 
 struct Folders {
-  absl::StatusOr<AdapterFolder> compiled;  // the user's
+  absl::StatusOr<AdapterFolder> compiled;  // the user's compiled adapters
   std::string ship;                        // empty unless an adapter is built for a package
 };
 

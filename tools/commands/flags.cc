@@ -19,7 +19,7 @@ bool TakesValue(std::string_view flag) {
 // The value of a flag that a user gives without a value; null if the flag needs a value.
 struct ImpliedValue {
   std::string_view flag;
-  std::vector<std::string_view> words;  // with which a value may begin
+  std::vector<std::string_view> words;  // the words with which a value may begin
   const char* value;
 };
 

@@ -34,7 +34,7 @@ struct Result {
   uint64_t memory = 0;             // the limit of a model; 0 if there is none
   bool memory_is_of_card = false;  // the limit is from the recording of a failed job
   std::vector<ModelOutcome> models;
-  std::vector<ModelOutcome> searched;  // the best first
+  std::vector<ModelOutcome> searched;  // the best model comes first
   ReplayBounds bounds;
 };
 

@@ -161,7 +161,7 @@ std::string RunningInWords(const std::vector<RunningProcess>& processes) {
 }
 
 std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::string& running) {
-  constexpr uint64_t kLeastBytes = 128 * 1024;  // of a trace
+  constexpr uint64_t kLeastBytes = 128 * 1024;  // the smallest trace
   std::error_code error;
   if (any_unread) {
     return absl::StrCat("the command left no readable trace in ", Printable(folder), ".");

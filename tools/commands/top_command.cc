@@ -30,7 +30,7 @@ constexpr char kTopFooter[] =
     "'.processes[].reserved_bytes'\n  vramstow top --serve=9400\n\nExit status: 0; 1 if the page "
     "could not be written; 2 if there is nothing to show.";
 
-constexpr size_t kRowsElsewhere = 60;  // without a terminal
+constexpr size_t kRowsElsewhere = 60;  // number of rows without a terminal
 constexpr size_t kColumnsElsewhere = 120;
 
 size_t ColumnsOfStdout() {

@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastIterations = 4;  // of which the second half is steady
+constexpr size_t kLeastIterations = 4;  // fewer iterations have no steady second half
 
 // The merged facts of several processes have no call sites, only libraries.
 const JsonValue* SitesOf(const JsonValue& facts) {

@@ -21,7 +21,7 @@ constexpr char kRehearse[] = "use a simulated GPU: vramstow run --simulate=h200 
 constexpr char kSuccess[] = "CUDA_SUCCESS";
 // The oldest version with which the calls of the pool and the recorder were tested.
 constexpr int kOldestTried = 12000;
-constexpr int kProhibited = 2;  // compute mode
+constexpr int kProhibited = 2;  // CU_COMPUTEMODE_PROHIBITED
 
 struct Init {
   int result;
@@ -91,7 +91,7 @@ std::string VersionText(int version) {
 }
 
 struct Capability {
-  const char* key;  // of the trial
+  const char* key;  // the key in the trial's result
   const char* good;
   const char* missing;
   const char* remedy;

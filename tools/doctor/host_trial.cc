@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{2} << 20;  // as large as the pool's chunks
+constexpr size_t kChunkBytes = size_t{2} << 20;  // the size of the pool's chunks
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kWordsOfPage = kPageBytes / sizeof(uint32_t);
 

@@ -78,7 +78,7 @@ Finding Try(const DoctorPlan& plan, const Trial& trial) {
   environment.Set("VRAMSTOW_TRACE_DIR", folder);
   environment.Set("VRAMSTOW_POOL", trial.pool ? "on" : "off");
   environment.Set("VRAMSTOW_OFFLOAD", "off");
-  environment.Set("VRAMSTOW_CONTROL", "0");  // its folder would stay
+  environment.Set("VRAMSTOW_CONTROL", "0");  // otherwise the folder of its socket would remain
   if (trial.simulate.empty()) environment.Set("VRAMSTOW_SIMULATE", "");
   const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=preload"},
                                 environment, plan.patience_ms);

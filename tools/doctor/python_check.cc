@@ -28,10 +28,10 @@ constexpr char kSource[] =
 struct Looked {
   const char* id;
   AdapterKind kind;
-  const char* able;       // what works with the adapter
-  const char* subject;    // what it is
+  const char* able;       // says what works with the adapter
+  const char* subject;    // the name of the adapter
   const char* build;      // the command that compiles it
-  const char* otherwise;  // what works without it
+  const char* otherwise;  // says what works without it
 };
 constexpr Looked kObserverLooked = {
     "python.observer",

@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 18;  // of text
+constexpr size_t kPiece = size_t{1} << 18;  // bytes of text
 
 // True for device memory that the application requested, or a framework on its behalf.
 bool IsTold(const Event& event) {

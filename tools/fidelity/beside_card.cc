@@ -65,7 +65,7 @@ absl::Status TryCauses(Comparer* comparer, Compared* compared, std::vector<Compa
     for (const std::string& spec : std::vector<std::string>(cause.specs)) {
       if (tried->size() == kMaxTries) break;
       auto other = comparer->On(absl::StrCat(compared->spec, ",", spec));
-      if (absl::IsCancelled(other.status())) return absl::OkStatus();  // what is known is printed
+      if (absl::IsCancelled(other.status())) return absl::OkStatus();  // prints what is known
       if (!other.ok()) return other.status();
       const bool helps = other->facts.LeftOver() < compared->facts.LeftOver();
       tried->push_back(*std::move(other));

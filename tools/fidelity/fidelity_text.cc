@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxItems = 6;  // of one part, in the text
+constexpr size_t kMaxItems = 6;  // the most items of one part in the text
 
 std::string Percent(double share) { return absl::StrFormat("%.2f%%", 100 * share); }
 

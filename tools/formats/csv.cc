@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxFields = 64;  // of a line; no format here has more
+constexpr size_t kMaxFields = 64;  // fields of a line; no format here has more
 
 }  // namespace
 

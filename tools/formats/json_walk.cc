@@ -51,7 +51,7 @@ int64_t JsonNumber::Thousandths() const {
   if (dot == std::string_view::npos || !whole) return Clamped(real * 1000);
   std::string_view fraction = text.substr(dot + 1, 3);
   if (text.find_first_not_of("0123456789", dot + 1) != std::string_view::npos) {
-    return Clamped(real * 1000);  // with an exponent
+    return Clamped(real * 1000);  // the number has an exponent
   }
   int64_t thousandths = ParseNumber<int64_t>(fraction).value_or(0);
   for (size_t i = fraction.size(); i < 3; ++i) thousandths *= 10;

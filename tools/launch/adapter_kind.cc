@@ -13,7 +13,7 @@ namespace {
 struct KindFacts {
   const char* folder;
   const char* prefix;
-  int first_minor;  // of the supported releases 2.x of PyTorch
+  int first_minor;  // the first supported release is PyTorch 2.first_minor
   int last_minor;
   const char* variable;
   const char* otherwise;  // the text for an unsupported release; the releases follow

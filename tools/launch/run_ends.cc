@@ -11,7 +11,7 @@ namespace vramstow {
 namespace {
 
 constexpr char kVariable[] = "VRAMSTOW_RUN_END";
-constexpr char kName[] = "vramstow-run-end";  // by which python/start/at_exit.py knows the file
+constexpr char kName[] = "vramstow-run-end";  // python/start/at_exit.py searches for this name
 constexpr size_t kMaxBytes = size_t{1} << 20;
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr char kContext[] = "context";
 absl::StatusOr<Rehearsal> Run(const std::string& card, const std::vector<std::string>& command,
                               const std::string& folder, FlagValues flags) {
   flags["VRAMSTOW_SIMULATE"] = card;
-  flags["VRAMSTOW_STACKS"] = "sites";  // stacks tell what blocks are for
+  flags["VRAMSTOW_STACKS"] = "sites";  // stacks show the purpose of blocks
   return Rehearse(command, flags, folder);
 }
 

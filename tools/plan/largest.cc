@@ -73,7 +73,7 @@ class LargestFinder {
   const std::string folder_;
   const PlanNote note_;
   uint64_t runs_ = 0;
-  std::optional<FitLine> line_;  // of the card before
+  std::optional<FitLine> line_;  // the result for the previous card
 };
 
 absl::StatusOr<LargestOnCard> LargestFinder::Find(const std::string& card) {

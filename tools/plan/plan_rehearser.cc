@@ -48,7 +48,7 @@ constexpr char kOutside[] = "with";
 // A setting that can be changed without changing the command.
 struct RunVariant {
   const char* name;
-  FlagValues flags;  // of vramstow run
+  FlagValues flags;  // flags of vramstow run
   bool expandable = false;
 };
 const std::vector<RunVariant>& AllRunVariants() {

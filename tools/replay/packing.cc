@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kShortestTry = 1'000;  // steps
+constexpr uint64_t kShortestTry = 1'000;  // in steps
 
 // Returns the births and deaths of blocks in the order of time. At the same moment, deaths come
 // before births.
@@ -113,13 +113,13 @@ void Search(std::span<const LifeSpan> lives, uint64_t load, const PackingBudget&
     Progress::OfProcess().Reach(static_cast<double>(search.work()) /
                                 static_cast<double>(budget.search_work));
     const uint64_t seed = number / kPackingOrders.size();
-    const uint64_t rise = seed % 4 == 3 ? (seed / 4) % 7 + 1 : 0;  // in eighths of the way
+    const uint64_t rise = seed % 4 == 3 ? (seed / 4) % 7 + 1 : 0;  // eighths of the distance
     const bool wanted = lowest < budget.wanted && budget.wanted < best->bytes && seed % 2 == 0;
     const uint64_t height = wanted ? budget.wanted : lowest + (best->bytes - 1 - lowest) / 8 * rise;
     uint64_t unused = kShortestTry << seed % 3;
     const auto offsets = search.Fit(height, number % kPackingOrders.size(), seed, &unused);
     if (!offsets) {
-      if (unused > 0) lowest = height + 1;  // all was tried
+      if (unused > 0) lowest = height + 1;  // the search was complete
       continue;
     }
     best->bytes = 0;

@@ -39,7 +39,7 @@ std::string AllocatorOf(const Facts& facts, bool has_tensors) {
 struct Answer {
   ReplayFacts facts;
   uint64_t at_request = 0;  // allocated when the request has come, without a limit
-  uint64_t needed = 0;      // reserved at the most
+  uint64_t needed = 0;      // the reserved peak
 };
 
 // Replays changes within a limit of work.

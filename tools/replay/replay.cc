@@ -38,8 +38,8 @@ class TouchPlan {
   uint64_t Next(size_t request) const { return next_[request]; }
 
  private:
-  std::vector<uint64_t> first_;  // by block: the request
-  std::vector<uint64_t> next_;   // by request
+  std::vector<uint64_t> first_;  // the first touch of each block
+  std::vector<uint64_t> next_;   // for each touch, the next one of the same block
 };
 
 }  // namespace

@@ -160,7 +160,7 @@ class Collector {
   uint64_t live_bytes_ = 0;
   uint64_t peak_bytes_ = 0;
   absl::flat_hash_map<uint64_t, size_t> live_;  // address → index of the allocation
-  absl::btree_set<uint64_t> starts_;            // of live blocks; empty until it is needed
+  absl::btree_set<uint64_t> starts_;  // addresses of live blocks; empty until it is needed
   absl::flat_hash_map<uint64_t, uint32_t> streams_;
   absl::flat_hash_map<uint64_t, uint32_t> pools_;
   std::deque<ProvisionalFree> provisional_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kArenaAlignment = 256;
 constexpr uint64_t kSuperblock = 256 * kKiB;
-constexpr uint64_t kArena = uint64_t{1} << 48;  // of addresses
+constexpr uint64_t kArena = uint64_t{1} << 48;  // bytes of addresses
 
 }  // namespace
 

@@ -10,8 +10,8 @@ namespace {
 constexpr uint64_t kSmallestBlock = 512;
 constexpr uint64_t kSmallSize = kMiB;            // the largest request of the small pool
 constexpr uint64_t kSmallSegment = 2 * kMiB;     // segments of the small pool
-constexpr uint64_t kOwnSegmentSize = 10 * kMiB;  // from here on a segment of its own
-constexpr uint64_t kSegmentUnit = 2 * kMiB;      // in multiples of this
+constexpr uint64_t kOwnSegmentSize = 10 * kMiB;  // larger or equal requests get a segment each
+constexpr uint64_t kSegmentUnit = 2 * kMiB;      // the sizes of these are multiples of this
 
 }  // namespace
 

@@ -217,7 +217,7 @@ void FactWriter::Value(const Facts& /*trace*/,
   json_.BeginObject();
   for (size_t i = 0; i < by_reason.size(); ++i) {
     const auto reason = static_cast<OffloadReason>(i);
-    if (reason == OffloadReason::kTouched) continue;  // only to come back
+    if (reason == OffloadReason::kTouched) continue;  // this reason applies only to the way back
     if (reason == OffloadReason::kUnknown && by_reason[i] == 0) continue;
     json_.Key(OffloadReasonName(reason));
     json_.Value(by_reason[i]);

@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kColumns = 128;  // of a line
+constexpr size_t kColumns = 128;  // width of a line
 
 constexpr std::string_view kIntroduction =
     "<!-- Made by `vramstow docs metrics` from tools/analysis/facts/fact_table*.h; do not edit "
@@ -163,7 +163,7 @@ class Page {
   }
 
   std::string text_ = std::string(kIntroduction);
-  bool is_first_ = true;  // row of a section
+  bool is_first_ = true;  // the next row is the first one of its section
 };
 
 // Adds a section for each key of the top-level object.

@@ -24,8 +24,8 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kChartHeight = 6;
-constexpr size_t kMaxLines = 3;      // of the program, by what they hold
-constexpr size_t kMaxProcesses = 4;  // of a job of many
+constexpr size_t kMaxLines = 3;      // lines of the program, ordered by the memory that they hold
+constexpr size_t kMaxProcesses = 4;  // processes of a job that has many
 constexpr size_t kMaxMissing = 2;    // sentences on what is missing
 constexpr size_t kMaxDead = 3;       // processes that are explained
 
@@ -154,7 +154,7 @@ std::string UnusedLine(const Facts& facts, const TextStyle& style) {
 }
 
 std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle& style) {
-  constexpr size_t kAround = 4;  // of a title
+  constexpr size_t kAround = 4;  // columns around a title
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   std::vector<std::string> parts = {OfTrace(set, facts), OnCard(facts, last.device),
                                     " at " + Time(last.time_ns)};

@@ -98,7 +98,7 @@ void TopServer::Serve() {
     pollfd polls[2 + kMaxClients];
     const int count = clients_->Watch(listener_, polls);
     polls[count] = {asked_to_end, POLLIN, 0};
-    constexpr int kLongestWaitMs = 1000;  // so that a slow client is dropped
+    constexpr int kLongestWaitMs = 1000;  // a slower client is dropped
     if (poll(polls, static_cast<nfds_t>(count) + 1, kLongestWaitMs) < 0 && errno != EINTR) break;
     if ((polls[count].revents & POLLIN) != 0) break;
     clients_->Serve(

@@ -12,9 +12,9 @@ namespace {
 struct Column {
   std::string heading;
   std::string (*cell)(const TopProcess& process);
-  size_t least_width;     // so that the page does not jump when numbers grow
+  size_t least_width;     // keeps the page steady when numbers grow
   int importance;         // the least important columns are removed first; 0 means first of all
-  bool is_left = false;   // aligned
+  bool is_left = false;   // true if it is aligned to the left
   bool is_empty = false;  // true if it is empty for all processes
   std::vector<std::string> cells = {};
   size_t width = 0;

@@ -29,7 +29,7 @@ struct Look {
   const void* python;
   const void* core;
   const void* census;
-  std::string_view framework;  // its folder
+  std::string_view framework;  // the folder of the framework
   int frames = 0;
   bool is_over = false;
   bool has_other = false;

@@ -30,7 +30,7 @@ constexpr Layout kLayouts[] = {
     {12, false, true, 56, 0, 104, 0, 8, 0, 8, 72, 72, 88, 96, 112, 128},
     {13, false, false, 72, 0, 120, 0, 8, 0, 8, 72, 72, 88, 96, 112, 128},
 };
-constexpr size_t kCellsOfCode = 88;  // up to 3.10
+constexpr size_t kCellsOfCode = 88;  // in CPython up to 3.10
 // Offsets in struct _frame (Include/internal/pycore_frame.h) and in Include/cpython/traceback.h.
 constexpr size_t kFrameOfObject = 24;
 constexpr size_t kFrameOfTraceback = 24;

@@ -29,7 +29,7 @@
 #include "include/vramstow/vramstow.h"
 
 namespace c10::CachingAllocator {
-class AcceleratorAllocatorConfig;  // not in every release
+class AcceleratorAllocatorConfig;  // does not exist in every release
 }  // namespace c10::CachingAllocator
 
 namespace vramstow::torch_observer {

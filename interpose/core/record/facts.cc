@@ -18,7 +18,7 @@
 namespace vramstow {
 namespace {
 
-std::atomic<int64_t> utc_offset{0};  // seconds
+std::atomic<int64_t> utc_offset{0};  // in seconds
 
 // The target of the link /proc/self/exe, stored at the first use. If two threads store it at once,
 // they write the same bytes.

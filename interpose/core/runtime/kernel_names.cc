@@ -25,8 +25,8 @@ constexpr std::string_view kKnown[] = {
 // Exceptions to kKnown. A kernel whose name contains one of these parts does read addresses from
 // memory, or writes addresses there.
 constexpr std::string_view kNotThese[] = {
-    "arange",  // PyTorch makes tables of addresses by it
-    "rouped",  // groups of matrix products
+    "arange",  // PyTorch makes tables of addresses with it
+    "rouped",  // part of "grouped": groups of matrix products
     "PtrArray", "ptr_array", "pointer_array",
 };
 

@@ -43,7 +43,7 @@ uint16_t HalfOfFloat(float value) {
   const uint32_t normal = (magnitude + 0xFFF + ((magnitude >> 13) & 1) - 0x38000000) >> 13;
   uint32_t rounded = magnitude < 0x38800000 ? tiny : normal;
   rounded = magnitude >= 0x477FF000 ? 0x7C00 : rounded;  // 65520 and more round to infinity
-  rounded = magnitude > 0x7F800000 ? 0x7E00 : rounded;   // not a number
+  rounded = magnitude > 0x7F800000 ? 0x7E00 : rounded;   // NaN stays NaN
   return static_cast<uint16_t>(sign | rounded);
 }
 

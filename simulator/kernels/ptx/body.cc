@@ -13,7 +13,7 @@ constexpr uint64_t kBodyFrameMax = 512ull << 10;
 constexpr size_t kInstructionsMax = 1u << 20;
 constexpr size_t kScopesMax = 1u << 16;
 constexpr size_t kScopeDepthMax = 64;
-constexpr size_t kFamiliesMax = 64;  // in one scope
+constexpr size_t kFamiliesMax = 64;  // the most families of registers in one scope
 constexpr uint32_t kNoParent = UINT32_MAX;
 
 }  // namespace

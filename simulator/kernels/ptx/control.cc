@@ -50,7 +50,7 @@ bool SelectCall(Selection* s) {
   if (next < s->operands.size() && s->operands[next].is_vector) {
     if (!ParseFrameParts(s->operands[next++], &site.results)) return false;
   }
-  if (next >= s->operands.size() || !s->operands[next].label) return false;  // not by address
+  if (next >= s->operands.size() || !s->operands[next].label) return false;  // an address
   site.callee = s->operands[next++].name;
   if (next < s->operands.size() && s->operands[next].is_vector) {
     if (!ParseFrameParts(s->operands[next++], &site.arguments)) return false;

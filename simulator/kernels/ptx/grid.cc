@@ -8,7 +8,7 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-constexpr uint64_t kHostBytesMax = 256ull << 20;  // of all threads of a block, on this machine
+constexpr uint64_t kHostBytesMax = 256ull << 20;  // host memory for all threads of a block
 constexpr uint64_t kSharedMax = 16ull << 20;
 constexpr uint64_t kBytesPerStep = 64;   // bytes of shared memory cleared in one step
 constexpr uint64_t kStepsPerThread = 4;  // cost of a thread that does nothing

@@ -87,7 +87,7 @@ bool SelectMatrix(Selection* s) {
 constexpr unsigned kHeight = 16;
 constexpr unsigned kWidth = 8;
 constexpr unsigned kMaxDepth = 16;
-constexpr unsigned kAccumulators = 4;  // of each lane
+constexpr unsigned kAccumulators = 4;  // accumulators of each lane
 
 enum class Number : uint32_t { kHalf, kBrain, kTensorFloat };
 

@@ -1,4 +1,7 @@
-"""Trains small adapters of a large network that is not frozen. Mended: it is."""
+"""Trains small adapters, but does not freeze the large network that they adapt.
+
+Mended: it freezes the network.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A column less a row where two columns were meant. Mended: two columns."""
+"""Subtracts a vector from a column, so that broadcasting makes a matrix of all pairs.
+
+Mended: it subtracts two columns.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A report is written when the program ends. Mended: it is given a number, not the forecasts."""
+"""Registers a report of each forecast for the end of the program, which keeps the forecasts.
+
+Mended: it passes a number to the report instead of the forecast.
+"""
 
 import atexit
 import sys

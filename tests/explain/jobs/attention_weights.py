@@ -1,4 +1,7 @@
-"""PyTorch's attention module as it is, weights and all. Mended: without weights."""
+"""Uses PyTorch's attention module with its default, so that it also returns the attention weights.
+
+Mended: it does not request the weights.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Encodes texts under autocast, which keeps half copies of all weights. Mended: it keeps none."""
+"""Encodes texts under autocast, whose cache keeps a bfloat16 copy of each weight.
+
+Mended: it turns this cache off.
+"""
 
 import sys
 

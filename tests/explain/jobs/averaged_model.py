@@ -1,4 +1,7 @@
-"""A teacher and a running average beside the model. Mended: both stay on the host."""
+"""Keeps a teacher and an averaged copy of the model on the card.
+
+Mended: it keeps both on the host.
+"""
 
 import copy
 import sys

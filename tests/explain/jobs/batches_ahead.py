@@ -1,4 +1,7 @@
-"""Moves all batches of a loader first, to be quick later. Mended: each in its turn."""
+"""Moves all batches of a loader to the card before training, to save time later.
+
+Mended: it moves each batch when it is used.
+"""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""A helper with a cache is asked about the model of each fold. Mended: it has no cache."""
+"""Passes the model of each fold to a cached function, whose cache keeps the model.
+
+Mended: it does not cache the function.
+"""
 
 import functools
 import sys

@@ -1,4 +1,7 @@
-"""A table for each length of text, kept by lru_cache. Mended: for a few lengths only."""
+"""Makes a table for each length of text, and lru_cache keeps all of them.
+
+Mended: it keeps only two tables.
+"""
 
 import functools
 import sys

@@ -1,4 +1,7 @@
-"""Truncated backpropagation in time, but the state keeps its history. Mended: it is detached."""
+"""Truncates backpropagation through time, but the state keeps its history.
+
+Mended: it detaches the state.
+"""
 
 import sys
 

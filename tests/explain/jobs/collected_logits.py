@@ -1,4 +1,4 @@
-"""Collects all logits of an evaluation on the card. Mended: on the host."""
+"""Collects all logits of an evaluation on the card. Mended: it collects them on the host."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Each request has a context, which is kept for its trace. Mended: the features leave it."""
+"""Keeps the context of each request, in which a context variable holds the features.
+
+Mended: the context variable holds a number.
+"""
 
 import contextvars
 import sys

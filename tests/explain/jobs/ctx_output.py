@@ -1,4 +1,7 @@
-"""An activation of one's own keeps its output as ctx.y. Mended: by save_for_backward."""
+"""Keeps input and output of an activation function as ctx.x and ctx.y, which makes a cycle.
+
+Mended: it calls save_for_backward.
+"""
 
 import sys
 

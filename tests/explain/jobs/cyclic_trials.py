@@ -1,4 +1,7 @@
-"""Trials refer to themselves, so only the collector frees them. Mended: they do not."""
+"""Makes trials that refer to themselves, so that only the garbage collector frees them.
+
+Mended: a trial does not refer to itself.
+"""
 
 import sys
 

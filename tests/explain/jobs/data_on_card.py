@@ -1,4 +1,7 @@
-"""The whole training set lies on the card before training. Mended: one batch at a time does."""
+"""Moves the whole training set to the card before training.
+
+Mended: it moves one batch at a time.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Gathers hard examples in a list that is the default of an argument. Mended: the last eight."""
+"""Gathers hard examples in a list that is the default value of an argument.
+
+Mended: it keeps only the last eight.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Pictures for the log are written after the epoch. Mended: one picture of each batch waits."""
+"""Keeps the pictures of each batch for a log that is written after the loop.
+
+Mended: it keeps one picture of each batch.
+"""
 
 import functools
 import sys

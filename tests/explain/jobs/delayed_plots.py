@@ -1,4 +1,7 @@
-"""Plots are drawn at the end by functions that were made in the loop. Mended: of a small map."""
+"""Draws plots at the end, by functions that keep their data since the loop.
+
+Mended: they keep a small part of it.
+"""
 
 import sys
 from collections.abc import Callable

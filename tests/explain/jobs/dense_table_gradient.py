@@ -1,4 +1,7 @@
-"""Embeddings of many users; only a few occur in a batch."""
+"""Trains an embedding of many users, of which only a few occur in a batch.
+
+Mended: the gradient of the embedding is sparse.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""The Dice score of a segmentation by one-hot classes. Mended: class by class."""
+"""Computes the Dice score of a segmentation from one-hot classes.
+
+Mended: it computes one class at a time.
+"""
 
 import sys
 

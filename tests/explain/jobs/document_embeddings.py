@@ -1,4 +1,7 @@
-"""Documents remember the vectors of their words. Mended: they compute them when asked."""
+"""Computes vectors of documents as cached properties, so that each document keeps its vectors.
+
+Mended: they are computed again at each use.
+"""
 
 import functools
 import sys

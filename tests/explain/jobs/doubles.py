@@ -1,4 +1,4 @@
-"""A model of double precision, for no reason that anybody remembers. Mended: single precision."""
+"""Trains a model in double precision without a reason. Mended: it trains in single precision."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""The small labelled set is walked round and round. Mended: the loader begins anew each time."""
+"""Repeats a small data set with itertools.cycle, which keeps every batch.
+
+Mended: it makes the batches again in each round.
+"""
 
 import itertools
 import sys

@@ -1,4 +1,7 @@
-"""Embeds a catalogue for a search index; nobody trains here. Mended: under no_grad."""
+"""Embeds a catalogue for a search index with gradients enabled, though nothing is trained.
+
+Mended: it embeds under no_grad().
+"""
 
 import contextlib
 import sys

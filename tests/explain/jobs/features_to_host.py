@@ -1,4 +1,7 @@
-"""Features go to the host with their graphs, which stay on the card. Mended: no_grad()."""
+"""Copies features to the host together with their graphs, which keep memory on the card.
+
+Mended: it disables gradients.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Each request says when it is gone. Mended: what says so does not hold the request."""
+"""Registers a method of each request as its finalizer, which keeps the request alive.
+
+Mended: the finalizer does not refer to the request.
+"""
 
 import sys
 import weakref

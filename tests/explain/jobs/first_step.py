@@ -1,4 +1,7 @@
-"""Forward and backward fit, the first step of Adam does not. Mended: an optimizer without state."""
+"""Has memory for the forward and backward pass, but not for Adam's state in the first step.
+
+Mended: it uses an optimizer without state.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Keeps the first token of each document, a view of all of them. Mended: a copy of it."""
+"""Keeps the first token of each document as a view, which keeps the memory of all its tokens.
+
+Mended: it keeps a copy.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Clips by the norm of all gradients in one vector. Mended: by PyTorch's own function."""
+"""Clips gradients by their norm, for which it copies all of them into one vector.
+
+Mended: it uses PyTorch's function.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Cross validation whose results are the trainers. Mended: the results are the scores."""
+"""Keeps the trainer of each fold of a cross validation as its result.
+
+Mended: it keeps the scores.
+"""
 
 import sys
 

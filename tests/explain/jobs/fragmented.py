@@ -1,4 +1,7 @@
-"""Large work and smaller results take turns, and break memory up. Mended: results come first."""
+"""Alternates large temporary tensors with smaller results, which fragments memory.
+
+Mended: it allocates all results first.
+"""
 
 import sys
 

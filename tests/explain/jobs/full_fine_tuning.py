@@ -1,4 +1,7 @@
-"""A model fits on the card, its gradients do not. Mended: only the last layer is trained."""
+"""Trains a model that fits on the card, but whose gradients do not.
+
+Mended: it trains only the last layer.
+"""
 
 import sys
 

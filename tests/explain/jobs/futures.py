@@ -1,4 +1,7 @@
-"""A worker thread embeds pages, and all futures stay in a list. Mended: a future has the mean."""
+"""Embeds pages in a worker thread, and keeps all futures and thereby their results.
+
+Mended: a future holds only the mean.
+"""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Keeps the gradients of each batch to look at their noise. Mended: keeps their norms."""
+"""Keeps the gradients of each batch, to examine their noise. Mended: it keeps their norms."""
 
 import sys
 

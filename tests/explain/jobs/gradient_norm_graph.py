@@ -1,4 +1,7 @@
-"""Shows the norm of gradients that could be derived once more. Mended: they cannot."""
+"""Computes the norm of gradients that have a graph of their own (create_graph).
+
+Mended: they have none.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Captures one graph for each length, each with memory of its own. Mended: one pool for all."""
+"""Captures a CUDA graph for each length, each with a private memory pool.
+
+Mended: all graphs share one pool.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Generates with a cache that grows by cat. Mended: it has its full length from the start."""
+"""Generates with a cache that grows by torch.cat.
+
+Mended: it allocates the cache at its full length.
+"""
 
 import sys
 

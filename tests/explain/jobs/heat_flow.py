@@ -1,4 +1,7 @@
-"""A simulation of 200 steps is differentiated. Mended: it is recomputed, 20 steps at a time."""
+"""Differentiates a simulation of 200 steps, and keeps the results of all of them.
+
+Mended: it recomputes them from checkpoints, 20 steps at a time.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Each call puts a hook on a layer, and none is taken off. Mended: each is."""
+"""Registers a hook on a layer in each call, and removes none. Mended: it removes each hook."""
 
 import sys
 

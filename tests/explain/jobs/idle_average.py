@@ -1,4 +1,7 @@
-"""The batch is too large; a copy of the model that waits for its turn is not why. Mended: parts."""
+"""Trains with a batch that is too large. A copy of the model that is idle is not the cause.
+
+Mended: it splits the batch.
+"""
 
 import copy
 import sys

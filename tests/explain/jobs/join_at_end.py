@@ -1,4 +1,7 @@
-"""Gathers features in a list, and joins them at the end. Mended: into one that is made before."""
+"""Gathers features in a list and concatenates them at the end.
+
+Mended: it writes them into one tensor that exists from the start.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Label smoothing written out over a large vocabulary. Mended: PyTorch's own."""
+"""Implements label smoothing in several operations over a large vocabulary.
+
+Mended: it uses PyTorch's implementation.
+"""
 
 import sys
 

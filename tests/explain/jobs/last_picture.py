@@ -1,4 +1,4 @@
-"""The last picture is still there while the next is made. Mended: it is deleted before."""
+"""Keeps the last picture while the next one is computed. Mended: it deletes the last one first."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A log that is written out when an error comes. Mended: it notes the shape, not the tensor."""
+"""Buffers log records until an error occurs, and each record holds a tensor.
+
+Mended: a record holds the tensor's shape.
+"""
 
 import logging
 import logging.handlers

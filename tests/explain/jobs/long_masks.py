@@ -1,4 +1,4 @@
-"""A mask for each text of a batch, in 64-bit integers. Mended: in booleans."""
+"""Makes a mask of 64-bit integers for each text of a batch. Mended: it makes masks of booleans."""
 
 import sys
 

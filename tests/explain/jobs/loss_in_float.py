@@ -1,4 +1,7 @@
-"""A language model's head in bfloat16, its loss in float. Mended: the loss of pieces."""
+"""Has the logits of a language model in bfloat16, and converts all of them to float for the loss.
+
+Mended: it converts a piece at a time.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A replay memory of very many small tensors, without a bound. Mended: it keeps the last ones."""
+"""Appends very many small tensors to a replay memory without a bound.
+
+Mended: the memory keeps the last thousand.
+"""
 
 import sys
 from collections import deque

@@ -1,4 +1,7 @@
-"""Each layer registers a mask for the longest text there could be. Mended: one mask, as needed."""
+"""Registers in each layer a mask for the longest text that is possible.
+
+Mended: all layers share one mask of the length that is used.
+"""
 
 import sys
 

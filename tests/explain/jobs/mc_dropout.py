@@ -1,4 +1,7 @@
-"""Fifty answers of a network with dropout, stacked for their spread. Mended: running sums."""
+"""Stacks fifty outputs of a network with dropout, to compute their variance.
+
+Mended: it computes running sums.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A mean teacher is asked with a graph that no backward pass needs. Mended: under no_grad()."""
+"""Calls a mean teacher with gradients enabled, though no backward pass needs its graph.
+
+Mended: it calls the teacher under no_grad().
+"""
 
 import copy
 import sys

@@ -1,4 +1,4 @@
-"""PyTorch may use a quarter of the card, which does not do. Mended: it may use the card."""
+"""Limits PyTorch to a quarter of the card, which is not enough. Mended: it sets no limit."""
 
 import sys
 

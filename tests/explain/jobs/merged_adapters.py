@@ -1,4 +1,7 @@
-"""Adds adapters to weights, and keeps the weights as they were. Mended: keeps them on the host."""
+"""Adds adapters to the weights, and keeps a copy of the original weights on the card.
+
+Mended: it keeps the copy on the host.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A trainer with a meter that keeps the last hundred losses. Mended: numbers of them."""
+"""Trains with a meter that keeps the last hundred losses as tensors with their graphs.
+
+Mended: it keeps numbers.
+"""
 
 import sys
 from collections import deque

@@ -1,4 +1,7 @@
-"""Large embeddings under SGD with momentum: its buffers do not fit. Mended: no momentum."""
+"""Trains a large embedding with SGD and momentum, whose buffers do not fit on the card.
+
+Mended: it uses no momentum.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Renders all rays of a picture at once. Mended: a thousand rays at a time."""
+"""Renders all rays of a picture at once. Mended: it renders a thousand rays at a time."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""A notebook: a cell fails, and is run again. Mended: the notebook forgets the error first."""
+"""Runs a cell of a notebook that fails, and runs it again.
+
+Mended: the notebook drops the error first.
+"""
 
 import sys
 import traceback

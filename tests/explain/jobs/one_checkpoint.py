@@ -1,4 +1,7 @@
-"""Saves memory by one checkpoint around the whole network. Mended: by one for each four layers."""
+"""Puts one checkpoint around the whole network to save memory.
+
+Mended: it puts one around every four layers.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Looks codes up by a product with one-hot vectors. Mended: by index."""
+"""Looks up codes by a matrix product with one-hot vectors. Mended: it looks them up by index."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Cross validation that keeps each fold's schedule. Mended: what it has to say of it."""
+"""Keeps the learning-rate schedule of each fold, which refers to optimizer and model.
+
+Mended: it keeps the learning rates.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Requests are answered token by token; callers stop early. Mended: their streams are closed."""
+"""Answers requests by generators that callers leave before their end, and keeps the generators.
+
+Mended: it closes each generator.
+"""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Encodes all questions before the first is answered. Mended: one at a time."""
+"""Encodes all questions before it answers the first one. Mended: it encodes one at a time."""
 
 import asyncio
 import sys

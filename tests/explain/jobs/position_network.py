@@ -1,4 +1,7 @@
-"""A network gives a bias for each pair of places. Mended: for each distance once."""
+"""Computes a bias for each pair of positions by a network.
+
+Mended: it computes the bias of each distance once.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Preference pairs: the reference records a graph within one long expression. Mended: no_grad()."""
+"""Compares a policy with a reference model, which records a graph without need.
+
+Mended: it calls the reference under no_grad().
+"""
 
 import copy
 import sys

@@ -1,4 +1,7 @@
-"""Class weights from numpy turn the loss into double. Mended: weights in float."""
+"""Multiplies by class weights from numpy, which convert the loss to double precision.
+
+Mended: it converts the weights to float.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Refines a solution by calling itself; each call keeps what it was given. Mended: a loop."""
+"""Refines a solution by a recursive function, whose frames keep all their arguments.
+
+Mended: it uses a loop.
+"""
 
 import sys
 

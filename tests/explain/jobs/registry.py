@@ -1,4 +1,7 @@
-"""Each request enters itself into a list of the class. Mended: it leaves it when it is done."""
+"""Adds each request to a list of its class.
+
+Mended: it removes the request from the list at the end.
+"""
 
 import sys
 from typing import ClassVar

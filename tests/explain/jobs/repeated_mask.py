@@ -1,4 +1,7 @@
-"""One mask is repeated for each text and head. Mended: it is expanded, which copies nothing."""
+"""Repeats one mask for each text and each head.
+
+Mended: it expands the mask, which copies nothing.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Reinforcement learning: the memory of observations lies on the card. Mended: on the host."""
+"""Keeps the memory of observations of a reinforcement learner on the card.
+
+Mended: it keeps them on the host.
+"""
 
 import sys
 

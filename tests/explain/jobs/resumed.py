@@ -1,4 +1,7 @@
-"""Resumes from a file that is loaded to the card, beside the model. Mended: to the host."""
+"""Resumes from a file that it loads to the card, beside the model.
+
+Mended: it loads the file to the host.
+"""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Somebody once wrote retain_graph=True to silence an error. Mended: it is left out."""
+"""Calls backward with retain_graph=True, which is not needed. Mended: it leaves this out."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Tries a batch, and half of it where that fails. Mended: the half after the handler is left."""
+"""Tries a batch, and inside the handler of the error a batch of half the size.
+
+Mended: it tries the next batch after the handler has ended.
+"""
 
 import sys
 

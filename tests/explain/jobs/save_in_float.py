@@ -1,4 +1,7 @@
-"""A model in bfloat16 is saved in float, by copies on the card. Mended: by copies on the host."""
+"""Saves a bfloat16 model in float, and makes the float copies on the card.
+
+Mended: it makes them on the host.
+"""
 
 import sys
 import tempfile

@@ -1,4 +1,7 @@
-"""Looks for the largest batch, and keeps the errors for a report. Mended: their texts."""
+"""Searches for the largest batch, and keeps the errors, whose frames hold tensors.
+
+Mended: it keeps the errors' texts.
+"""
 
 import sys
 

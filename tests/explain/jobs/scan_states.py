@@ -1,4 +1,7 @@
-"""A scan that gives back all of its states, of which the last is used. Mended: only the last."""
+"""Returns all states of a scan, although only the last one is used.
+
+Mended: it returns only the last.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Scratch memory for a kernel of one's own, past PyTorch, larger than needed. Mended: 16 MiB."""
+"""Allocates far too much scratch memory with cudaMalloc, which PyTorch does not see.
+
+Mended: it allocates 16 MiB.
+"""
 
 import ctypes
 import sys

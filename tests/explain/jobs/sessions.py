@@ -1,4 +1,7 @@
-"""A server that keeps keys and values of each request. Mended: forgets a request at its end."""
+"""Keeps keys and values of each request in a server.
+
+Mended: it deletes them at the end of the request.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Somebody else's process has half of the card. Mended: it is over before this one begins."""
+"""A second process has half of the card. Mended: it ends before training begins."""
 
 import subprocess
 import sys

@@ -1,4 +1,7 @@
-"""The curvature at several random starts. Mended: gradients that no parameter holds."""
+"""Computes second derivatives after backward(create_graph=True), which makes a cycle.
+
+Mended: it uses torch.autograd.grad.
+"""
 
 import sys
 

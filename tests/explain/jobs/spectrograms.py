@@ -1,4 +1,4 @@
-"""A data set puts all spectrograms on the card when it is made. Mended: on the host."""
+"""Creates a data set with all spectrograms on the card. Mended: it has them on the host."""
 
 import sys
 

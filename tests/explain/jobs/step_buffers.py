@@ -1,4 +1,7 @@
-"""A layer registers what it saw in each step as a buffer. Mended: one buffer, written anew."""
+"""Registers the activations of each step as a new buffer of a layer.
+
+Mended: it registers them as one buffer.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""An optimizer of its own remembers every step and gradient. Mended: gradient descent."""
+"""Implements an optimizer that keeps every step and gradient. Mended: it uses SGD."""
 
 import sys
 from collections.abc import Callable

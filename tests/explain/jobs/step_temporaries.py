@@ -1,4 +1,7 @@
-"""Adam's step takes all parameters together, and temporaries as large. Mended: one at a time."""
+"""Updates all parameters together in Adam's step, which needs temporaries of their size.
+
+Mended: it updates one parameter at a time.
+"""
 
 import sys
 

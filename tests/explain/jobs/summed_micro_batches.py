@@ -1,4 +1,7 @@
-"""Micro-batches whose losses are added up before one backward. Mended: backward for each."""
+"""Adds up the losses of micro-batches, and calls backward once for all.
+
+Mended: it calls backward for each micro-batch.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Walks the batches twice, for their mean and for the rest, by tee. Mended: makes them twice."""
+"""Reads the batches twice by itertools.tee, first for their mean, which keeps all of them.
+
+Mended: it makes the batches twice.
+"""
 
 import itertools
 import sys

@@ -1,4 +1,4 @@
-"""A server loads a model for each customer and remembers it. Mended: it remembers four."""
+"""Caches a model for each customer of a server. Mended: it caches four models."""
 
 import functools
 import sys

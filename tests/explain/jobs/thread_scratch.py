@@ -1,4 +1,7 @@
-"""A thread for each camera, each with a canvas of its own. Mended: four threads serve them all."""
+"""Starts a thread for each camera, and each thread has a canvas.
+
+Mended: it starts four threads for all cameras.
+"""
 
 import sys
 import threading

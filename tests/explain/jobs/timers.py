@@ -1,4 +1,7 @@
-"""Writes each result a minute later, by a timer. Mended: the timer has a copy on the host."""
+"""Writes each result one minute later by a timer, which keeps the result.
+
+Mended: the timer has a copy on the host.
+"""
 
 import sys
 import threading

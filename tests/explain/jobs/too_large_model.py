@@ -1,4 +1,4 @@
-"""Loads a network for inference, and it is larger than the card."""
+"""Loads a network for inference that is larger than the card. Mended: it is in bfloat16."""
 
 from __future__ import annotations
 

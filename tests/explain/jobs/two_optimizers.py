@@ -1,4 +1,7 @@
-"""Warms up with one Adam and goes on with another. Mended: the first one is gone by then."""
+"""Warms up with one Adam optimizer, and continues with another one beside it.
+
+Mended: it deletes the first one before.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Two networks train in turn; the first keeps its gradients meanwhile. Mended: it lets them go."""
+"""Trains two networks in turn, and keeps the gradients of one while it trains the other.
+
+Mended: it drops the gradients.
+"""
 
 import sys
 

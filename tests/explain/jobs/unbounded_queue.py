@@ -1,4 +1,7 @@
-"""A thread loads batches into a queue without a bound. Mended: the queue has room for one."""
+"""Loads batches in a thread into a queue without a bound.
+
+Mended: the queue has room for one batch.
+"""
 
 import queue
 import sys

@@ -1,4 +1,4 @@
-"""Weights in eight bits, unpacked once and kept. Mended: unpacked in each call."""
+"""Unpacks eight-bit weights once and keeps the result. Mended: it unpacks them in each call."""
 
 import sys
 

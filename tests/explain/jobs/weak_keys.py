@@ -1,4 +1,7 @@
-"""Remembers features by document, weakly, and yet for ever. Mended: the value has no document."""
+"""Maps documents weakly to features, but each value refers to its document.
+
+Mended: the value does not refer to it.
+"""
 
 import sys
 import weakref

@@ -1,4 +1,7 @@
-"""The main directions of many vectors, by a full decomposition. Mended: of their small product."""
+"""Computes the principal directions of many vectors by a full decomposition.
+
+Mended: it decomposes their small product matrix.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Trains a convolutional network on a batch that is too large. Mended: in four micro-batches."""
+"""Trains a convolutional network with a batch that is too large.
+
+Mended: it splits the batch into four micro-batches.
+"""
 
 import sys
 

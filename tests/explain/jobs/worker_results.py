@@ -1,4 +1,7 @@
-"""A thread computes and a queue that nobody reads grows. Mended: what is read is dropped."""
+"""Computes in a thread, and puts the results into a queue that nobody reads.
+
+Mended: it drops each result after use.
+"""
 
 import queue
 import sys

@@ -368,9 +368,9 @@ std::string SiteOf(const StackWords& words, const std::vector<CallFrame>& frames
 
 // The lines of Python that may name a call site; each pointer is the innermost such frame.
 struct Lines {
-  const CallFrame* own = nullptr;  // of the application
+  const CallFrame* own = nullptr;  // a frame of the application
   const CallFrame* generated = nullptr;
-  const CallFrame* wrapper = nullptr;  // also of the application
+  const CallFrame* wrapper = nullptr;  // also a frame of the application
   std::string library;
   std::vector<OwnLine> own_lines;
   std::vector<OwnLine> generated_lines;
@@ -421,9 +421,9 @@ const CallFrame* MoveOwnLines(Lines lines, StackWords* words) {
 StackWords WordsOf(const std::vector<CallFrame>& frames) {
   StackWords words;
   Lines lines;
-  const CallFrame* python = nullptr;  // the innermost
+  const CallFrame* python = nullptr;  // the innermost Python frame
   std::string backward;
-  bool calls_empty_cache = false;  // true for the frame before
+  bool calls_empty_cache = false;  // true if the previous frame calls it
   for (const CallFrame& frame : frames) {
     const Phase phase = PhaseIn(frames, frame);
     if (words.phase == Phase::kUnknown) words.phase = phase;

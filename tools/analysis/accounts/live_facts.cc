@@ -26,7 +26,7 @@ BlockFacts FactsOf(const LiveBlock& block, const EventSource& source) {
 
 // Blocks with the same site and size.
 struct LiveGroup {
-  LiveBlock first;  // the oldest, so that the same trace gives the same text
+  LiveBlock first;  // the oldest block, so that the same trace gives the same text
   uint64_t count = 0;
 };
 

@@ -38,7 +38,7 @@ void PoolLayer::Add(const Event& event) {
     case EventKind::kCacheFenceWait:
       return cache_.WaitedForFence(FenceWaitEvent::Of(event).waited_ns);
     default:
-      return;  // counted by kind
+      return;  // such events are only counted by kind
   }
 }
 

@@ -39,7 +39,7 @@ void PoolSpace::AddHandle(uint64_t handle, uint64_t size, bool on_host) {
     host_handles_.insert(handle);
     return;
   }
-  EndHandle(handle, false);  // if its end was not seen
+  EndHandle(handle, false);  // has an effect only if its end was not seen
   any_ = true;
   chunks_[handle].size = size;
   unmapped_bytes_ += size;
@@ -65,7 +65,7 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
     Grow(address, size);
     return;
   }
-  Unmap(address, size);  // if its end was not seen
+  Unmap(address, size);  // has an effect only if its end was not seen
   if (host_handles_.contains(handle)) return;
   if (unit_ == 0) {
     unit_ = size;

@@ -5,7 +5,7 @@
 namespace vramstow {
 
 void RangeSet::Add(uint64_t from, uint64_t to, uint64_t low, uint64_t high) {
-  auto next = by_end_.upper_bound(from);  // the first that ends after `from`
+  auto next = by_end_.upper_bound(from);  // the first range that ends after `from`
   if (next != by_end_.end() && next->second < to) [[unlikely]] {
     // A part of the range is in the set already.
     Cut(from, to);
@@ -103,7 +103,7 @@ FreeMemory RangeSet::Free(uint64_t request, uint64_t elsewhere) const {
   free.movable_bytes = whole_bytes_ + elsewhere;
   free.largest_bytes = LargestSize();
   uint64_t usable = 0;
-  uint64_t whole_bytes = 0;  // in ranges that are large enough
+  uint64_t whole_bytes = 0;  // those in ranges that are large enough
   for (uint64_t i = request / kStep + (request % kStep != 0); i < small_end_; ++i) {
     usable += i * kStep * small_[i].count;
     whole_bytes += small_[i].whole_bytes;

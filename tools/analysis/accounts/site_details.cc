@@ -217,7 +217,7 @@ class BackwardCalls {
     bool is_known = false;
     uint32_t line = 0;
     uint64_t bytes = 0;
-    uint64_t others = 0;  // of other lines, or of unknown ones
+    uint64_t others = 0;  // bytes of other lines or of unknown ones
   };
 
   void Add(const Life& life) {
@@ -244,7 +244,7 @@ class BackwardCalls {
   }
 
   Detail& detail_;
-  std::vector<Caller> callers_;  // by site
+  std::vector<Caller> callers_;  // the index is the site
   uint32_t line_ = 0;
   bool is_called_ = false;
   bool is_running_ = false;

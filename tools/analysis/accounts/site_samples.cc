@@ -43,7 +43,7 @@ int64_t ByTheHour(int64_t bytes, uint64_t over_ns) {
 // start-up is over, and a cache with a limit is full.
 bool IsEndless(const Quarters& lowest) {
   constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
-  constexpr uint64_t kLeastPart = 100;  // of what is there
+  constexpr uint64_t kLeastPart = 100;  // 1/100 of the latest level
   if (lowest.third <= lowest.second || lowest.last <= lowest.third) return false;
   const uint64_t before = lowest.third - lowest.second;
   const uint64_t last = lowest.last - lowest.third;
@@ -74,7 +74,7 @@ void SiteSamples::Halve(Row* row) {
 }
 
 void SiteSamples::AddTo(const SumSamples& samples, Row* row) const {
-  if (samples.shift > clock_.shift()) return;  // no valid trace: these moments are over
+  if (samples.shift > clock_.shift()) return;  // only an invalid trace has such samples
   const uint64_t step = uint64_t{1} << (clock_.shift() - samples.shift);
   for (size_t i = 0; i < clock_.count(); ++i) {
     const uint64_t theirs = (i + 1) * step - 1;

@@ -9,7 +9,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kLeastBytes = 16 * kMiB;
-constexpr double kLeastShare = 0.03;  // of the peak
+constexpr double kLeastShare = 0.03;  // share of the peak
 constexpr size_t kMaxNames = 3;
 
 }  // namespace

@@ -84,7 +84,7 @@ std::string IfPadded(const FailureMoment& moment, uint32_t site, uint64_t bytes)
   constexpr uint64_t kFarLarger = 4;
   const SiteDetail& here = moment.detail().sites[site];
   if (here.own.empty()) return "";
-  std::map<int64_t, uint64_t> by_pass;  // the largest
+  std::map<int64_t, uint64_t> by_pass;  // the largest block of each iteration
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.pass_begin()) break;
     if (!life.tensor || life.pending || moment.PassOf(life) < 0) continue;

@@ -77,7 +77,7 @@ std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
 // Groups blocks that have no modules. Lines belong together if they ran as often as the lines that
 // made the most bytes, or several times as often.
 std::map<size_t, std::vector<const Life*>> LayersByTurn(const std::vector<const Life*>& lives) {
-  std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;  // of a site and size
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;  // by site and size
   for (const Life* life : lives) alike[{life->site, life->size}].push_back(life);
   std::map<size_t, uint64_t> bytes_by_turns;
   for (const auto& [key, made] : alike) {
@@ -147,7 +147,7 @@ size_t CountLayers(const Detail& detail, const std::vector<const Life*>& lives) 
   constexpr uint64_t kSmallLayer = 20;
   const uint64_t all = BytesOf(lives);
   std::map<std::string, uint64_t> by_layer;
-  std::map<std::pair<uint32_t, uint64_t>, size_t> alike;  // of one site and size
+  std::map<std::pair<uint32_t, uint64_t>, size_t> alike;  // number of blocks of one site and size
   for (const Life* life : lives) {
     by_layer[LayerOf(detail.sites[life->site].module)] += life->size;
     ++alike[{life->site, life->size}];
@@ -174,7 +174,7 @@ Change WithCheckpoints(const Detail& detail, const std::vector<const Life*>& liv
   std::set<std::string> modules;
   for (const Life* life : lives) modules.insert(LayerOf(detail.sites[life->site].module));
   std::map<std::pair<std::string, size_t>, std::vector<const Life*>> layers;
-  std::map<std::pair<uint32_t, uint64_t>, size_t> turns;  // of one site and size
+  std::map<std::pair<uint32_t, uint64_t>, size_t> turns;  // number of turns of one site and size
   for (const Life* life : lives) {
     const size_t turn = modules.size() > 1 ? 0 : turns[{life->site, life->size}]++;
     layers[{LayerOf(detail.sites[life->site].module), turn}].push_back(life);

@@ -31,10 +31,10 @@ std::string OfDevice(int device, const char* what) {
 // The part of a GPU that a process held at one moment.
 struct Share {
   const Facts* facts = nullptr;
-  uint64_t bytes = 0;    // of its blocks, and of its pool
-  uint64_t context = 0;  // 0 if its trace does not have it
+  uint64_t bytes = 0;    // bytes of its blocks and of its pool
+  uint64_t context = 0;  // bytes of its context; 0 if its trace does not contain them
   uint64_t cached = 0;   // the part of these bytes without blocks
-  std::string place;     // the line that made most of it
+  std::string place;     // the line that allocated most of the bytes
 };
 
 // Returns the number that another trace gives to the GPU with this UUID.

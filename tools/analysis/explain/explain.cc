@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-using SiteName = std::pair<std::string, std::string>;  // its line, and the operation there
+using SiteName = std::pair<std::string, std::string>;  // a line, and the operation in it
 
 SiteName NameOf(const SiteDetail& site) { return {site.site, site.operation}; }
 

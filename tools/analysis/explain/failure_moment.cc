@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLargePart = 20;  // of what was live
+constexpr uint64_t kLargePart = 20;  // 1/20 of the live bytes
 
 std::optional<uint64_t> OfDevice(const Facts& facts, int device, const char* what) {
   return FactNumber<uint64_t>(facts.trace_metadata,

@@ -117,7 +117,7 @@ std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
   const Candidate* anchor = FindAnchor(regular);
   // If only a single size recurs, this may be by chance.
   if (anchor == nullptr) return boundaries;
-  uint64_t since = 0;  // allocations
+  uint64_t since = 0;  // number of allocations
   for (const Life& life : detail.lives) {
     if (life.opened || life.pending) continue;
     ++since;

@@ -151,7 +151,7 @@ void KvCaches::FindGrowing(const Detail& detail, const PhasesOver& phases) {
 }
 
 void KvCaches::FindKept(const Detail& detail) {
-  std::vector<uint64_t> work;  // events
+  std::vector<uint64_t> work;  // events at which a model made a block
   for (const Life& life : detail.lives) {
     const SiteDetail& site = detail.sites[life.site];
     if (life.tensor && (site.in_backward || site.in_optimizer)) return;  // it trains

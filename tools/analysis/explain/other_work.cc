@@ -33,7 +33,7 @@ bool NamesEvaluation(std::string_view function) {
 // The caller of a model, which is found from the frames of a call site.
 struct Caller {
   bool runs_model = false;
-  bool evaluates = false;  // by the name of a function
+  bool evaluates = false;  // true if a function's name says so
   bool generates = false;
   bool in_checkpoint = false;  // it trains, although it saves nothing yet
   size_t depth = 0;            // frames before the model's own

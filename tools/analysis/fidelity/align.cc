@@ -247,7 +247,7 @@ std::vector<uint64_t> Stretches(std::span<const uint64_t> sequence, size_t lengt
   return hashes;
 }
 
-constexpr size_t kPlaceLength = 8;  // of a stretch that shows where left begins or ends
+constexpr size_t kPlaceLength = 8;  // items of a stretch that shows where left begins or ends
 constexpr size_t kMaxPlacesTried = 48;
 constexpr size_t kMaxSkipped = 64;
 
@@ -262,7 +262,7 @@ std::vector<size_t> PlacesOf(std::span<const uint64_t> stretch, std::span<const 
   return places;
 }
 
-constexpr uint64_t kMaxWindowSteps = 4'000'000;  // of the alignment that judges one window
+constexpr uint64_t kMaxWindowSteps = 4'000'000;  // for the alignment of one window
 
 // Returns the number of unmatched elements on both sides.
 size_t LeftOver(std::span<const uint64_t> left, std::span<const uint64_t> right,

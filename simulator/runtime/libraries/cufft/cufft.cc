@@ -18,7 +18,7 @@ const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cufft_
 
 namespace {
 
-using P = void*;  // whatever it points to
+using P = void*;  // a pointer of any type
 using LL = long long;
 
 // The layout of the input or the output. Index is the type of numbers that the function takes.
@@ -51,7 +51,7 @@ Asked Many(int rank, const Index* n, const Layout<Index>& in, const Layout<Index
   geometry.dimensions = rank;
   geometry.batch = batch;
   std::copy_n(n, rank, geometry.size);
-  geometry.is_dense = in.embed == nullptr || out.embed == nullptr;  // both layouts or none
+  geometry.is_dense = in.embed == nullptr || out.embed == nullptr;  // it uses both or none
   geometry.in = in.As64Bits(rank);
   geometry.out = out.As64Bits(rank);
   return asked;

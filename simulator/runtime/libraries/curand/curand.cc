@@ -29,7 +29,7 @@ const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("curand
 
 namespace {
 
-using P = void*;  // whatever it points to
+using P = void*;  // a pointer of any type
 using U64 = unsigned long long;
 
 struct Generator : Handle {

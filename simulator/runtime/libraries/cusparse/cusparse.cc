@@ -53,7 +53,7 @@ const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD
 
 namespace {
 
-using P = void*;  // whatever it points to
+using P = void*;  // a pointer of any type
 using L = int64_t;
 
 // --- Handles and descriptors ---------------------------------------------------------------------

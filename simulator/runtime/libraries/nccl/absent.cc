@@ -121,7 +121,7 @@ struct LargeOperation {
   CollectiveRound round;
   CUdeviceptr send = 0;
   CUdeviceptr receive = 0;
-  CUdeviceptr scalar = 0;  // 0: the round has the scalar
+  CUdeviceptr scalar = 0;  // 0 if the round holds the scalar
 };
 
 // A copy from `send` to `receive`.

@@ -43,7 +43,7 @@ struct SharedSegment::Header {
 
 // The state of one rank. It has cache lines of its own, because only one rank writes it.
 struct alignas(128) SharedSegment::Rank {
-  std::atomic<int32_t> pid;  // 0: the rank has not joined yet
+  std::atomic<int32_t> pid;  // 0 until the rank has joined
   std::atomic<uint32_t> left;
   std::atomic<uint64_t> published;
   std::atomic<uint64_t> consumed;

@@ -71,7 +71,7 @@ VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device
   if (result != NVML_SUCCESS) {
     return result;
   }
-  constexpr unsigned kMaximum = 3;  // thresholds: shutdown, slowdown, memory, device
+  constexpr unsigned kMaximum = 3;  // the thresholds are shutdown, slowdown, memory and device
   return type <= kMaximum ? Store(degrees, kShutdownTemperature - 3 * static_cast<int>(type))
                           : NVML_ERROR_NOT_SUPPORTED;
 }

@@ -42,7 +42,7 @@ uint64_t FunctionOf(const SiteDetail& site) {
 class ScoreSites {
  public:
   explicit ScoreSites(const FailureMoment& moment) {
-    absl::flat_hash_map<uint64_t, absl::flat_hash_set<uint64_t>> sizes;  // by function
+    absl::flat_hash_map<uint64_t, absl::flat_hash_set<uint64_t>> sizes;  // the key is the function
     for (const Life& life : moment.detail().lives) {
       if (life.birth > moment.event()) break;
       const SiteDetail& site = moment.site_of(life);
@@ -73,8 +73,8 @@ class ScoreSites {
 
  private:
   absl::flat_hash_set<uint32_t> sites_;
-  absl::flat_hash_set<uint32_t> lines_;  // of products
-  bool has_product_ = false;             // softmax of a product
+  absl::flat_hash_set<uint32_t> lines_;  // lines that compute matrix products
+  bool has_product_ = false;             // the softmax of a product was found
 };
 
 // True if transformers' own code allocated the blocks. Its models get their attention

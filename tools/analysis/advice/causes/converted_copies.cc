@@ -17,12 +17,12 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kLeastCopies = 3;
-constexpr uint64_t kLeastShare = 4;  // of the weights; fewer equal shapes may be chance
+constexpr uint64_t kLeastShare = 4;  // 1/4 of the weights; fewer equal shapes may be chance
 
 // The parameters of the model, counted by shape.
 struct Shapes {
   std::map<std::vector<uint64_t>, size_t> counts;
-  std::string type;  // of the largest one
+  std::string type;  // the type of the largest copy
   uint64_t largest = 0;
   uint64_t bytes = 0;
 };

@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kRounding = 2 << 20;  // of a request that PyTorch makes to the driver
+constexpr uint64_t kRounding = 2 << 20;  // the rounding of PyTorch's requests to the driver
 
 // Is used for programs without known iterations. True if a variable holds the block and the
 // function that allocated it ran later lines since, and now runs the same line again.

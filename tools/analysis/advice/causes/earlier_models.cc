@@ -20,7 +20,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastOfModel = 3;  // of a model
+constexpr size_t kLeastOfModel = 3;  // the fewest blocks of a model
 // The unknown key of a container, as OwnerOf returns it.
 constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";

@@ -25,7 +25,7 @@ bool WorksNumberByNumber(std::string_view name) {
 // Returns the first block of this iteration that is exactly twice as large as the largest one
 // before it.
 const Life* FirstTwiceAsWide(const FailureMoment& moment) {
-  const Life* before = nullptr;  // the largest one
+  const Life* before = nullptr;  // the largest block before it
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.event()) break;
     if (!life.tensor || life.pending || moment.PassOf(life) < moment.pass()) continue;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kMaxPartsOfLayer = 16;
 constexpr size_t kLeastOfLayer = 2;
-constexpr uint64_t kLayerShare = 3;  // of what was live
+constexpr uint64_t kLayerShare = 3;  // 1/3 of the live bytes
 
 // Returns the gradients of results that the backward pass of the layer has made so far.
 std::vector<const Life*> GradientsOfResults(const FailureMoment& moment,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLeastRecomputed = 3;
 constexpr uint64_t kMaxCheckpoints = 16;
-constexpr uint64_t kLargeRecomputedPart = 4;  // of what was live
+constexpr uint64_t kLargeRecomputedPart = 4;  // 1/4 of the live bytes
 
 // The results that the forward pass of this step made in checkpoints and freed.
 struct FirstTime {

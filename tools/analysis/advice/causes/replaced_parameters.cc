@@ -24,7 +24,7 @@ struct StateOfOptimizers {
   // The entries, in order of birth, by the names of optimizer and entry ("opt", "exp_avg") and by
   // size.
   std::map<std::pair<std::string, uint64_t>, std::vector<const Life*>> entries;
-  uint64_t in_use_bytes = 0;  // of other blocks that require a gradient
+  uint64_t in_use_bytes = 0;  // bytes of other blocks that require a gradient
 };
 
 StateOfOptimizers OptimizersState(const FailureMoment& moment) {

@@ -27,7 +27,7 @@ constexpr size_t kLeastBlocks = 3;
 // Blocks that one line made one after the other: a model that was moved, copied or loaded.
 struct Set {
   std::vector<const Life*> live;
-  std::vector<uint64_t> sizes;  // of these blocks and of the request, in order
+  std::vector<uint64_t> sizes;  // sizes of these blocks and of the request, in order
   uint64_t bytes = 0;
 };
 

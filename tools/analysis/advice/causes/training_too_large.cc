@@ -19,9 +19,9 @@ namespace {
 struct State {
   std::vector<const Life*> lives;  // parameters and gradients
   uint64_t parameters = 0;
-  uint64_t trained = 0;    // of these, trained ones: each gets a gradient of its size
-  uint64_t wide = 0;       // of these, float32 and larger
-  uint64_t optimizer = 0;  // state that exists already
+  uint64_t trained = 0;    // bytes of trained parameters: each gets a gradient of its size
+  uint64_t wide = 0;       // bytes of those in float32 or a larger type
+  uint64_t optimizer = 0;  // bytes of state that exists already
 };
 
 State StateOf(const FailureMoment& moment) {

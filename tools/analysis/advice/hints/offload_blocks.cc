@@ -41,7 +41,7 @@ bool CouldWait(const Evidence& evidence, const Life& life) {
 // The idle blocks, grouped by what a program can do about them.
 struct Waiting {
   uint64_t of_graphs = 0;
-  uint64_t of_program = 0;  // held by the program, and by no graph
+  uint64_t of_program = 0;  // bytes that the program holds, and no graph
 };
 
 Waiting WhatWaits(const Evidence& evidence, const std::vector<const Life*>& lives) {
