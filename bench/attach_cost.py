@@ -99,7 +99,7 @@ def main() -> int:
         plain, attached = Worker(folder), Worker(folder)
         run = Worker(folder, str(_attach.VRAMSTOW), "run", "--simulate=h200", "--quiet", "--")
         pid = attached.process.pid
-        ask(plain.process.pid, "--census")  # first compile what it loads
+        ask(plain.process.pid, "--census")  # compiles the libraries that it loads
         plain.stop()
         plain = Worker(folder)
         begin = time.monotonic()

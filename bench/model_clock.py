@@ -33,8 +33,8 @@ from step_times import PROGRAM, PUBLISHED, ROOT, VRAMSTOW, Published, estimated
 
 JOBS = ROOT / "bench/model_clock_jobs.py"
 MOVES = ROOT / "bench/model_clock_moves.py"
-STEPS = 5  # the first two are not looked at
-TOKENS = 8 * 1024  # of a step of each training of GPT-2
+STEPS = 5  # the first two are not measured
+TOKENS = 8 * 1024  # tokens in a step of each training of GPT-2
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class Move:
     card: str
     seconds: tuple[float, float]
     gigabytes: tuple[float, float] | None = None
-    time: str = "seconds"  # which of the job's figures they are
+    time: str = "seconds"  # the name of this time in the job's output
     memory: str = "allocated"
-    is_ratio: bool = False  # the times are published as a ratio alone
+    is_ratio: bool = False  # only the ratio of the times is published
 
 
 # The third and the fourth row were measured on an L20. The simulated run uses an L40S, which is

@@ -289,7 +289,7 @@ def main() -> int:
             {
                 "seconds": times[-1] - times[-2],
                 "allocated": torch.cuda.max_memory_allocated(),
-                "used": total - free,  # as the driver reports it
+                "used": total - free,  # the driver's count
             }
         )
     )

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 SAME_ROWS = ("allocations", "total_bytes", "bytes_at_peak", "blocks_at_peak", "bytes_at_end")
-MOST_SITES = 50  # in a list of growth
+MOST_SITES = 50  # the longest list of growth
 BEGAN_APART = 3
 STARTS = 20
 

@@ -45,7 +45,7 @@ HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parent / "build"))
 MEBIBYTE = 1 << 20
 CARD = "h100,context=512MiB"
-LINK_BYTES_PER_SECOND = 55e9  # of an H100, each way, as the simulated card has it
+LINK_BYTES_PER_SECOND = 55e9  # each way, on the simulated H100
 # The bytes that a step of Adam on the host reads and writes for each parameter, and the rate of a
 # host: 1e9 parameters take 0.28 s. The model's clock does not include the time of this machine's
 # processor.
@@ -77,8 +77,8 @@ BY_HAND = {
     "fsdp": "both",
     "deepspeed": "training",
 }
-FEW = "few checkpoints"  # of as many layers as it takes: somebody has tried that out
-ON_HOST = ("fsdp", "deepspeed")  # models whose optimizer runs on the host
+FEW = "few checkpoints"  # the fewest layers with which the job fits
+ON_HOST = ("fsdp", "deepspeed")  # techniques whose optimizer runs on the host
 PACKAGES = {
     "trl": ["trl"],
     "deepspeed": ["deepspeed", "einops", "hjson", "msgpack", "py-cpuinfo", "pydantic", "tqdm"],
@@ -96,15 +96,15 @@ NO_MEMORY = ("_ALLOC_FAILED", "out of memory")
 class Run:
     """The results of one simulated run."""
 
-    seconds: float | None = None  # of a step, the later half of them; None: there is none
-    why: str = ""  # there is none: "OOM", or what was wrong
-    said: list[str] = field(default_factory=list)  # if it failed, the last lines on standard error
+    seconds: float | None = None  # the mean of the later steps; None if it failed
+    why: str = ""  # the reason for a failure: "OOM" or an error
+    said: list[str] = field(default_factory=list)  # the last lines on standard error
     steps: list[float] = field(default_factory=list)
     held: dict[str, int] = field(default_factory=dict)
-    layers: int | None = None  # that have checkpoints, where not all do
-    traffic: dict[str, float] = field(default_factory=dict)  # of such a step, in bytes and seconds
+    layers: int | None = None  # layers with checkpoints, if not all have them
+    traffic: dict[str, float] = field(default_factory=dict)  # bytes and seconds of a step
     offload: dict[str, Any] | None = None  # the summary's figures of moved memory
-    ends: list[int] = field(default_factory=list)  # of the steps, by the GPU's clock, in ns
+    ends: list[int] = field(default_factory=list)  # ends of the steps by the GPU's clock, in ns
 
 
 @dataclass
@@ -112,9 +112,9 @@ class Row:
     job: str
     factor: float
     memory_bytes: int
-    over_bytes: int  # of the peak, more than there is room for
+    over_bytes: int  # the part of the peak that does not fit
     reference: float
-    link_bound: float  # times the reference, as the next one
+    link_bound: float  # a multiple of the reference, like the next one
     step_bound: float
     runs: dict[str, Run] = field(default_factory=dict)
 
@@ -240,7 +240,7 @@ class Table:
 
     def __init__(self, options: argparse.Namespace, packages: Packages, job: str) -> None:
         self._options, self._packages, self._job = options, packages, job
-        self._known: dict[str, dict[str, Any]] = {}  # runs of other techniques, by the GPU's memory
+        self._known: dict[str, dict[str, Any]] = {}  # other techniques' runs by GPU memory
         with tempfile.TemporaryDirectory() as folder:
             self.reference = self._run("plain", trace=Path(folder))
             if self.reference.seconds is None:
@@ -293,7 +293,7 @@ class Table:
         return run
 
     def _fewest(self, memory: int) -> Run:
-        """With checkpoints of the fewest layers that fit."""
+        """Runs with checkpoints of the fewest layers with which the job fits."""
 
         def run(layers: int) -> Run:
             run = run_job(self._options, self._job, FEW, {}, memory, layers)

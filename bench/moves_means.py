@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 Step = Callable[[], Tensor]
-BUCKET = 1 << 24  # elements: DeepSpeed's own 5e8 are 2 GB
-MOST_IN_TURN = 1 << 24  # elements; where a parameter has more, it comes alone
+BUCKET = 1 << 24  # elements; DeepSpeed's default of 5e8 is 2 GB
+MOST_IN_TURN = 1 << 24  # elements; a larger parameter is alone in its turn
 Around = Callable[[], AbstractContextManager]
 
 
@@ -233,7 +233,7 @@ class LayersInTurn:
         self._places = [torch.empty(most, dtype=torch.bfloat16) for _ in range(2)]
         self._inward = torch.cuda.Stream()
         self._arrivals: dict[int, torch.cuda.Event] = {}
-        self._now = 0  # in the order of the use of layers, on and on
+        self._now = 0  # counts the uses of layers
         for model in job.models:
             for layer in model.layers:
                 layer.register_forward_pre_hook(lambda *_: self._begin())
@@ -282,7 +282,7 @@ def fsdp(job: Job) -> Step:
     start_group()
     policy = CPUOffloadPolicy(pin_memory=True)
     for model in job.models:
-        model.to(memory_format=torch.contiguous_format)  # the only one that it accepts
+        model.to(memory_format=torch.contiguous_format)  # it accepts only this format
         for layer in model.layers:
             fully_shard(layer, offload_policy=policy)
         fully_shard(model, offload_policy=policy)
@@ -308,7 +308,7 @@ def deepspeed(job: Job) -> Step:
             "reduce_bucket_size": BUCKET,
             "allgather_bucket_size": BUCKET,
         },
-        "zero_force_ds_cpu_optimizer": False,  # its own optimizer would be compiled first
+        "zero_force_ds_cpu_optimizer": False,  # otherwise it first compiles its own optimizer
         "zero_allow_untested_optimizer": True,
         "torch_autocast": {"enabled": job.by_autocast, "dtype": "bfloat16"},
     }

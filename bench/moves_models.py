@@ -23,11 +23,11 @@ class Job:
     and a step of the optimizer."""
 
     models: list[nn.Module]
-    forward: Callable[[nn.Module], Tensor]  # gives the loss, or what is inferred
+    forward: Callable[[nn.Module], Tensor]  # returns the loss or the result
     passes: int = 1
     trains: bool = True
     by_autocast: bool = False
-    layers: int | None = None  # that checkpoints are for, the first ones; None: all
+    layers: int | None = None  # the first layers, which get checkpoints; None: all
 
 
 class Block(nn.Module):

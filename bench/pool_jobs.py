@@ -161,7 +161,7 @@ def train_and_generate(job: Job) -> None:
 def growing_caches(job: Job) -> None:
     for size in transformer_parameters(24, 1024, 32000):
         job.alloc(size // 2)
-    live: list[tuple[list[int], int, int]] = []  # caches, tokens, end
+    live: list[tuple[list[int], int, int]] = []  # caches, their tokens, and the tokens at their end
     for _ in range(900):
         job.iteration()
         if len(live) < 12 and job.random.random() < 0.4:
@@ -233,7 +233,7 @@ def cache_by_request(job: Job) -> None:
     """Serves up to 16 requests at once, each with a prompt of its own."""
     layers, width = 16, 1024
     weights(job, layers, width)
-    live: list[tuple[list[int], int, int]] = []  # caches, tokens, end
+    live: list[tuple[list[int], int, int]] = []  # caches, their tokens, and the tokens at their end
     for _ in range(500):
         job.iteration()
         if len(live) < 16 and job.random.random() < 0.3:
@@ -261,7 +261,7 @@ def cache_by_request(job: Job) -> None:
 def paged_caches(job: Job) -> None:
     """Allocates caches in pages of one size, as serving engines do."""
     weights(job, 24, 1536)
-    live: list[tuple[list[int], int]] = []  # pages, how many there will be
+    live: list[tuple[list[int], int]] = []  # pages, and their final number
     for step in range(3000):
         if step % 10 == 0:
             job.iteration()

@@ -96,7 +96,7 @@ def environment_of(build: Path, spec: str, folder: str) -> dict[str, str]:
     found["LD_PRELOAD"] = ":".join(
         file for file in preloaded if Path(file).name != "libvramstow.so"
     )
-    del found["PYTHONPATH"]  # the start-up hook
+    del found["PYTHONPATH"]  # loads the start-up hook
     return found
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
-MOST_GIB = 64  # of the memory that is uncomputed
+MOST_GIB = 64  # the most GiB that are not computed
 
 PROGRAM = """
 import json, sys, torch, vramstow

@@ -37,7 +37,7 @@ class Published:
     name: str
     card: str
     arguments: str
-    tokens_per_second: float  # of one card
+    tokens_per_second: float  # for each GPU
     source: str
 
 

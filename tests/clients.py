@@ -32,9 +32,9 @@ TEST = ROOT / "tests/frameworks/clients_test.py"
 SHARED = ROOT / ".venv"
 OWN_MARK = "# brings its own PyTorch"
 WITHOUT_MARK = "# uses no PyTorch"
-NEEDED_GB = 15  # for an environment with a PyTorch of its own, while pip makes it
+NEEDED_GB = 15  # for an environment with its own PyTorch while pip makes it
 BEGIN = "<!-- made by tests/clients.py -->"
-MODES = ("observed", "pooled", "graphs", "pooled-graphs")  # as clients_test.py names them
+MODES = ("observed", "pooled", "graphs", "pooled-graphs")  # the names in clients_test.py
 HEADINGS = ("client", "version", "PyTorch", *MODES, "date")
 
 

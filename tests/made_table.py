@@ -17,7 +17,7 @@ OWN_FOLDERS = re.compile(
     rf"|{re.escape(str(Path.home()))}/"
 )
 NOT_RUN = ""
-WIDTH = 138  # of a page
+WIDTH = 138  # columns of a page
 
 Key = tuple[str, ...]
 
@@ -70,7 +70,7 @@ class MadeTable:
         self._rows: dict[Key, dict[str, str]] = {}
         self._failures: dict[Key, list[str]] = {}
         told: list[str] = []
-        written = headings  # those of the page, which may lack new columns
+        written = headings  # the page's headings, which may lack new columns
         for line in made.splitlines():
             cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
             if line.startswith("| ") and cells[:keys] == headings[:keys]:
@@ -82,7 +82,7 @@ class MadeTable:
             if failure:
                 told = self._failures.setdefault(tuple(failure[1].split(between)), [])
                 told.append(failure[2])
-            elif line.startswith("  "):  # the rest of one
+            elif line.startswith("  "):  # the rest of a failure
                 told[-1] += f" {line.strip()}"
 
     def put(self, key: Key, outcomes: dict[str, Outcome], **cells: str) -> None:
@@ -109,7 +109,7 @@ class MadeTable:
                 f"- {self._between.join(key)}, {failure}",
                 WIDTH,
                 subsequent_indent="  ",
-                break_on_hyphens=False,  # the next run reads the parts with a blank between them
+                break_on_hyphens=False,  # the next run would read a blank at the break
             )
         ]
         lines += [

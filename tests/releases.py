@@ -29,18 +29,18 @@ NOTEBOOK = ROOT / "setup/requirements-notebook.txt"
 OLDER_NOTEBOOK = ROOT / "setup/requirements-notebook-older.txt"
 CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
 NEEDED_GB = 15  # for the wheels and the environment of one release
-PATIENCE_S = 7200  # for one suite
-MOST_AGAIN = 5  # tests that failed: of more, it is not the machine
+PATIENCE_S = 7200  # the limit for one suite
+MOST_AGAIN = 5  # failed tests; with more, the machine is not the cause
 BEGIN = "<!-- made by tests/releases.py -->"
 
 
 @dataclass(frozen=True)
 class Suite:
     column: str
-    first_minor: int  # of PyTorch 2, from which on it is expected to pass
+    first_minor: int  # it must pass from PyTorch 2.first_minor on
     file: str
     options: tuple[str, ...]
-    short: str  # of --short: what of it runs, as pytest -k has it
+    short: str  # the argument of pytest -k with --short
 
 
 SUITES = (
@@ -60,8 +60,8 @@ HEADINGS = ("PyTorch", "Python", *(suite.column for suite in SUITES), "date")
 
 @dataclass(frozen=True)
 class Release:
-    version: str  # "2.6.0"
-    python: str  # "3.11"
+    version: str  # for example "2.6.0"
+    python: str  # for example "3.11"
     pins: tuple[str, ...]
 
     @property
@@ -134,7 +134,7 @@ class Environment(OwnEnvironment):
         """Makes the environment. Raises OSError if there is no such Python, the disk is full, or
         pip failed."""
         pip = (self.python, "-m", "pip", "--disable-pip-version-check", "-q")
-        if not (self._keep and self.adapters.is_dir()):  # the last step of an earlier run
+        if not (self._keep and self.adapters.is_dir()):  # an earlier run may have made them
             self._install_torch(pip)
             self.adapters.mkdir()
         # If an environment is left from an earlier run, its packages may be older than those of the

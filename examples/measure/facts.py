@@ -221,7 +221,7 @@ def collect(
     if not quick:
         run = _run_well(technique, variant, simulate, ["--pool=off"], folder / "plain")
         facts = _as_it_comes(run) | {"died": run.status != 0}
-    if simulate:  # the pool was not tried on a real card yet
+    if simulate:  # the pool is not measured on a real GPU
         flags = ["--pool=on", "--stacks=all"]
         facts |= _with_pool(_run_well(technique, variant, simulate, flags, folder / "pool"))
     return facts

@@ -15,7 +15,7 @@ _FIGURE = r"\d (→|GB|MB)|\d%"
 # Advice that does not concern the peak that a technique changes.
 _BESIDE = {"cache_at_end", "fragmentation", "cache_allocations", "larger_batch"}
 _COLUMNS = 140  # no line of the page is wider
-_LEAST = 20  # what the last cell of a row needs to be the one that is wrapped
+_LEAST = 20  # columns; narrower last cells are not wrapped
 _HEADER = (
     "| technique | allocated | reserved | in the pool | used | host | calls | published |",
     "|---" * 8 + "|",
@@ -141,7 +141,7 @@ def _advice(before: Facts, after: Facts) -> str:
     if added:
         return _quote("after", added[0])
     if not old:
-        return ""  # the card has room, so there is nothing to save
+        return ""  # the GPU has room, so no memory has to be saved
     return "None of its advice on `before` became smaller."
 
 

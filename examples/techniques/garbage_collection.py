@@ -18,7 +18,7 @@ STEPS = 12
 
 
 class Request:
-    """What a server keeps of a request; `self.undo` closes a cycle."""
+    """Stores the data of a request; `self.undo` closes a cycle."""
 
     def __init__(self) -> None:
         self.activations = torch.empty(8 << 20, device="cuda")

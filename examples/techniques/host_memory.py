@@ -25,7 +25,7 @@ def _field_bytes(file: str, name: str) -> int:
 
 
 def _own_bytes(pid: int, is_shared: bool = False) -> int:
-    """What the process and its children have written themselves; 0 of one that has gone.
+    """Returns the bytes that the process and its children have written; 0 for one that has ended.
 
     Memory that a child has of its parent since fork() counts once: each process has its share of
     it."""
@@ -40,7 +40,7 @@ def _own_bytes(pid: int, is_shared: bool = False) -> int:
 
 
 class HostMemory:
-    """with HostMemory() as host: ...; then host.peak_bytes."""
+    """Measures within `with HostMemory() as host:`; then host.peak_bytes has the result."""
 
     def __init__(self) -> None:
         self.peak_bytes = 0

@@ -21,7 +21,7 @@ class Visiting(nn.Module):
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
-        self.layer = [layer]  # in a list: no module of ours, so .to() leaves it where it is
+        self.layer = [layer]  # a list hides it from .to(), which would move it
         self.kept = {name: value.data.pin_memory() for name, value in layer.named_parameters()}
 
     def forward(self, x: Tensor) -> Tensor:

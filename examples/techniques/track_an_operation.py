@@ -17,14 +17,14 @@ from workload import Block, LanguageModel, main, train
 
 try:
     from vramstow import track
-except ImportError:  # without vramstow nothing is measured
+except ImportError:  # nothing is measured without vramstow
 
     def track(_: str) -> contextlib.AbstractContextManager[str]:
         return contextlib.nullcontext("attention: not measured")
 
 
 class TrackedBlock(Block):
-    """A layer that says what its attention took."""
+    """A layer that reports the memory of its attention."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         with track("attention") as tracked:
@@ -34,7 +34,7 @@ class TrackedBlock(Block):
 
 
 class BlockByHand(TrackedBlock):
-    """Attention as textbooks write it."""
+    """Computes attention by its formula."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         with track("attention") as tracked:

@@ -18,11 +18,11 @@ Rehearse = Callable[..., Rehearsal]
 POOLED = {
     "VRAMSTOW_POOL": "on",
     "VRAMSTOW_LEVEL": "tensors",
-    "VRAMSTOW_CENSUS": "on",  # so that it is compiled before anything runs
+    "VRAMSTOW_CENSUS": "on",  # compiles it before anything runs
     "VRAMSTOW_COLLECT": "auto",
 }
 CARD = "h200,memory=1GiB,values=off"
-ROUNDS = "60"  # of 32 MiB each
+ROUNDS = "60"  # each allocates 32 MiB
 
 
 def often(*values: object) -> list[object]:

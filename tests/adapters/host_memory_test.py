@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 
 Rehearse = Callable[..., Rehearsal]
 PROGRAM = Path(__file__).parent / "programs/saved_on_cpu.py"
-MIB = 1024  # in KiB
+MIB = 1024  # the number of KiB in a MiB
 
 
 @pytest.mark.parametrize("pool", ["on", "off"])

@@ -125,7 +125,7 @@ def test_cached_memory_is_known_while_no_tensor_has_it(
     env = tensors if level == "tensors" else NATIVE
     job = rehearse(python, OWN / "weak_tensors.py", env=env)
     assert job.status == 0, job.err[-4000:]
-    device, unknown = 2, 0  # as cudaMemoryType has them
+    device, unknown = 2, 0  # values of cudaMemoryType
     assert json.loads(job.out) == {
         "types": {"small": device, "large": device, "given back": unknown},
         "output": 6.0,
@@ -193,7 +193,7 @@ def test_every_number_agrees_with_every_other_the_call_log_and_the_trace_at_ever
 
 
 def test_graphs_pools_and_limits(rehearse: Rehearse, python: str, tensors: dict[str, str]) -> None:
-    card = "h200,effects=64MiB"  # it looks at larger tensors
+    card = "h200,effects=64MiB"  # the program reads larger tensors
     job = rehearse(python, OWN / "graphs.py", env=tensors, card=card)
     assert_served(job)
     assert job.out == rehearse(python, OWN / "graphs.py", env=NATIVE, card=card).out

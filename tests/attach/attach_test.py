@@ -65,7 +65,7 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
     holders = {row["holder"]: row["bytes"] for row in answer["holders"]}
     assert holders["global weights[0..7]"] == 8 * MIB, holders
     assert any(name.startswith("global history[0..") for name in holders)
-    assert answer["stopped_ms"] < 500  # 8 ms on a machine with nothing else to do
+    assert answer["stopped_ms"] < 500  # an idle machine needs 8 ms
     # The thread in which the process answered ends afterwards. On a busy machine that may take a
     # while.
     job.wait_for("task", threads)
@@ -189,7 +189,7 @@ def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
     assert (tmp_path / "stderr").read_text() == ""
     steps, _, _, threads_then, descriptors_then = told.split()
     assert int(threads_then) == threads
-    assert int(descriptors_then) <= descriptors + 1  # it lists its own, which takes one
+    assert int(descriptors_then) <= descriptors + 1  # the listing itself opens one
     again = Job(tmp_path, str(Path(__file__).parent / "programs/states.py"), steps)
     assert again.line() == "ready"
     assert losses(again.line()) == losses(told)
@@ -361,7 +361,7 @@ def test_who_attaches_may_be_killed_at_any_moment(start: Start) -> None:
             if number % 2:
                 time.sleep(chance.uniform(0, 0.03))
             while number % 2 == 0 and state(job.pid)[1] == "0" and asking.poll() is None:
-                pass  # while the process is stopped
+                pass  # the process is stopped
             asking.kill()
         end = time.monotonic() + PATIENCE
         while state(job.pid)[1] != "0" and time.monotonic() < end:

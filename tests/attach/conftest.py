@@ -15,8 +15,8 @@ import pytest
 from built import SIMULATOR, facts_of, run_program, run_vramstow
 
 PROGRAMS = Path(__file__).parent / "programs"
-PYTHON = os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)  # with the PyTorch to look into
-PATIENCE = 120  # seconds, on a busy machine
+PYTHON = os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)  # has the PyTorch that is observed
+PATIENCE = 120  # seconds that a busy machine may need
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -229,7 +229,7 @@ def test_pytorch_s_script_says_the_same_of_both(path: Path, tmp_path: Path, tool
     out = rewritten(path, tool, tmp_path)
     assert run_viewer("stats", out) == run_viewer("stats", path)
     ours, theirs = (run_viewer("trace", file) for file in (out, path))
-    if "2023" not in path.stem:  # there a free has no request: one is added for the viewer
+    if "2023" not in path.stem:  # that file has no requests of frees, so they are added
         assert ours == theirs
 
 

@@ -16,7 +16,7 @@ from kinds import EVERY, JOBS, Kind
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 TOLERANCE = 0.1
-LEAST_KNOWN = 0.03  # of the peak may be unknown
+LEAST_KNOWN = 0.03  # the part of the peak that may be unknown
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 

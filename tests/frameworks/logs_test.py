@@ -116,7 +116,7 @@ def rows_of_wandb(folder: Path) -> list[dict[str, Any]]:
     [file] = folder.rglob("run-*.wandb")
     data = file.read_bytes()
     block, head, last_parts = 32768, struct.Struct("<IHB"), (1, 4)
-    place, whole, rows = 7, b"", []  # behind the file's own head
+    place, whole, rows = 7, b"", []  # after the file's header
     while place + head.size <= len(data):
         if block - place % block < head.size:
             place += block - place % block

@@ -63,7 +63,7 @@ class Step:
 
     call: str
     address: int
-    size: int | None  # None for a free: only the call log says how large the block was
+    size: int | None  # None for a free, whose size only the call log has
 
 
 def read_call_log(path: Path) -> list[Step]:

@@ -80,7 +80,7 @@ def test_a_run_keeps_the_names_of_native_functions_in_its_trace(tmp_path: Path) 
     assert ran.returncode == 0, ran.stderr
     (trace,) = tmp_path.glob("*.stow")
     numbers = [
-        int.from_bytes(rest[8:12], "little")  # behind the trace's id
+        int.from_bytes(rest[8:12], "little")  # after the id of the trace
         for rest in trace.read_bytes().split(b"\xa5STOWCKZ")[1:]
     ]
     assert 0xF0000000 in numbers, "a chunk of functions (docs/trace-format.md)"

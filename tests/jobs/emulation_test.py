@@ -119,7 +119,7 @@ def test_kernels_without_effect_are_listed_on_request(rehearse: Rehearse, python
     assert job.out == ""
     job = rehearse(python, "-c", program, card="h200,kernels=list")
     assert job.status == 0, job.err[-4000:]
-    assert " x " not in job.err, job.err[-4000:]  # its operators are computed
+    assert " x " not in job.err, job.err[-4000:]  # all of its operators are computed
 
 
 @pytest.mark.parametrize("option", ["emulation=off", "contents=discard"])

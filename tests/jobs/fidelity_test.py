@@ -188,7 +188,7 @@ def test_another_release_is_named_first(tmp_path: Path, python: str) -> None:
     # The snapshot is changed as if an older release had written it: its module.py has other line
     # numbers.
     with real.open("rb") as file:
-        recorded = pickle.load(file)  # this test has written it
+        recorded = pickle.load(file)  # this test wrote the file
     frames = {id(f): f for event in recorded["device_traces"][0] for f in event["frames"]}
     for frame in frames.values():
         if frame["filename"].endswith("torch/nn/modules/module.py"):

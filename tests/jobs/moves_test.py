@@ -98,7 +98,7 @@ def test_a_table_is_made(tmp_path: Path) -> None:
         row = rf"^\| \*{name} bound\* \| \*\d\.\d\d\* \| \*\d\.\d\d\* \|$"
         assert re.search(row, done.stdout, re.M)
     assert re.search(r"^\| vramstow \| \*{0,2}\d+\.\d\d", done.stdout, re.M)
-    assert "models-by-hand" not in done.stdout  # a training has one model
+    assert "models-by-hand" not in done.stdout  # a training has only one model
     (job,) = json.loads(facts.read_text())["jobs"]
     assert [row["factor"] for row in job["rows"]] == [1.25, 2]
     for row in job["rows"]:
@@ -121,9 +121,9 @@ def test_memory_must_leave_before_the_step_needs_it_and_be_back_at_its_end() -> 
     def bound(room: int, bytes_per_ns: float) -> float:
         return moves_bound.bound(levels, ends, room, bytes_per_ns * 1e9)
 
-    assert bound(60, 0.1) == 1  # all fits
+    assert bound(60, 0.1) == 1  # everything fits
     assert bound(30, 0.6) == 1  # 30 bytes take 50 ns in each direction
-    assert bound(30, 0.5) == pytest.approx(1.2)  # they take 60 ns, of which there are 50
+    assert bound(30, 0.5) == pytest.approx(1.2)  # they take 60 ns, but only 50 are available
     assert moves_bound.bound([], ends, 30, 1e9) == 1
 
 

@@ -75,7 +75,7 @@ def assert_same_steps(
 ) -> None:
     """Compares steps; names of addresses and streams may differ by a one-to-one mapping."""
     streams: dict[int, int] = {}
-    places: dict[int, int] = {}  # where a segment is recorded -> where the model has it
+    places: dict[int, int] = {}  # recorded address -> address in the model
     for number, (theirs, ours) in enumerate(zip(recorded, modelled, strict=False)):
         assert ours[0] == theirs[0] and ours[2] == theirs[2], f"step {number}: {ours} != {theirs}"
         assert streams.setdefault(theirs[3], ours[3]) == ours[3], f"step {number}: another stream"

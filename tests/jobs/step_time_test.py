@@ -64,7 +64,7 @@ def test_the_work_log_has_operations_bytes_and_copies(tmp_path: Path) -> None:
     whole = 4 * (2 * 4 * 64 * 32) * 64
     assert [int(line["operations"]) for line in attentions] == [whole, whole // 2]
     recurrent = [line for line in lines if line["name"].startswith("_cudnn_rnn")]
-    forward = 2 * (7 * 5) * (4 * 32 * (16 + 32))  # four gates see the input and the state
+    forward = 2 * (7 * 5) * (4 * 32 * (16 + 32))  # four gates use the input and the state
     assert [int(line["operations"]) for line in recurrent] == [forward, 2 * forward]
     [add] = [line for line in lines if line["name"] == "add"]
     assert (int(add["read_bytes"]), int(add["written_bytes"])) == (40000, 40000)

@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 def test_a_compiled_model_trains(
     rehearse: Callable[..., Rehearsal], python: str, tmp_path: Path, mode: str
 ) -> None:
-    caches = {  # of its own, so that Triton compiles and its launcher is built
+    caches = {  # empty ones, so that Triton compiles and builds its launcher
         "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
         "TRITON_CACHE_DIR": str(tmp_path / "triton"),
     }

@@ -110,8 +110,8 @@ def test_settings_of_torchs_allocator(rehearse: Rehearse, python: str, setting: 
 def test_a_rehearsal_is_marked_as_one_everywhere(rehearse: Rehearse, python: str) -> None:
     job = rehearse(python, "-c", "import torch; torch.ones(3).cuda(); print('step 1')")
     job.assert_well(steps=1)
-    assert "SIMULATED RUN" in job.err  # the summary
+    assert "SIMULATED RUN" in job.err  # the summary says so
     analysis = job.analysis()
     assert analysis["process"]["simulated"] is True
-    assert "simulated" in analysis["facts"]["simulated"]  # the trace itself
+    assert "simulated" in analysis["facts"]["simulated"]  # the trace says so, too
     assert "SIMULATED RUN" in job.report()

@@ -23,7 +23,7 @@ from conftest import check_binaries, check_needs, must
 
 @dataclass(frozen=True)
 class System:
-    release: str  # of Debian
+    release: str  # the release of Debian
     torch: str
     # The version of a Python of this machine that is copied into the tested system. If it is empty,
     # the tested system's own Python is used.
@@ -256,7 +256,7 @@ def test_without_a_compiled_adapter_a_line_says_what_is_missed(system: Tried) ->
         aside.rename(adapters)
     assert ran.returncode == 0, ran.stderr
     missing = [line for line in ran.stderr.splitlines() if "C++ compiler" in line]
-    assert len(missing) == 2, ran.stderr  # one for each library
+    assert len(missing) == 2, ran.stderr  # one line for each library
 
 
 def steps_of(recipe: Path) -> list[tuple[str, str]]:

@@ -58,7 +58,7 @@ def accept(
 def test_it_has_no_simulator_and_needs_the_c_library_only(bundle: Path) -> None:
     for folder in ("vramstow", "vramstow.libs"):
         check_needs(bundle / folder, "GLIBC_2.31")
-    check_needs(bundle / "bin", "GLIBC_2.35")  # the contract, of this build
+    check_needs(bundle / "bin", "GLIBC_2.35")  # bin/ has the contract of this build
     assert not list(bundle.rglob("libcud*"))
 
 

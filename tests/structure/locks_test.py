@@ -26,7 +26,7 @@ NOT_ON_THE_PAGE: set[str] = set()
 
 @dataclass(frozen=True)
 class Lock:
-    name: str  # Pool::mutex_; of a variable: name of the file::lock
+    name: str  # Pool::mutex_, or for a variable FILE::lock
     member: str
     path: str
 

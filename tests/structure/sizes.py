@@ -35,7 +35,7 @@ class NoParserError(Exception):
 class Function:
     """A function with a body."""
 
-    name: str  # with its class: Pool::Allocate
+    name: str  # includes the class: Pool::Allocate
     path: str
     line: int
     lines: int

@@ -82,7 +82,7 @@ class Thing:
         return self
 
     def __exit__(self, *_: object) -> bool:
-        snap()  # with an exception in flight
+        snap()  # while an exception is handled
         return True
 
     def __del__(self) -> None:

@@ -155,8 +155,8 @@ std::string NotSimulated(const FactSet& set) {
 // Says which ranks of a job were simulated without the other ranks, and what such a rank cannot
 // show. Returns an empty text if there were none.
 std::string RanksAlone(const FactSet& set) {
-  const std::string others =
-      ", the other ranks are not there";  // the simulator prints the same words
+  // The simulator prints the same words.
+  const std::string others = ", the other ranks are not there";
   const std::string rank_is = ", rank ";
   std::vector<std::string> ranks;
   std::string world;

@@ -34,7 +34,7 @@ def main() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    importlib.import_module("sqlite3")  # a library that no stack was in, and others have new places
+    importlib.import_module("sqlite3")  # loads a library that is in no stack yet
     work(3)
     model = torch.nn.Linear(64, 64, device="cuda")
     model(torch.ones(8, 64, device="cuda")).sum().backward()

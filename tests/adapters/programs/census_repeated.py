@@ -27,7 +27,7 @@ def state() -> tuple[int, int, list[int]]:
 
 fail(10)
 before = state()
-before = state()  # with what the first one left to count
+before = state()  # includes what the first census leaves behind
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 fail(int(sys.argv[1]))
 print("grown", (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) // 1024)

@@ -31,7 +31,7 @@ class Worker(threading.Thread):
     def run(self) -> None:
         weights = torch.empty(SIZE, device="cuda")
 
-        def told() -> str:  # for it `self` lies in a cell
+        def told() -> str:  # its use of `self` puts `self` into a cell
             return f"failed in a thread {self.name}"
 
         try:

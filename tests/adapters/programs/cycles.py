@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 
 MIB = 1024 * 1024
-BLOCK = 8 * MIB  # floats: 32 MiB
+BLOCK = 8 * MIB  # number of floats, which take 32 MiB
 gc.set_threshold(1_000_000)  # Python does not collect by itself
 
 

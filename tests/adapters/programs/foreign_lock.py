@@ -8,7 +8,7 @@ import threading
 
 import torch
 
-BLOCK = 8 * 1024 * 1024  # floats: 32 MiB
+BLOCK = 8 * 1024 * 1024  # number of floats, which take 32 MiB
 ROUNDS = 30
 gc.set_threshold(1_000_000)  # Python does not collect by itself
 torch.cuda.init()

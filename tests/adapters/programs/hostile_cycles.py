@@ -15,7 +15,7 @@ import time
 
 import torch
 
-BLOCK = 8 * 1024 * 1024  # floats: 32 MiB
+BLOCK = 8 * 1024 * 1024  # number of floats, which take 32 MiB
 ROUNDS = 60
 gc.set_threshold(1_000_000)  # Python does not collect by itself
 torch.cuda.init()
@@ -103,7 +103,7 @@ def collects() -> None:
 def waits() -> None:
     try:
         run(Waits)
-    except torch.OutOfMemoryError:  # it was not waited for without an end
+    except torch.OutOfMemoryError:  # the wait for it has a limit
         failures.extend([1] * 4)
     print("failed", len(failures) > 3)
 
@@ -121,7 +121,7 @@ def alive() -> None:
     calls: list[str] = []
     gc.callbacks.append(lambda phase, _: calls.append(phase))
     other = Raises.__new__(Raises)
-    other.cycle = other  # dead from here on, and holds no memory
+    other.cycle = other  # a dead cycle that holds no memory
     del other
     sys.unraisablehook = lambda about: calls.append("finalizer")
     kept = []

@@ -118,12 +118,12 @@ def prepared() -> tuple[nn.Module, Optimizer]:
 trained, optimizer = prepared()
 if KIND != "not_stepped":
     train(trained, optimizer, 3)
-if KIND == "swapped":  # to the host and back, while something else ran
+if KIND == "swapped":  # moved to the host while something else runs, and back
     for state in optimizer.state.values():
         state.update({name: value.cpu() for name, value in state.items()})
     for state in optimizer.state.values():
         state.update({name: value.cuda() for name, value in state.items()})
     train(trained, optimizer, 3)
 bytes_of_state = sum(t.nbytes for t in tensors_of(dict(optimizer.state)) if t.is_cuda)
-large = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")  # the peak
+large = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")  # this makes the peak
 print(json.dumps({"optimizer_state": bytes_of_state}))

@@ -47,7 +47,7 @@ def train_large(gib: int) -> None:
     before = most_kib()
     with place():
         result = start
-        for _ in range(4 * gib):  # 256 MiB each
+        for _ in range(4 * gib):  # each saves 256 MiB
             result = torch.sin(result)
     result.sum().backward()
     torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""Ways to train, one by name: each on a small decoder, with all random numbers fixed.
+"""Trains a small decoder in the way that its argument names, with all random numbers fixed.
 
 python training.py NAME [--steps N]; with RANK set, the distributed ones.
 """

@@ -97,7 +97,7 @@ def load() -> nn.Module:
             path, _, leaf = name.rpartition(".")
             module = model.get_submodule(path)
             module._parameters[leaf] = nn.Parameter(tensor.cuda(), requires_grad=False)
-        KEPT.append(model)  # it is there when the program ends
+        KEPT.append(model)  # the model lives until the program ends
     elif KIND == "quantised":
         model = nn.Sequential(*map(Quantised, matrices()))
     elif KIND == "adapted":

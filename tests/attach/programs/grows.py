@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-KEPT = 1 << 20  # bytes each step
+KEPT = 1 << 20  # bytes kept in each step
 
 weights = [torch.ones(1 << 18, device="cuda") for _ in range(8)]
 early = [torch.ones(100 + 997 * i, device="cuda") for i in range(400)]

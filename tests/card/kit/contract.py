@@ -18,7 +18,7 @@ from kit.outcome import FailedError, NothingShownError
 AT_ONCE = 60
 # The beginnings of names of suites whose rules allocate all memory of the GPU, or crash its driver.
 LEFT_OUT = ("Filling", "Undefined")
-BREAKING = "Breaks"  # in the names of rules that leave a context broken
+BREAKING = "Breaks"  # names of rules that break their context contain it
 
 BEGAN = re.compile(r"^\[ RUN      \] (\S+)$", re.MULTILINE)
 ENDED = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([\w./]+) \(\d+ ms\)$", re.MULTILINE)
@@ -30,7 +30,7 @@ class Rules:
     """The results of the rules by name."""
 
     held: set[str] = field(default_factory=set)
-    skipped: dict[str, str] = field(default_factory=dict)  # with the reason
+    skipped: dict[str, str] = field(default_factory=dict)  # maps a rule to the reason
     broken: dict[str, str] = field(default_factory=dict)
     untried: list[str] = field(default_factory=list)
 

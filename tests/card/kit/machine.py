@@ -70,10 +70,10 @@ class Machine:
         self.driver = "libcuda.so.1"
         self.is_rehearsal = bool(rehearsal.SIMULATE)
         self.end = time.monotonic() + minutes * 60
-        self.timeout = 60.0  # of each command of the step that is at work
+        self.timeout = 60.0  # seconds for each command of the current step
         self.step_end = self.end
-        self.extra: dict[str, str] = {}  # variables that it needs
-        self.log: list[str] = []  # what its commands were and wrote
+        self.extra: dict[str, str] = {}  # variables that the step needs
+        self.log: list[str] = []  # its commands and their output
         self._mutex = threading.Lock()
         self._children: set[subprocess.Popen[str]] = set()
         self._stopped = False
@@ -112,12 +112,13 @@ class Machine:
         rehearsed = rehearsal.environment(self.program)
         for name in ("LD_LIBRARY_PATH", "PYTHONPATH"):
             kept[name] = joined(rehearsed.pop(name, ""), kept.get(name, ""))
-        kept["PYTHONPATH"] = joined(str(self.bundle), kept["PYTHONPATH"])  # the package vramstow
+        # The bundle has the package vramstow.
+        kept["PYTHONPATH"] = joined(str(self.bundle), kept["PYTHONPATH"])
         kept["LD_PRELOAD"] = joined(
             *without_vramstow(kept.get("LD_PRELOAD", "")), rehearsed.pop("LD_PRELOAD", "")
         )
         kept["PATH"] = joined(str(Path(self.python).parent), kept.get("PATH", "/usr/bin:/bin"))
-        kept["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # the same sums in each run
+        kept["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # gives the same sums in each run
         kept = {name: value for name, value in kept.items() if value}
         return kept | rehearsed | self.extra
 
@@ -149,7 +150,7 @@ class Machine:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,  # so that what it started can be ended with it
+                start_new_session=True,  # its children can be ended with it
             )
             self._children.add(child)
             self._beginning = False

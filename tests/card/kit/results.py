@@ -20,7 +20,7 @@ MOST_BYTES = 16 << 20
 LOGS = "logs"
 # There are two result files besides the logs; the last log gets the remaining space.
 OWN_LOGS = FILES - 4
-PAGES_BYTES = 1 << 20  # kept free for results.json and results.md
+PAGES_BYTES = 1 << 20  # reserved for results.json and results.md
 
 
 def replace(file: Path, text: str) -> None:

@@ -23,7 +23,7 @@ MIB = 1 << 20
 TRAINING = (("train_like_cpu.py", "SGD"), ("train_like_cpu.py", "Adam"))
 SHORT_RUNS = 20
 # The limits of the measured costs: see the goals of the steps.
-MOST_OVER_NATIVE = 2.0  # of a training's whole process, with start and end
+MOST_OVER_NATIVE = 2.0  # for a training's whole process, with its start and end
 MOST_OVER_HOOKS = 1.5
 MOST_OVER_COPY = 1.5
 MOST_OF_TENSOR = {"observed": 1.5, "pooled": 1.0}
@@ -381,7 +381,7 @@ def short_runs(machine: Machine, _seen: Seen) -> str:
             ended = list(pool.map(machine.run, [command] * SHORT_RUNS))
         except BaseException as error:
             if not isinstance(error, Exception):
-                machine.stop()  # the pool waits for its threads
+                machine.stop()  # otherwise the pool waits for its threads
             raise
     bad = [one.failure_reason for one in ended if one.failure_reason]
     if bad:
@@ -410,7 +410,7 @@ def touched(machine: Machine, _seen: Seen) -> str:
     ended = must(machine, machine.under(machine.job("use_memory.py"), *flags))
     [trace] = folder.glob("*.stow")
     exported = must(machine, machine.vramstow("export", str(trace), "--to", "csv")).out
-    machine.log.pop()  # the events: many megabytes, and the trace has them
+    machine.log.pop()  # drops many megabytes of events, which the trace has
     return touches.judge(touches.compare(last_json(ended.out), exported), machine.is_rehearsal)
 
 
@@ -418,8 +418,8 @@ def touched(machine: Machine, _seen: Seen) -> str:
 class Step:
     name: str
     goal: str
-    seconds: float  # of each command in it
-    most_seconds: float  # of all its commands
+    seconds: float  # the limit for each of its commands
+    most_seconds: float  # the limit for all its commands
     work: Callable[[Machine, Seen], str]
 
 

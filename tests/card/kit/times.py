@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from kit.machine import Machine
 from kit.outcome import FailedError, NothingShownError
 
-SAME = 0.01  # copies have their calls in addition
-FINDING = 0.25  # what is worth a look on a card
+SAME = 0.01  # a copy's time also contains its call
+FINDING = 0.25  # a difference that is reported on a real GPU
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 from kit.outcome import FailedError
 
-BEGIN, END, MOST_CASES = 1_000_000, 2_000_000, 1000  # as in the job
+BEGIN, END, MOST_CASES = 1_000_000, 2_000_000, 1000  # the same numbers as in the job
 # The middle of a tensor of at least this size lies on a page that it shares with no other tensor.
 LEAST_BYTES = 4 << 20
 
-Range = tuple[int, int]  # address, bytes
+Range = tuple[int, int]  # address and bytes
 
 
 @dataclass

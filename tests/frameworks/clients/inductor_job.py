@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path.cwd() / "compiled")  # each run compiles anew
-os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # in this process
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path.cwd() / "compiled")  # makes each run compile
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # compiles in this process
 
 import torch
 from training import WITH_GRAPHS, tell_training, train

@@ -100,7 +100,7 @@ masters = [
 tell_client(
     end=finite,
     iterations=STEPS,
-    parameters=parameters_of(model.module),  # what wraps it has an attribute `buffers`
+    parameters=parameters_of(model.module),  # its wrapper has another `buffers`
     optimizer_state=sum(state_of(share.optimizer) for share in shares) + size_of(masters),
 )
 torch.distributed.destroy_process_group()

@@ -47,9 +47,9 @@ def loop(wanted: dict[str, Any]) -> None:
 
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-os.environ |= {"RAY_worker_niceness": "0"}  # a busy machine would starve its workers
+os.environ |= {"RAY_worker_niceness": "0"}  # otherwise its workers starve on a busy machine
 told = Path.cwd() / "told.json"
-folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets want a short name
+folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # a socket needs a short path
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, _temp_dir=folder, log_to_driver=False)
 trainer = TorchTrainer(
     loop,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ["VLLM_NO_USAGE_STATS"] = "1"
-os.environ["VLLM_USE_FLASHINFER_SAMPLER"] = "0"  # it would be compiled first, for minutes
+os.environ["VLLM_USE_FLASHINFER_SAMPLER"] = "0"  # compiling it takes minutes
 
 import torch
 from tell import parameters_of, size_of

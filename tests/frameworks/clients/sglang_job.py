@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-os.environ["SGLANG_FORCE_FUSED_OP_BACKEND"] = "torch"  # else norms have a runtime of their own
+os.environ["SGLANG_FORCE_FUSED_OP_BACKEND"] = "torch"  # otherwise norms use another runtime
 
 import torch
 from sglang.benchmark import one_batch

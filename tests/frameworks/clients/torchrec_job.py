@@ -74,9 +74,9 @@ if "graphs" in sys.argv[1:]:
     layers = model.module.model.dense_arch
     assert captured(lambda: layers(wide)) == [ROWS, WIDTH]
 sharded = [part for part in model.modules() if hasattr(part, "_lookups")]
-lookups = [lookup for part in sharded for lookup in part._lookups]  # which it hides in a list
+lookups = [lookup for part in sharded for lookup in part._lookups]  # a list hides them
 (table,) = [part for one in lookups for part in one.modules() if isinstance(part, Tables)]
-learned = size_of([table.momentum1_dev, table.momentum2_dev])  # buffers of the table
+learned = size_of([table.momentum1_dev, table.momentum2_dev])  # these are buffers of the table
 tell_client(
     end=finite,
     iterations=STEPS,

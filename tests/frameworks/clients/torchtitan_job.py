@@ -12,7 +12,7 @@ from torchtitan.models.common.attention import ScaledDotProductAttention
 from torchtitan.models.llama3.config_registry import llama3_debugmodel
 from training import WITH_GRAPHS, tell_training
 
-STEPS, ROWS, LENGTH, WORDS = 5, 2, 256, 2048  # as many words as its small model has
+STEPS, ROWS, LENGTH, WORDS = 5, 2, 256, 2048  # WORDS is its vocabulary
 
 
 def tokenizer(folder: Path) -> Path:

@@ -58,10 +58,10 @@ trainer = DetectionTrainer(
         "data": str(random_pictures(Path.cwd() / "pictures")),
         "epochs": EPOCHS,
         "batch": ROWS,
-        "nbs": 2 * ROWS,  # an optimizer step for so many pictures
+        "nbs": 2 * ROWS,  # pictures for each step of the optimizer
         "imgsz": SIDE,
         "workers": 0,
-        "amp": False,  # its test of it asks for weights
+        "amp": False,  # its check would download weights
         "plots": False,
         "pretrained": False,
         "project": str(Path.cwd() / "runs"),

@@ -7,7 +7,7 @@ import sys
 
 os.environ["UNSLOTH_DISABLE_STATISTICS"] = "1"
 
-import unsloth  # it changes what is imported after it
+import unsloth  # must come first, because it changes later imports
 
 # isort: split
 

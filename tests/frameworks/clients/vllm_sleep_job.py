@@ -22,5 +22,5 @@ engine.sleep(level=1)
 asleep = free_bytes()
 engine.wake_up()
 lengths.append(generate(engine))
-is_freed = asleep - awake > 1 << 30  # the cache, and weights
+is_freed = asleep - awake > 1 << 30  # cache and weights are freed
 tell_serving(engine, [lengths, is_freed], 2 * WORDS)

@@ -61,6 +61,6 @@ def go(stage: int) -> None:
         end=finite,
         iterations=STEPS,
         parameters=weights,
-        optimizer_state=state_of(optimizer) + size_of(precise),  # of which it makes the others
+        optimizer_state=state_of(optimizer) + size_of(precise),  # ZeRO makes the others from these
     )
     torch.distributed.destroy_process_group()

@@ -13,7 +13,7 @@ WORDS = 4000
 WIDTH = 256
 BATCH = 20
 PIECE = 35
-PIECES = 5  # of an epoch
+PIECES = 5  # pieces of text in an epoch
 EPOCHS = 2
 
 

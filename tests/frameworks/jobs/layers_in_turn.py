@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from tell import parameters_of, state_of, tell, trained_of
 
-STEPS = 10  # of each layer
+STEPS = 10  # steps of each layer
 WIDTH = 2048
 THRESHOLD = 2.0
 

@@ -15,7 +15,7 @@ def size_of(tensors: Iterable[object]) -> int:
     """
     storages = {}
     for tensor in tensors:
-        if hasattr(tensor, "to_local"):  # of a distributed tensor, this process's part
+        if hasattr(tensor, "to_local"):  # a distributed tensor: counts this process's part
             tensor = tensor.to_local()
         if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
             is_sparse = tensor.layout is torch.sparse_coo

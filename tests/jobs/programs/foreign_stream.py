@@ -5,7 +5,7 @@ from ctypes import c_size_t, c_uint64
 
 import cuda
 
-SIZE = 300 << 20  # more than half of a card
+SIZE = 300 << 20  # more than half of a GPU's memory
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ def main() -> None:
     cuda.start()
     cuda.allocate(8 << 20)
     cuda.check(cuda.vramstow.vramstow_offload(None), "vramstow_offload")
-    time.sleep(1.2)  # its next look comes within 50 ms
+    time.sleep(1.2)  # its thread wakes up within 50 ms
     print("done")
 
 

@@ -142,7 +142,7 @@ class Decoder(torch.nn.Module):
 def main() -> None:
     model = Decoder().cuda()
     text = torch.zeros(BATCH, CONTEXT, dtype=torch.long, device="cuda")
-    for is_recorded in (False, True):  # the libraries take the first time what they take once
+    for is_recorded in (False, True):  # libraries allocate permanent memory in the first one
         if is_recorded:
             torch.cuda.memory._record_memory_history()
         with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, sys.argv[1] == "autocast"):

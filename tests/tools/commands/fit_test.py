@@ -227,7 +227,7 @@ def runs(process: int) -> bool:
 SIGNALS = pytest.mark.parametrize(
     ("number", "to_group"),
     [
-        (signal.SIGINT, True),  # as a terminal does
+        (signal.SIGINT, True),  # a terminal signals the whole group
         (signal.SIGINT, False),
         (signal.SIGTERM, False),
         (signal.SIGHUP, False),

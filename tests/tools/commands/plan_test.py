@@ -44,7 +44,7 @@ def test_what_fits_is_told_for_each_card(tmp_path: Path) -> None:
     for row in by_name.values():
         taken = GIB + EACH * int(row["settings"]["batch"])
         context = row["peak_bytes"] - taken
-        assert 100 * 2**20 < context < 600 * 2**20  # the card's context, nothing else
+        assert 100 * 2**20 < context < 600 * 2**20  # only the GPU's context
         assert row["fits"] == (row["peak_bytes"] <= 0.95 * row["total_bytes"])
         assert row["spare_bytes"] == row["total_bytes"] - row["peak_bytes"]
     assert by_name["h100,memory=4GiB 16"]["fits"]

@@ -120,7 +120,7 @@ def test_a_counter_does_not_fall_when_its_process_goes(jobs: list[Job], tmp_path
     link.symlink_to(trace)
     assert jobs[0].process.stdin
     with served(folder) as port:
-        jobs[0].process.stdin.write("100000000\n")  # this ends the job
+        jobs[0].process.stdin.write("100000000\n")  # out of memory, the job ends
         jobs[0].process.communicate(timeout=60)
         counted = "node_out_of_memory_total"
         assert within(60, lambda: list(values(get(port)[2], counted).values()) == [1])

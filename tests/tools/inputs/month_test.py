@@ -42,7 +42,7 @@ def test_a_block_between_two_records_is_no_difference() -> None:
     other = facts()
     other["growth"]["bytes_per_hour"] += 100 * MEBIBYTE
     other["growth"]["by_site"][1]["bytes_per_hour"] -= 200 * MEBIBYTE
-    del other["growth"]["by_site"][2]  # as large as what is just listed
+    del other["growth"]["by_site"][2]  # it is as large as the smallest that is listed
     assert month.differences(facts(), other) == []
     assert month.differences(other, facts()) == []
 

@@ -240,11 +240,11 @@ def test_strange_clients_hold_up_nobody(tmp_path: Path) -> None:
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
         talker = socket.create_connection(("127.0.0.1", port), timeout=20)
         talker.sendall(b"x" * 4096)
-        assert talker.recv(10) == b""  # dropped: it said too much
+        assert talker.recv(10) == b""  # it sent too much and was dropped
         assert get(port)[0] == 200
         for client in silent:
             client.settimeout(30)
-            assert client.recv(10) == b""  # dropped after five seconds
+            assert client.recv(10) == b""  # it was dropped after five seconds
         one.do("take 1000")
         assert get(port)[0] == 200
 
