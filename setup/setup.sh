@@ -32,7 +32,7 @@ install_packages() {
     as_root=(sudo)
   fi
   say "Installing Debian packages: ${missing[*]}"
-  # A bare system lacks much, and dpkg tells several lines of each package: they are shown where it fails.
+  # A bare system lacks many packages, and dpkg prints several lines for each: they are shown only if it fails.
   local log status=0
   log=$(mktemp)
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 &&

@@ -27,9 +27,9 @@ STEP = re.compile(r"^\[\d+/\d+\] (.*)")
 COMPILED = re.compile(r"^(?:Building|Compiling) .*?(\S+)/CMakeFiles/[^/]+\.dir/(\S+)\.o$")
 INCLUDED = re.compile(r'^#include "(.*)"', re.MULTILINE)
 
-HEADER_LINES = 1000  # what the headers of a compiled file weigh, in lines
-OTHER_STEP = 30  # a link, a copy, a table that is made
-LINES_PER_SECOND = 550  # that one core compiles
+HEADER_LINES = 1000  # lines that take as long as the headers of a compiled file
+OTHER_STEP = 30  # lines that take as long as a link, a copy or a generated table
+LINES_PER_SECOND = 550  # lines that one core compiles in a second
 BAR = 24
 REDRAW_S = 0.5
 NEXT_LINE_S = 30.0

@@ -17,12 +17,13 @@ import sys
 from _thread import get_ident
 
 # include/vramstow/framework.h explains these names.
-# The values are pairs of lines: torch's folder, and the adapter for it. Child processes inherit
-# them and need not search again.
+# The values are pairs of lines: torch's folder, and the library for it: the adapter, the observer,
+# the census, and the library that computes values. Child processes inherit the variables and need
+# not search again.
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
-_FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same for observers
-_FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same for censuses
-_FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same for simulators
+_FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"
+_FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"
+_FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"
 _NONE = "none"  # stands for a file that does not exist for this release
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _HOOKED = "VRAMSTOW_HOOKED"  # set by this file; the library removes it for child programs

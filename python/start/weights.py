@@ -280,7 +280,7 @@ class _States:
     def __init__(self, mark: Callable[[bytes], int]) -> None:
         self._mark = mark
         self._optimizers = _Living()
-        self._told: dict[int, tuple] = {}  # by the optimizer's identity: what was recorded
+        self._told: dict[int, tuple] = {}  # the recorded state of each optimizer
         self._looks: dict[int, int] = {}  # examinations that found a change
 
     def tell(self, optimizer: object, always: bool = False) -> None:

@@ -161,7 +161,7 @@ def _rehearse(target: dict[str, Any], card: str) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # so that all of its processes can be ended
+            start_new_session=True,  # all of its processes can be ended
         ) as rehearsal:
             try:
                 out, err = rehearsal.communicate()

@@ -29,7 +29,7 @@ struct Import {
 
 // Tables of exported and imported blocks. Guarded by the driver's lock; never destroyed.
 struct SharingTables {
-  std::unordered_map<uint64_t, Ticket> offered;  // by the block's id
+  std::unordered_map<uint64_t, Ticket> offered;  // the key is the block's id
   std::vector<Import> imports;
 };
 SharingTables& Sharing() {

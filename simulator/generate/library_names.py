@@ -32,7 +32,7 @@ def table(names: set[str]) -> str:
 
 
 def version_script(names: set[str], node: str) -> str:
-    """The node is "-" if the names of the real library have no version."""
+    """Returns the script; the node is "-" if the real library's names have no version."""
     lines = "".join(f"    {name};\n" for name in sorted(names))
     name = "" if node == "-" else node
     return f"{name} {{\n  global:\n{lines}  local: *;\n}};\n"

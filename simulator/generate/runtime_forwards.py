@@ -18,11 +18,11 @@ from pathlib import Path
 import cuda_headers
 
 DECLARATION = re.compile(r"\bcudaError_t\s+CUDARTAPI\s+(\w+)\s*\(([^;]*)\)\s*;")
-DEFAULT = re.compile(r"\s+__dv\([^)]*\)")  # a parameter's, which only a declaration has
+DEFAULT = re.compile(r"\s+__dv\([^)]*\)")  # the default value of a parameter in a declaration
 
 
 def read_list(path: Path) -> dict[str, tuple[str, str]]:
-    """How, and the driver's function, by the runtime's."""
+    """Maps a function of the runtime to how it forwards, and to the driver's function."""
     found = {}
     for line in path.read_text().splitlines():
         how, *names = line.partition("#")[0].split() or [""]
@@ -47,7 +47,7 @@ def definition(name: str, parameters: str, how: str, driver: str) -> str:
 
 
 def write(wanted: dict[str, tuple[str, str]], text: str) -> tuple[str, str]:
-    """The definitions that are compiled once, and those that are compiled twice."""
+    """Returns the definitions that are compiled once, and those that are compiled twice."""
     per_thread = {name for _, name in cuda_headers.PER_THREAD_NAME.findall(text)}
     written = {
         name: definition(name, parameters, *wanted[name])

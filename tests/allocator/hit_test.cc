@@ -113,7 +113,7 @@ TEST(PoolHit, AsksNeitherTheDriverNorTheHeap) {
   EXPECT_EQ(hits.device()->AllCalls(), driver_calls);
   EXPECT_EQ(after, before);
 #if !VRAMSTOW_SANITIZED
-  EXPECT_GT(after, 0U);  // so they were counted
+  EXPECT_GT(after, 0U);  // shows that they were counted
 #endif
 }
 

@@ -41,7 +41,7 @@ TEST_F(LargeChunkTest, NoneIsMadeUnlessAsked) {
 
 TEST_F(LargeChunkTest, ALargeBlockGetsTheLargestThatFitAndSmallRemainsStaySingle) {
   StartLarge(kGiB);
-  Take(64 * kMiB);  // so that a large chunk is a small part of the memory
+  Take(64 * kMiB);  // makes a large chunk a small part of the memory
   const uint64_t creates = device_->Calls("create");
   const uint64_t maps = device_->Calls("map");
   const uint64_t accesses = device_->Calls("set_access");

@@ -422,7 +422,7 @@ TEST_F(PoolTest, HostMemoryPerLiveBlockIsBounded) {
   for (uint64_t& address : live) address = Take(1 + address % 4096).address;
   const uint64_t each = (pool_->Stats().host_bytes - before) / kCount;
   EXPECT_LE(each, 100U);
-  EXPECT_GE(each, sizeof(Span));  // so it was counted
+  EXPECT_GE(each, sizeof(Span));  // shows that it was counted
   for (const uint64_t address : live) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
 }
 

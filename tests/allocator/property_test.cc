@@ -349,7 +349,7 @@ class Program {
   bool come_and_go_ = false;
   bool registers_ = false;
   static constexpr int kForGood = 1'000'000;
-  std::map<uint64_t, int> registrations_;                      // of each page
+  std::map<uint64_t, int> registrations_;  // number of registrations of each page
   std::vector<std::pair<uint64_t, uint64_t>> released_later_;  // addresses and sizes
   std::map<uint64_t, uint64_t> registered_;  // pages, and the handles that were mapped there
   std::vector<uint64_t> names_;              // handles of the existing streams

@@ -195,7 +195,7 @@ TEST_F(PoolStreams, AStreamThatCouldNotBeDestroyedGoesOn) {
   const Block block = Take(kFirst);
   device_.Submit(kFirst, block.address, block.size);
   Give(block);
-  const Block other = Take(2);  // of another stream, which the work does not touch
+  const Block other = Take(2);  // a block of another stream, which the work does not touch
   Give(other);
   EXPECT_TRUE(HasItsOwn(kFirst));
 }

@@ -104,10 +104,10 @@ TEST(AnalysisScenarios, NoticeWhatIsWrong) {
       "card many\nexpect no cause\n",                // no number
       "alloc a 1MiB at nowhere\nexpect no cause\n",  // no such stack
       "free a\nexpect no cause\n",                   // no such block
-      "nonsense\nexpect no cause\n",                 // no such word
+      "nonsense\nexpect no cause\n",                 // the word does not exist
       "expect cause activations\n",                  // nothing failed
       "stack s a.py:1 f\nfail 1MiB at s\nexpect advice activations\n",
-      "card 9MiB\nexpect no nonsense\n",  // no such rule
+      "card 9MiB\nexpect no nonsense\n",  // the rule does not exist
   };
   for (const char* text : wrong) EXPECT_FALSE(RunScenario(text).failures.empty()) << text;
 }

@@ -287,7 +287,7 @@ TEST(BlockRounding, FollowsTheSettings) {
   EXPECT_EQ(quarters.Round(1200 * kMebibyte), 1280 * kMebibyte);
   EXPECT_EQ(quarters.Round(1024 * kMebibyte), 1024 * kMebibyte);
   EXPECT_EQ(quarters.Round(3 * kMebibyte + 1),
-            3 * kMebibyte + 512);  // no such divisions: as without
+            3 * kMebibyte + 512);  // the setting has no effect on this size
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(Secrets, WhatDoesNotFitIsCut) {
 TEST(Secrets, ABufferThatWasCutIsReadToItsEndAndNoFurther) {
   const std::string given("a\0--token\0secr", 14);
   for (size_t size = 0; size <= given.size(); ++size) {
-    const std::string exact(given, 0, size);  // so that AddressSanitizer detects an overrun
+    const std::string exact(given, 0, size);  // AddressSanitizer detects an overrun of it
     char shown[64];
     const size_t length = ShowWithoutSecrets(exact.data(), size, shown, sizeof shown);
     EXPECT_EQ(std::string(shown, length).find("sec"), std::string::npos);

@@ -17,7 +17,7 @@ struct Convolution {
   const char* where;  // in a ResNet-50 with 64 images, in 32-bit floats, channels first
   int channels_in;
   int channels_out;
-  int extent;  // of the image, before
+  int extent;  // width and height of the input image
   int filter;
   int stride;
   int64_t forward;  // bytes; 0 if the model differs or it was not measured

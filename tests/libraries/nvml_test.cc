@@ -121,7 +121,7 @@ TEST_F(NvmlTest, TellsThatThereIsNoConfidentialComputing) {
   nvmlSystemConfComputeSettings_t settings = {0, 1, 1, 1, 1};
   EXPECT_EQ(Nvml("nvmlSystemGetConfComputeSettings", &settings),
             NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-  settings.version = 0x1000014;  // as NVIDIA's bindings for Python have it
+  settings.version = 0x1000014;  // the number in NVIDIA's bindings for Python
   ASSERT_EQ(Nvml("nvmlSystemGetConfComputeSettings", &settings), NVML_SUCCESS);
   EXPECT_EQ(settings.version, 0x1000014u);
   EXPECT_EQ(settings.environment, 0u);

@@ -43,13 +43,14 @@ PREPOSITION = re.compile(
 # Verbs without the ending -s or -ed. Every word with such an ending is taken for a verb, except
 # these nouns: it is better to miss a fragment than to find one in a good sentence.
 VERB = re.compile(
-    r"(?:allocate|answer|apply|are|ask|be|become|been|began|begin|belong|build|call|calls"
-    r"|came|can|cannot|come|contain|continue|copy|cost|could|count|create|did|do|end|exist"
-    r"|fall|fill|find|fit|follow|found|free|gave|get|give|go|got|grow|had|happen|have|hold"
-    r"|keep|kept|knew|know|let|lie|link|live|load|look|lost|made|make|may|mean|might|move"
-    r"|must|need|open|overwrite|pass|print|put|ran|reach|read|receive|record|release|return"
-    r"|run|said|say|see|send|sent|serve|set|shall|should|show|start|stay|stop|store|take"
-    r"|test|took|try|use|wait|want|was|went|were|will|work|would|write|wrote)"
+    r"(?:add|allocate|answer|apply|are|ask|be|become|been|began|begin|belong|build|call|calls"
+    r"|came|can|cannot|choose|come|compare|contain|continue|copy|cost|could|count|create"
+    r"|did|do|end|exist|fall|fill|find|fit|follow|found|free|gave|get|give|go|got|grow|had"
+    r"|happen|have|hold|keep|kept|knew|know|leave|let|lie|link|live|load|look|lost|made"
+    r"|make|may|mean|might|move|must|need|open|overwrite|pass|print|put|ran|reach|read"
+    r"|receive|record|release|remove|return|run|said|say|see|send|sent|serve|set|shall"
+    r"|should|show|start|stay|stop|store|take|test|took|try|use|wait|want|was|went|were"
+    r"|will|work|would|write|wrote)"
 )
 NOUN = re.compile(
     r"(?:across|address|addresses|allocations|always|as|blocks|bytes|chunks|devices|events"
@@ -233,9 +234,8 @@ def pieces(path: Path) -> tuple[list[Piece], list[Piece]]:
 
 
 def pages() -> list[Path]:
-    """Returns the pages for users: README.md and those of docs/."""
-    named = ((path, tree.relative(path)) for path in tree.files() if path.suffix == ".md")
-    return [path for path, name in named if name == "README.md" or name.startswith("docs/")]
+    """Returns all pages: those for users, and the README.md of each room."""
+    return [path for path in tree.files() if path.suffix == ".md"]
 
 
 def spoken() -> list[Path]:

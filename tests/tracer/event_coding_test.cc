@@ -183,7 +183,7 @@ TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
     ASSERT_EQ(encoder->last_time(), ticks);
     out = end;
     event.sequence = OrderOf(ticks, 0);
-    event.time_ns = 0;  // as if the clock stood still
+    event.time_ns = 0;  // the clock stands still
     event.thread = payload.header.thread;
     written.push_back(event);
   }

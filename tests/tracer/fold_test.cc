@@ -725,7 +725,7 @@ ChunkHeader HeaderOfEvents(uint32_t number) {
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
   const TemporaryFolder folder;
-  auto* const trace = new OpenTrace;  // as a recorder's, these stay
+  auto* const trace = new OpenTrace;  // is never freed, like that of a recorder
   ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
   int error = 0;
   trace->first_slot = trace->file.NewSlot(&error);
@@ -767,7 +767,7 @@ int AppendLongChunk(TraceFile* file, uint32_t number) {
 TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
   for (const uint64_t mebibytes : {2, 4, 8, 256}) {
     const TemporaryFolder folder;
-    auto* const trace = new OpenTrace;  // as a recorder's, these stay
+    auto* const trace = new OpenTrace;  // is never freed, like that of a recorder
     ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
     int error = 0;
     trace->first_slot = trace->file.NewSlot(&error);
@@ -829,7 +829,7 @@ TEST(BoundedTrace, ThatMayGrowKeepsToItsSizeWhereItCanAddUp) {
 // Records until the process is killed, and stores the number of events after each one.
 [[noreturn]] void RecordForEver(const std::string& folder, bool may_grow,
                                 std::atomic<uint64_t>* count) {
-  *TestThreadSlot() = nullptr;  // of another recorder, of the process before
+  *TestThreadSlot() = nullptr;  // it belongs to the recorder of the parent process
   Recorder* const recorder = NewRecorder();
   RecorderConfig config = {folder.c_str(), "job", TestThreadSlot};
   config.background = config.compress = true;

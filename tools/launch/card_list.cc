@@ -16,6 +16,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint32_t kLargeWorkspaceCapability = 90;  // with a larger workspace of cuBLAS
+
 // The least memory that a context and the driver use on a card.
 constexpr uint64_t kContext = 400 * kMiB;
 

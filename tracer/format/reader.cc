@@ -87,9 +87,10 @@ class TraceReader::Impl {
 
   std::vector<std::unique_ptr<Active>> pool_;
   std::vector<Active*> unused_;
-  std::vector<Active*> heap_;          // the one with the least sequence first
-  std::map<uint32_t, uint64_t> cuts_;  // by buffer: the last number whose event is in the sums
-  Active kept_;                        // the chunk of retained events
+  std::vector<Active*> heap_;  // the one with the least sequence first
+  std::map<uint32_t, uint64_t>
+      cuts_;     // for each buffer, the last number whose event is in the sums
+  Active kept_;  // the chunk of retained events
   size_t pending_kept_ = 0;
   uint64_t last_kept_ = 0;  // the sequence of the last retained event
   bool is_kept_loaded_ = false;

@@ -22,7 +22,7 @@ constexpr size_t kSize = size_t{4} << 20;
 
 PoolApi api;
 CollectiveCalls nccl;
-void* user_library;  // with way own-scope
+void* user_library;  // is loaded only for the way own-scope
 
 // --- Ways ---------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ CollectiveCalls Open(const std::string& way) {
 
 // --- Shared by the scenarios --------------------------------------------------------------------
 
-constexpr int kAnswer = 5;  // not success, to check that the result is passed on
+constexpr int kAnswer = 5;  // an error, which must be passed on
 constexpr int kErrnoBefore = 71;
 constexpr int kErrnoAfter = 72;
 

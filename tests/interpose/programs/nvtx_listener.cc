@@ -24,8 +24,8 @@ struct Range {
 };
 
 std::mutex mutex;
-std::map<uint64_t, Range> heaps;    // by their numbers, which are the handles
-std::map<uint64_t, Range> regions;  // by their addresses
+std::map<uint64_t, Range> heaps;    // the keys are their handles
+std::map<uint64_t, Range> regions;  // the keys are their addresses
 uint64_t heap_count = 0;
 char domain_place = 0;
 

@@ -78,7 +78,7 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, size_t held) {
   auto* get = Look<GetHandle>(api.driver, "cuIpcGetMemHandle");
   auto* open = Look<OpenHandle>(api.driver, "cuIpcOpenMemHandle_v2");
   auto* ask = Look<decltype(&::cuPointerGetAttribute)>(api.driver, "cuPointerGetAttribute");
-  CUdeviceptr before = 0;  // so that blocks begin inside of a chunk
+  CUdeviceptr before = 0;  // makes blocks begin inside of a chunk
   HOST_CHECK(api.Alloc(&before, held) == CUDA_SUCCESS);
   std::vector<CUdeviceptr> blocks;
   CUipcMemHandle handle;

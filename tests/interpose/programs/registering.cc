@@ -309,7 +309,7 @@ void Overlap() {
   void* half = MustRegister(block + kSize / 2, kSize / 2);
   void* part = MustRegister(block + kSize / 2 + kMega, 100);
   HOST_CHECK(verbs.dereg_mr(whole) == 0);
-  const bool counts_handles = half == whole;  // as NCCL does
+  const bool counts_handles = half == whole;  // NCCL does so
   ExpectHeld(half, counts_handles ? block : block + kSize / 2, kSize / 2);
   HOST_CHECK(verbs.dereg_mr(half) == 0);
   HOST_CHECK(vramstow_offload(nullptr) == VRAMSTOW_HELD);

@@ -40,8 +40,8 @@ class HandleKindTest : public ContractTest {
   CUlibrary library_ = nullptr;
   CUmodule module_ = nullptr;
   CUkernel kernel_ = nullptr;
-  CUfunction function_ = nullptr;        // of the kernel
-  CUfunction other_function_ = nullptr;  // of the module
+  CUfunction function_ = nullptr;        // the function of the kernel
+  CUfunction other_function_ = nullptr;  // the function of the module
 };
 
 TEST_F(HandleKindTest, AKernelIsRefusedWhereAFunctionIsAsked) {

@@ -390,7 +390,7 @@ TEST(ProcessTest, SameSeedGivesTheSameAddressesAndTimes) {
     remove(path.c_str());
   }
   EXPECT_FALSE(runs[0].empty());
-#if !defined(__SANITIZE_THREAD__)  // with it the kernel chooses the addresses
+#if !defined(__SANITIZE_THREAD__)  // with TSan the kernel chooses the addresses
   EXPECT_EQ(runs[0], runs[1]);
 #endif
 }

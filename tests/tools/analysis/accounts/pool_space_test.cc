@@ -159,9 +159,9 @@ TEST(BlockNotes, WhatContradictsIsHandedOverByItself) {
   BlockNotes notes;
   notes.Came(30, 1);
   notes.Came(10, 1);
-  notes.Came(30, 2);  // there is one
+  notes.Came(30, 2);  // a block is there already
   notes.Came(20, 1);
-  notes.Went(20, 5);  // that is not its size
+  notes.Went(20, 5);  // the block has another size
   notes.Went(10, 1);
   EXPECT_THAT(TakenFrom(&notes),
               testing::ElementsAre(Notes{{10, 0, 1}, {30, 0, 1}}, Notes{{30, 0, 2}},

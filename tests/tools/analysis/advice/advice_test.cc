@@ -288,7 +288,7 @@ TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
   job.facts.devices = {device};
   job.detail.sites[2].phase = Phase::kInit;
   job.Tensor(2, 400 * kMega, 1, kStillLive);  // parameters
-  job.Tensor(1, 100 * kMega, 20, 40);         // of an iteration
+  job.Tensor(1, 100 * kMega, 20, 40);         // blocks of an iteration
   job.Tensor(1, 300 * kMega, 22, 38);
   const AdviceFacts* advice = job.Find(AdviceId::kLargerBatch);
   ASSERT_NE(advice, nullptr);

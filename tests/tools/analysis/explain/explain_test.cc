@@ -308,7 +308,7 @@ TEST(Iterations, EndWhereAnOptimizerHasMadeItsStep) {
     job.Forward(kMega);
     job.Mark("vramstow.step AdamW 1");
   }
-  job.Forward(7 * kMega);  // what comes then is no iteration
+  job.Forward(7 * kMega);  // work after the last step is no iteration
   const IterationsFacts iterations = job.Iterations();
   EXPECT_EQ(iterations.found_by, "optimizer_steps");
   EXPECT_TRUE(iterations.is_sure);
@@ -388,7 +388,7 @@ TEST(Launches, AreToldByKernelRangeAndIteration) {
     mark(1, 1, 0, 1);
     history.Allocate(0x1000, kMega);
     launch(3, 10 * i, 1);
-    launch(4, 1, 9);  // of a thread without ranges: it was within the one that is open
+    launch(4, 1, 9);  // its thread has no ranges; it is within the open one
     mark(2, 1, 5, 2);
     launch(4, 2, 9);
     mark(2, 2, 5, 9);  // a range of the process ends anywhere
