@@ -144,13 +144,13 @@ uint64_t QuietMoves::Park(uint64_t most) {
       },
       &result);
   links_.standstill->End();
+  links_.pool->MarkOffloaded();
   const uint64_t used = under_way - parking_.leaving_pages() - left;
   idle_used_ += used;
   idle_pages_ += used;
   if (result != kDriverSuccess) Bump(&record.failed, 1);
   if (left == 0) return 0;
   links_.host->NoteMove();
-  links_.pool->MarkOffloaded();
   Bump(&record.out_bytes, left * links_.pool->page_bytes());
   return left;
 }

@@ -183,7 +183,24 @@ void QuietParking::CancelLeaving() {
   leaving_ = 0;
 }
 
+// Lists the quiet pages on the device, in order of address. Their blocks are marked as offloaded
+// first: if another thread frees a block before its pages are parked, no request may get its
+// memory. The second list has only pages of marked blocks that are still there.
+void QuietParking::ListToPark() {
+  List(PagesThatAre::kResident);
+  list_->SortByAddress(list_->count());
+  pool_->MarkLeaving([&](uint64_t page) {
+    kDeviceLock.AssertHeld();
+    return list_->HasAddress(page);
+  });
+  List(PagesThatAre::kResident);
+  list_->SortByAddress(list_->count());
+}
+
+// A block that was allocated on free host memory is not marked as offloaded. No block on a parked
+// page may be reused before the page is back, so all are marked first.
 void QuietParking::ParkHost() {
+  pool_->MarkOffloaded();
   List(PagesThatAre::kOffloaded);
   list_->SortByAddress(list_->count());
   const uint64_t size = pool_->page_bytes();

@@ -80,11 +80,11 @@ class QuietParking {
   // Parks copied pages that are still valid, in the order of the copies, until `most` pages are
   // parked, and calls left(pages, count) for each group. The submission gate is closed; work that
   // was submitted since the copies began may run. Returns how many pages were removed from the
-  // device. Groups that were not needed continue to be copied.
+  // device. Groups that were not needed continue to be copied. The caller then calls MarkOffloaded
+  // of the pool.
   template <typename Left>
   uint64_t Park(uint64_t most, Left left, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock) {
-    List(PagesThatAre::kResident);
-    list_->SortByAddress(list_->count());
+    ListToPark();
     uint64_t all = 0;
     uint32_t taken = 0;
     *result = kDriverSuccess;
@@ -176,6 +176,7 @@ class QuietParking {
   template <typename VisitAll>
   uint64_t BeginGroups(uint64_t most, VisitAll visit_all) VRAMSTOW_REQUIRES(kDeviceLock);
   bool MayLeave() VRAMSTOW_REQUIRES(kDeviceLock);
+  void ListToPark() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t List(PagesThatAre which, const OffloadPolicy& policy) VRAMSTOW_REQUIRES(kDeviceLock);
   template <typename Visitor>
   void VisitParked(const QuietRange& block, Visitor visit) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -5,19 +5,6 @@
 #include "allocator/core/counter.h"
 
 namespace vramstow {
-namespace {
-
-// True if like(address) is true for at least one of the span's pages.
-template <typename Like>
-bool HasPage(const Span& span, uint64_t page, Like like) {
-  const uint64_t end = span.address + span.size;
-  for (uint64_t at = span.address / page * page; at < end; at += page) {
-    if (like(at)) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
   // Large chunks are dissolved, because pages are restored one by one and each needs a chunk of its
@@ -100,13 +87,12 @@ bool PoolPages::PinInPlace(uint64_t address, uint64_t size) {
 
 void PoolPages::MarkOffloaded() {
   ChunkStore& chunks = parts_->chunks;
-  const uint64_t page = page_bytes();
   if (chunks.makes_large()) parts_->EnsureAllFences();
   VisitHeaps(kAnyTag, /*graphs=*/false, [&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
     heap->MarkOffloaded([&](const Span& span) {
-      return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });
+      return HasPage(span, [&](uint64_t at) { return chunks.OnHost(at); });
     });
     // Evicting a large chunk has also evicted its free pages.
     if (chunks.makes_large()) heap->DropHostPages();
@@ -142,7 +128,6 @@ uint32_t PoolPages::PausedTagFrom(uint32_t least) {
 
 void PoolPages::EndPause(uint32_t tag) {
   ChunkStore& chunks = parts_->chunks;
-  const uint64_t page = page_bytes();
   VisitHeaps(tag, /*graphs=*/true, [&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
@@ -150,7 +135,7 @@ void PoolPages::EndPause(uint32_t tag) {
     bool any = false;
     static_cast<const StreamHeap*>(heap)->spans().Visit([&](const Span& span) {
       if (span.state == SpanState::kHole) return;
-      any = any || HasPage(span, page, [&](uint64_t at) { return chunks.Paused(at); });
+      any = any || HasPage(span, [&](uint64_t at) { return chunks.Paused(at); });
     });
     heap->set_paused(any);
   });

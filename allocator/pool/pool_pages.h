@@ -99,6 +99,17 @@ class PoolPages {
   // pages are dropped, not reused. Blocks to which captured graphs write are not marked, because
   // their pages are always restored.
   void MarkOffloaded() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Marks also the blocks that have a page for which leaves(address) is true. A caller does this
+  // before such pages leave the device, because another thread may free the blocks meanwhile, and
+  // calls MarkOffloaded afterwards.
+  template <typename Leaves>
+  void MarkLeaving(Leaves leaves) VRAMSTOW_REQUIRES(kDeviceLock) {
+    VisitHeaps(kAnyTag, /*graphs=*/false, [&](StreamHeap* heap) {
+      heap->mutex.AssertHeld();
+      heap->MarkOffloaded(
+          [&](const Span& span) { return span.offloaded || HasPage(span, leaves); });
+    });
+  }
   // Marks blocks as MarkOffloaded does, and also drops free pages that are paused (that is, evicted
   // on request of the program). Called after captured graphs have released a heap.
   void DropPaused() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -111,6 +122,16 @@ class PoolPages {
   void EndPause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
+  // True if like(address) is true for at least one of the span's pages.
+  template <typename Like>
+  bool HasPage(const Span& span, Like like) const {
+    const uint64_t page = page_bytes();
+    const uint64_t end = span.address + span.size;
+    for (uint64_t at = span.address / page * page; at < end; at += page) {
+      if (like(at)) return true;
+    }
+    return false;
+  }
   // Calls visit(heap) for the heaps with this tag. Heaps whose pages captured graphs write to are
   // left out unless `graphs` is set.
   template <typename Visit>

@@ -46,6 +46,20 @@ const char* CheckSpan(const Span& span, SpanState before, uint64_t page, SpanSum
   return nullptr;
 }
 
+// Checks the pages of a span. Returns null if they are consistent with its state, else a sentence
+// that states the violation.
+const char* CheckPages(const Span& span, const HeapDependencies& with) {
+  if (span.state == SpanState::kHole) return nullptr;
+  const bool is_block = span.state == SpanState::kLive || span.state == SpanState::kPending;
+  const uint64_t page = with.page_bytes;
+  for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
+    if (with.space->PageAt(at).chunk == 0) return "a span lies on a page without a chunk";
+    const bool is_parked = !with.chunks->segments() && with.chunks->Parked(at);
+    if (is_parked && !(is_block && span.offloaded)) return "memory of a parked page can be served";
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 uint64_t StreamHeap::BackedBytes() const {
@@ -76,12 +90,9 @@ const char* StreamHeap::Check() const {
       const SpanState before = previous != 0 ? spans_[previous].state : SpanState::kNone;
       const char* found = CheckSpan(span, before, page, &sums);
       if (found == nullptr) found = deferred_.Check(span);
+      if (found == nullptr) found = CheckPages(span, with_);
       if (found != nullptr) return found;
       const bool hole = span.state == SpanState::kHole;
-      const uint64_t end = hole ? 0 : span.address + span.size;
-      for (uint64_t at = spans_.PageDown(span.address); at < end; at += page) {
-        if (with_.space->PageAt(at).chunk == 0) return "a span lies on a page without a chunk";
-      }
       if (span.state != SpanState::kFree && !hole) {
         ++sums.blocks;
         if (map_.Find(span.address, spans_.slab()) != i) {

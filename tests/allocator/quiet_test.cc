@@ -3,7 +3,9 @@
 // (unmapped from the GPU). It is restored before it is used.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "allocator/offload/allocation_course.h"
@@ -276,6 +278,75 @@ TEST_F(QuietTest, WhatIsFreedAndGivenBackIsNotUnmappedUnderItsCopy) {
   for (const QuietRange& state : states_) Give(state.address);
   pool_->Trim({});
   End();
+}
+
+// A free block leaves host memory under free pages if work may still touch its neighbour. The next
+// block at these pages can be parked at once, and is freed while its pages are being restored.
+TEST_F(QuietTest, ABlockThatWasServedFromHostMemoryIsReusedOnlyWhenItIsBack) {
+  StartOn({.total_bytes = 64 * kMiB, .guards_copies = true}, /*copies_at_start=*/false);
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  const uint64_t behind = Take(kState);
+  for (int i = 0; i < 2; ++i) Iterate();
+  offloader_.BringBack(0);
+  pool_->Trim({});
+  const uint64_t moved = states_[2].address;
+  Submit(64);
+  for (const int other : {0, 1, 3}) Touch(states_[other].address);
+  Touch(behind);
+  offloader_.MoveOut(kState, OffloadReason::kAsked);
+  ASSERT_TRUE(device_->OnHost(moved));
+  device_->Submit(1, moved, kState);
+  Give(moved);
+  pool_->Trim({});  // records the event that the block waits for
+  const uint64_t neighbour = states_[3].address;
+  ASSERT_EQ(neighbour, moved + kState);
+  device_->Submit(1, neighbour, kState);
+  Give(neighbour);
+  device_->Finish(1, 1);
+  states_.resize(2);
+  states_.push_back({Take(2 * kState), 2 * kState});
+  ASSERT_EQ(states_[2].address, moved);
+  ASSERT_TRUE(device_->OnHost(moved));
+  device_->FinishAll();
+  Begin();
+  Submit(640);
+  EXPECT_TRUE(offloader_.IsAway(moved));
+  End();
+  EXPECT_FALSE(offloader_.IsAway(moved));
+  Give(moved);
+  pool_->Trim({});
+  offloader_.BringBack(0);
+  ReadAll();
+  EXPECT_STREQ(pool_->Check(), nullptr);
+}
+
+// A function that runs in the next call of copy_finish, as an action of another thread would.
+std::function<void()> in_copy_finish;
+
+// Another thread may free a block while the thread that parks its pages waits for their copies.
+TEST_F(QuietTest, WhatIsFreedWhileItIsParkedIsReusedOnlyWhenItIsBack) {
+  device_options_ = {.guards_copies = true};
+  Start(64 * kMiB, kGiB, [](DriverTable* table) {
+    static auto finish = table->copy_finish;
+    table->copy_finish = [](void* self, uint64_t job) {
+      if (in_copy_finish) std::exchange(in_copy_finish, nullptr)();
+      return finish(self, job);
+    };
+  });
+  for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
+  for (int i = 0; i < 2; ++i) Iterate();
+  Begin();
+  Submit(640);
+  in_copy_finish = [this] {
+    for (const QuietRange& state : states_) Give(state.address);
+  };
+  RunForward();
+  EXPECT_FALSE(in_copy_finish) << "pages were parked";
+  EXPECT_STREQ(pool_->check_failure(), nullptr);
+  RunBackward();
+  End();
+  offloader_.BringBack(0);
+  ReadAll();
 }
 
 TEST_F(QuietTest, WithoutContextEventsMemoryMovesWhenItLacks) {
