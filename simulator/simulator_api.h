@@ -238,6 +238,16 @@ int vramstowSimulatorReadModelClock(struct vramstowSimulatorModelClock* clock, s
 // clock. Has no effect with another clock.
 void vramstowSimulatorPass(uint64_t nanoseconds);
 
+// Advances this process's virtual clock of clock=model to at least `time_ns`; work that has not
+// started yet starts after that time. Returns the clock. A coordinator of processes that take turns
+// on one GPU passes the time at which the previous process stopped. Has no effect with another
+// clock, or in a host function.
+uint64_t vramstowSimulatorJoinTime(uint64_t time_ns);
+
+// Returns the latest virtual time of the living processes that share the GPUs (share= in the SPEC),
+// this one included.
+uint64_t vramstowSimulatorLatestTime(void);
+
 // The two functions that copy act as a network card does with registered memory: they copy `size`
 // bytes at `offset` out of, or into, the memory that a descriptor of cuMemGetHandleForAddressRange
 // stands for. That memory is the physical memory that was mapped when the descriptor was made, even

@@ -219,7 +219,7 @@ bool ParseRank(std::string_view value, Spec* spec) {
 
 struct OptionParser {
   const char* name;
-  const char* alias;  // an older name of the option; null: none
+  const char* alias;  // another name of the option; null: none
   const char* right;  // describes valid values, for error messages
   const char* help;
   bool (*parse)(std::string_view value, Spec* spec);
@@ -356,8 +356,9 @@ constexpr OptionParser kOptions[] = {
      "the Nth cuMemCreate at a node of the host ends the process with SIGSEGV, as drivers have "
      "done, or never returns",
      ParseNodeFault},
-    {"share", nullptr, "a name, or none",
-     "processes with the same name share the cards; default: those of one vramstow run",
+    {"share", "shared", "a name, the name of a file with a slash, or none",
+     "processes with the same name, or the same file, share the cards; default: those of one "
+     "vramstow run",
      [](std::string_view value, Spec* spec) {
        spec->share = std::string(value);
        return !value.empty();

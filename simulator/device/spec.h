@@ -109,7 +109,7 @@ struct Spec {
   uint16_t shareable_result = 800;  // CUresult without kShareable; default CUDA_ERROR_NOT_PERMITTED
   std::string call_log;             // a path, in which %p is the process id; empty: none
   std::string work_log;             // like call_log, for the work of a GPU
-  std::string share;                // group that shares the GPUs, or "none"; empty: the run's group
+  std::string share;  // group or file that shares the GPUs, or "none"; empty: the run's
   std::vector<FaultRule> faults;
   World world;
 };

@@ -17,9 +17,10 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kTenancyMagic = 0x31647261636d7276;  // "vrmcard1"
+constexpr uint64_t kTenancyMagic = 0x32647261636d7276;  // "vrmcard2"
 constexpr unsigned kTenancySlots = 256;
 constexpr char kPrefix[] = "vramstow-cards-";
+constexpr char kNamePrefix[] = "name ";  // of groups that the SPEC names
 // Offsets of the bytes that are locked. There is one byte for each slot, and one more, called the
 // making byte, which a process locks while it creates the file.
 constexpr off_t kSlotBytes = 1 << 20;
@@ -27,6 +28,7 @@ constexpr off_t kMakingByte = kSlotBytes + kTenancySlots;
 
 struct Slot {
   std::atomic<int64_t> process;
+  std::atomic<uint64_t> time_ns;  // virtual
   std::atomic<uint64_t> used[kDevicesMax];
 };
 
@@ -109,6 +111,7 @@ class VRAMSTOW_SCOPED_CAPABILITY TableLock {
 
 struct Tenancy::Table {
   std::atomic<uint64_t> magic;  // set last
+  std::atomic<uint64_t> machine;
   std::atomic<uint32_t> gone;   // the name has been removed, so new processes make another file
   std::atomic<uint32_t> slots;  // number of slots that were ever used
   FileMutex mutex;              // protects `slots` and the search for an empty slot
@@ -157,17 +160,24 @@ std::string TenancyGroup(const Spec& spec, const char* run_id) {
       world.running.empty()
           ? std::string()
           : " node " + std::to_string(world.running.front() / world.ranks_per_node());
-  if (!spec.share.empty()) return "name " + spec.share + node;
+  if (!spec.share.empty()) return kNamePrefix + spec.share + node;
   return run_id == nullptr || *run_id == '\0' ? std::string() : "run " + std::string(run_id) + node;
 }
 
-Tenancy::Tenancy(const Spec& spec, const std::string& group) {
-  char name[64];
+Tenancy::Tenancy(const Spec& spec, const std::string& group)
+    : is_named_(spec.share.find('/') != std::string::npos) {
   // A different GPU, size or count means a different machine.
-  const std::string machine = group + " " + spec.card.key + " " +
+  const std::string machine = std::string(" ") + spec.card.key + " " +
                               std::to_string(spec.memory_bytes) + " " + std::to_string(spec.count);
+  if (is_named_) {
+    path_ = group.substr(strlen(kNamePrefix));
+    machine_ = Hash(machine);
+    return;
+  }
+  machine_ = Hash(group + machine);
+  char name[64];
   snprintf(name, sizeof(name), "%s%u-%016llx", kPrefix, geteuid(),
-           static_cast<unsigned long long>(Hash(machine)));
+           static_cast<unsigned long long>(machine_));
   path_ = Folder() + name;
 }
 
@@ -181,14 +191,33 @@ void Tenancy::Close() {
   slot_ = -1;
 }
 
-// Initializes a new file. The caller has locked the making byte of the file, so no other process
-// initializes it at the same time. If a process dies here, the file has no magic number, and the
-// next process initializes it again.
-bool Tenancy::Prepare() {
-  if (table_->magic == kTenancyMagic) return true;
-  const bool made = table_->mutex.Make();
-  if (made) table_->magic = kTenancyMagic;
-  return made;
+const char* Tenancy::FindFault() const {
+  struct stat state;
+  if (fstat(file_, &state) != 0) return strerror(errno);
+  if (state.st_uid != geteuid()) return "it belongs to another user";
+  if (!is_named_) return nullptr;
+  // A file of size 0 is one that a process has just created.
+  const bool is_table =
+      S_ISREG(state.st_mode) && (state.st_size == 0 || state.st_size == off_t{sizeof(Table)});
+  return is_table ? nullptr : "it is not a file of shared GPUs of this version";
+}
+
+// Initializes a new file. Returns what is wrong with the file, or null. The caller has locked the
+// making byte of the file, so no other process initializes it at the same time. If a process dies
+// here, the file has no magic number, and the next process initializes it again.
+const char* Tenancy::Prepare() {
+  if (table_->magic != kTenancyMagic) {
+    if (is_named_ && table_->magic != 0) return "it is not a file of shared GPUs of this version";
+    if (!table_->mutex.Make()) return "its lock cannot be made";
+    table_->machine = machine_;
+    table_->magic = kTenancyMagic;
+  }
+  if (table_->machine == machine_) return nullptr;
+  if (IsLocked(file_, kSlotBytes, kTenancySlots)) {
+    return "its processes simulate other GPUs or another size of memory";
+  }
+  table_->machine = machine_;
+  return nullptr;
 }
 
 bool Tenancy::Open(bool create, std::string* error) {
@@ -198,28 +227,33 @@ bool Tenancy::Open(bool create, std::string* error) {
     *error = path_ + " cannot be opened: " + strerror(errno);
     return false;
   }
-  struct stat state;
-  bool right = fstat(file_, &state) == 0 && state.st_uid == geteuid();
-  right = right && (!create || LockByte(file_, kMakingByte, F_WRLCK, F_SETLKW));
-  if (right && create) {
-    // The pages must be allocated now. Otherwise, if the file system is full, a process that writes
-    // to them would be killed.
-    errno = posix_fallocate(file_, 0, sizeof(Table));
-    right = errno == 0;
+  const char* fault = FindFault();
+  if (fault == nullptr && create && !LockByte(file_, kMakingByte, F_WRLCK, F_SETLKW)) {
+    fault = strerror(errno);
   }
-  if (right && !create) right = static_cast<uint64_t>(state.st_size) >= sizeof(Table);
-  void* at = MAP_FAILED;
-  if (right) {
-    at = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-  }
-  if (at != MAP_FAILED) {
-    table_ = static_cast<Table*>(at);
-    right = create ? Prepare() : table_->magic == kTenancyMagic;
-  }
-  if (right && at != MAP_FAILED) return true;
-  *error = path_ + " cannot be used: " + strerror(errno);
+  if (fault == nullptr) fault = Map(create);
+  if (fault == nullptr) return true;
+  *error = path_ + " cannot be used: " + fault;
   Close();
   return false;
+}
+
+const char* Tenancy::Map(bool create) {
+  struct stat state;
+  if (create) {
+    // The pages must be allocated now. Otherwise, if the file system is full, a process that writes
+    // to them would be killed.
+    const int result = posix_fallocate(file_, 0, sizeof(Table));
+    if (result != 0) return strerror(result);
+  } else if (fstat(file_, &state) != 0 || state.st_size < off_t{sizeof(Table)}) {
+    return "it is too small";
+  }
+  void* at = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  if (at == MAP_FAILED) return strerror(errno);
+  table_ = static_cast<Table*>(at);
+  if (create) return Prepare();
+  const bool is_ours = table_->magic == kTenancyMagic && table_->machine == machine_;
+  return is_ours ? nullptr : "it is of other GPUs";
 }
 
 bool Tenancy::EnterSlot() {
@@ -229,6 +263,7 @@ bool Tenancy::EnterSlot() {
     if (!LockByte(file_, kSlotBytes + i, F_WRLCK, F_SETLK)) continue;
     Slot& slot = table_->slot[i];
     for (auto& used : slot.used) used = 0;
+    slot.time_ns = 0;
     slot.process = getpid();
     table_->slots = std::max(table_->slots.load(), i + 1);
     slot_ = static_cast<int>(i);
@@ -248,7 +283,7 @@ bool Tenancy::Enter(std::string* error) {
     if (fstat(file_, &state) == 0 && state.st_nlink == 0) continue;
     if (EnterSlot()) {
       LockByte(file_, kMakingByte, F_UNLCK, F_SETLK);
-      if (slot_ == 0) RemoveStale(path_);
+      if (slot_ == 0 && !is_named_) RemoveStale(path_);
       return true;
     }
     if (table_->gone == 0) break;
@@ -329,6 +364,25 @@ std::vector<Tenant> Tenancy::Tenants(int card) {
   return tenants;
 }
 
+void Tenancy::PublishTime(uint64_t time_ns) {
+  const MutexLock guard(&mutex_);
+  if (slot_ >= 0) table_->slot[slot_].time_ns = time_ns;
+}
+
+uint64_t Tenancy::LatestTime() {
+  const MutexLock guard(&mutex_);
+  uint64_t latest = 0;
+  Refresh();
+  if (table_ == nullptr) return latest;
+  const TableLock lock(&table_->mutex);
+  SweepDead();
+  const unsigned slots = table_->slots;
+  for (unsigned i = 0; i < slots; ++i) {
+    if (table_->slot[i].process != 0) latest = std::max(latest, table_->slot[i].time_ns.load());
+  }
+  return latest;
+}
+
 void Tenancy::Leave() {
   const MutexLock guard(&mutex_);
   if (table_ != nullptr && slot_ >= 0) {
@@ -339,7 +393,7 @@ void Tenancy::Leave() {
     bool empty = true;
     const unsigned slots = table_->slots;
     for (unsigned i = 0; i < slots; ++i) empty &= table_->slot[i].process == 0;
-    if (empty && table_->gone == 0) {
+    if (empty && !is_named_ && table_->gone == 0) {
       table_->gone = 1;
       unlink(path_.c_str());
     }

@@ -8,8 +8,13 @@
 // processes left a file behind, the next process that makes a file removes the old one. A process
 // that only reads takes no slot.
 //
+// A file that the SPEC names (share=FILE) stays when the last process has left, and is refused if
+// it is not such a file or belongs to another user. Each slot also has the virtual time of its
+// process, from which a coordinator of turns finds the latest one.
+//
 // Ownership: holds the file until the end of the process, or until Leave. Threads: any; a robust
-// mutex in the file orders the processes. Errors: returns false, and one sentence. Units: bytes.
+// mutex in the file orders the processes. Errors: returns false, and one sentence. Units: bytes,
+// virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_TENANCY_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_TENANCY_H_
 
@@ -52,10 +57,18 @@ class Tenancy {
   uint64_t Used(int card);
   std::vector<Tenant> Tenants(int card);
 
-  // Gives back the slot, and removes the file if no other process uses it.
+  // Shows the virtual time of this process to the others. Has no effect without a slot.
+  void PublishTime(uint64_t time_ns);
+  // Returns the latest time that a living process has published, or 0.
+  uint64_t LatestTime();
+
+  // Gives back the slot, and removes the file if no other process uses it and the
+  // SPEC did not name it.
   void Leave();
 
   const std::string& path() const { return path_; }
+  // True if the SPEC names the file.
+  bool is_named() const { return is_named_; }
 
  private:
   struct Table;
@@ -63,7 +76,10 @@ class Tenancy {
   // Opens the file, or creates it if `create` is true. If `create` is true and the function returns
   // true, the file's making byte (which only the process that creates the file may lock) is locked.
   bool Open(bool create, std::string* error) VRAMSTOW_REQUIRES(mutex_);
-  bool Prepare() VRAMSTOW_REQUIRES(mutex_);
+  // Returns what is wrong with the file that is open, or null.
+  const char* FindFault() const VRAMSTOW_REQUIRES(mutex_);
+  const char* Map(bool create) VRAMSTOW_REQUIRES(mutex_);
+  const char* Prepare() VRAMSTOW_REQUIRES(mutex_);
   void Close() VRAMSTOW_REQUIRES(mutex_);
   bool EnterSlot() VRAMSTOW_REQUIRES(mutex_);
   bool IsAlive(unsigned slot) const VRAMSTOW_REQUIRES(mutex_);
@@ -72,7 +88,9 @@ class Tenancy {
   void Refresh() VRAMSTOW_REQUIRES(mutex_);
 
   std::string path_;
-  Mutex mutex_;  // must be acquired before the lock in the file
+  bool is_named_;
+  uint64_t machine_;  // hash of the GPUs; processes of a file simulate the same ones
+  Mutex mutex_;       // must be acquired before the lock in the file
   int file_ VRAMSTOW_GUARDED_BY(mutex_) = -1;
   Table* table_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
   int slot_ VRAMSTOW_GUARDED_BY(mutex_) = -1;

@@ -200,6 +200,13 @@ void Timeline::Advance(uint64_t duration_ns) {
   if (!adversarial_ && !ends_.empty() && ends_.front().time <= now_ns()) RunDue();
 }
 
+void Timeline::JoinTime(uint64_t time_ns) {
+  if (time_ns <= now_ns()) return;
+  for (uint64_t& end : engine_ends_) end = std::max(end, time_ns);
+  for (uint64_t& due : engine_dues_) due = std::max(due, time_ns);
+  Advance(time_ns - now_ns());
+}
+
 void Timeline::BeginCall(uint64_t real_ns) {
   if (!modelled_ && left_ns_ != 0 && real_ns > left_ns_) {
     const uint64_t passed = real_ns - left_ns_;

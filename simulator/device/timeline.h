@@ -139,6 +139,10 @@ class Timeline {
   // Advances the host's clock; operations that end by then take effect.
   void Advance(uint64_t duration_ns);
 
+  // Advances the host's clock to `time_ns`, if that is later. Work that has not started by now
+  // starts after that time where it needs an engine. Used only with clock=model.
+  void JoinTime(uint64_t time_ns);
+
   // True if no work is pending. In this state, the time until the next call does not count.
   bool IsIdle() const { return ends_.empty() && pending_host_work_ == 0; }
   // BeginCall and EndCall enclose the time that the program spends in a call. `real_ns` is the time

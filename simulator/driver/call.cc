@@ -90,7 +90,10 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
 }
 
 Call::~Call() {
-  if (locked_) state_.machine->timeline.EndCall(ClockWhileWorkIsPending(state_));
+  if (locked_) {
+    state_.machine->timeline.EndCall(ClockWhileWorkIsPending(state_));
+    PublishTime(*state_.machine);
+  }
   if (profiler_ != nullptr) Leave();
   Unlock();
 }

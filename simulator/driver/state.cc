@@ -30,20 +30,20 @@ void NoteExit() {
   if (Tenancy* tenancy = Globals().tenancy) tenancy->Leave();
 }
 
-// Shares the GPUs with other processes of the run. If that fails, a sentence is printed and the
-// process uses its GPUs alone.
-void ShareCards(State* state) {
+// Shares the GPUs with other processes of the run. If that fails, a sentence is printed. Then the
+// process uses its GPUs alone, or does not start if the SPEC names the file that it cannot use.
+bool ShareCards(State* state) {
   Tenancy* tenancy = FindTenancy(state->machine->spec());
-  if (tenancy == nullptr) return;
+  if (tenancy == nullptr) return true;
   std::string error;
   if (!tenancy->Enter(&error)) {
     fprintf(stderr,
-            "vramstow: the simulated cards are not shared with the other processes of this run: "
-            "%s.\n",
-            error.c_str());
-    return;
+            "vramstow: the simulated cards are not shared with the other processes%s: %s.\n",
+            tenancy->is_named() ? "" : " of this run", error.c_str());
+    return !tenancy->is_named();
   }
   state->machine->memory.Share(tenancy, state->machine->spec().cards);
+  return true;
 }
 
 }  // namespace
@@ -56,6 +56,10 @@ Tenancy* FindTenancy(const Spec& spec) {
     if (!group.empty()) globals.tenancy = new Tenancy(spec, group);  // until the process ends
   });
   return globals.tenancy;
+}
+
+void PublishTime(const Machine& machine) {
+  if (Tenancy* tenancy = Globals().tenancy) tenancy->PublishTime(machine.timeline.now_ns());
 }
 
 DriverGlobals& Globals() {
@@ -116,7 +120,10 @@ CUresult StartMachine(State* state) {
     return CUDA_ERROR_OPERATING_SYSTEM;
   }
   state->devices.resize(spec.cards.size());
-  ShareCards(state);
+  if (!ShareCards(state)) {
+    state->machine = nullptr;
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  }
   Globals().exit_is_strict = state->machine->spec().strict_exit;
   pthread_atfork(nullptr, nullptr, NoteFork);
   atexit(NoteExit);

@@ -183,6 +183,10 @@ bool PrimaryIsPrivate();
 // be shared. Needs no lock.
 Tenancy* FindTenancy(const Spec& spec);
 
+// Shows the virtual time to the processes that share the GPUs, if there are any. Must be called
+// with the lock held.
+void PublishTime(const Machine& machine);
+
 // Returns the monotonic clock of this machine.
 uint64_t RealNanoseconds();
 

@@ -100,6 +100,7 @@ void vramstowSimulatorLogWork(CUstream stream, const vramstowSimulatorWorkLine* 
   const MutexLock lock(&Globals().mutex);
   try {
     AddTime(&Globals().state(), stream, known, ranges, count);
+    PublishTime(machine);
   } catch (const std::bad_alloc&) {
     return;  // the work takes no time
   }
@@ -112,6 +113,24 @@ void vramstowSimulatorPass(uint64_t nanoseconds) {
   const MutexLock lock(&globals.mutex);
   Machine& machine = *globals.state().machine;
   if (machine.model.is_on()) machine.timeline.Advance(nanoseconds);
+  PublishTime(machine);
+}
+
+uint64_t vramstowSimulatorJoinTime(uint64_t time_ns) {
+  DriverGlobals& globals = Globals();
+  if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return 0;
+  if (CurrentThread().inside_callback) return HeldState().machine->timeline.now_ns();
+  const MutexLock lock(&globals.mutex);
+  Machine& machine = *globals.state().machine;
+  if (machine.model.is_on()) machine.timeline.JoinTime(time_ns);
+  PublishTime(machine);
+  return machine.timeline.now_ns();
+}
+
+uint64_t vramstowSimulatorLatestTime(void) {
+  if (Globals().forked) return 0;
+  Tenancy* tenancy = Globals().tenancy;
+  return std::max(vramstowSimulatorTime(), tenancy == nullptr ? 0 : tenancy->LatestTime());
 }
 
 int vramstowSimulatorReadModelClock(vramstowSimulatorModelClock* clock, size_t size) {

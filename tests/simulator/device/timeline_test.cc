@@ -194,6 +194,20 @@ TEST(TimelineTest, AnEngineDoesOneWorkAfterTheOtherWhateverTheirQueues) {
   }
 }
 
+TEST(TimelineTest, JoinTimeDelaysWorkThatHasNotStarted) {
+  Timeline timeline(1, false, true);
+  const QueuePointer queue = Timeline::NewQueue();
+  timeline.Enqueue(queue, std::make_shared<EngineWork>(0), {}, 1000);
+  const Mark second = timeline.Enqueue(queue, std::make_shared<EngineWork>(0), {}, 1000);
+  timeline.JoinTime(50'000);
+  EXPECT_EQ(50'000u, timeline.now_ns());
+  EXPECT_FALSE(second.Reached()) << "it waited for the first one, so its turn is now";
+  Finish(&timeline, second);
+  EXPECT_EQ(51'000u, timeline.now_ns());
+  timeline.JoinTime(20'000);
+  EXPECT_EQ(51'000u, timeline.now_ns()) << "the clock never goes back";
+}
+
 TEST(TimelineTest, HostWorkIsHandedOutInOrderAndBlocksItsQueue) {
   Timeline timeline(1, false);
   std::vector<int> order;
