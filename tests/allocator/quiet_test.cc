@@ -281,7 +281,8 @@ TEST_F(QuietTest, WhatIsFreedAndGivenBackIsNotUnmappedUnderItsCopy) {
 }
 
 // A free block leaves host memory under free pages if work may still touch its neighbour. The next
-// block at these pages can be parked at once, and is freed while its pages are being restored.
+// block at these pages can be parked at once, and is freed while its pages and those of another
+// block are being restored.
 TEST_F(QuietTest, ABlockThatWasServedFromHostMemoryIsReusedOnlyWhenItIsBack) {
   StartOn({.total_bytes = 64 * kMiB, .guards_copies = true}, /*copies_at_start=*/false);
   for (int i = 0; i < 4; ++i) states_.push_back({Take(kState), kState});
@@ -291,9 +292,9 @@ TEST_F(QuietTest, ABlockThatWasServedFromHostMemoryIsReusedOnlyWhenItIsBack) {
   pool_->Trim({});
   const uint64_t moved = states_[2].address;
   Submit(64);
-  for (const int other : {0, 1, 3}) Touch(states_[other].address);
+  for (const int other : {1, 3}) Touch(states_[other].address);
   Touch(behind);
-  offloader_.MoveOut(kState, OffloadReason::kAsked);
+  offloader_.MoveOut(2 * kState, OffloadReason::kAsked);
   ASSERT_TRUE(device_->OnHost(moved));
   device_->Submit(1, moved, kState);
   Give(moved);
