@@ -88,8 +88,8 @@ class TraceReader::Impl {
   std::vector<std::unique_ptr<Active>> pool_;
   std::vector<Active*> unused_;
   std::vector<Active*> heap_;  // the one with the least sequence first
-  std::map<uint32_t, uint64_t>
-      cuts_;     // for each buffer, the last number whose event is in the sums
+  // The last number of each buffer whose event is in the sums.
+  std::map<uint32_t, uint64_t> cuts_;
   Active kept_;  // the chunk of retained events
   size_t pending_kept_ = 0;
   uint64_t last_kept_ = 0;  // the sequence of the last retained event
