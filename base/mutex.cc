@@ -8,8 +8,9 @@
 namespace vramstow {
 namespace {
 
-// A thread that finds the lock taken spins this often before it sleeps. It takes a few times as
-// long as an allocation from cached memory, for which the pool holds its lock.
+// A thread that finds the lock taken looks at it this many times before the thread sleeps. All
+// these looks together take a few times as long as an allocation from cached memory. The pool holds
+// its lock for the time of one such allocation, so most threads need not sleep.
 constexpr int kSpins = 200;
 // A sleeping thread looks again after this time, because it may miss a wake-up (mutex.h).
 constexpr long kLongestSleepNs = 200'000;

@@ -18,8 +18,8 @@ constexpr double kHostShare = 0.80;
 constexpr double kHostAccessSeconds = 9.6e-3;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-// The share that a product of 16-bit numbers reaches if its rows have an odd number of elements
-// (docs/plan.md says why).
+// A product of matrices of 16-bit numbers whose rows have an odd number of elements reaches this
+// share of its usual rate (docs/plan.md says why).
 constexpr double kOddShare = 0.29;
 
 double RateOf(const CardRates& rates, std::string_view precision) {

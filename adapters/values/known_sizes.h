@@ -1,14 +1,15 @@
 // KnownSizes chooses the size of an operator's result if the size depends on values that were not
 // computed.
 //
-// Idea: if such values were not computed, the operator works with values of an earlier time, and
-// the size of its result has to be invented. A mask of several dimensions that was made from zeros
-// may be true everywhere, and a program may multiply two of its sizes: that would yield an
-// out-of-memory error that does not occur on a GPU. So the size is the largest exact one so far at
-// the same point of the program. If there was none, the size is at most the longest dimension of
-// the mask. A point of the program is identified by the operators that its thread called last,
-// because each training step calls the same operators. A program that reads a mask twice expects
-// the same size, so the size is stored for the second read.
+// Idea: if such values were not computed, the memory still contains older values or zeros, and the
+// operator would get a wrong size from them. For example, a mask of several dimensions that was
+// made from zeros may be true everywhere, and a program may multiply two sizes that it got from
+// masks. That would yield an out-of-memory error that does not occur on a GPU. So the chosen size
+// is the largest one that was computed from correct values at the same point of the program. If
+// there was none, the size is at most the longest dimension of the mask. A point of the program is
+// identified by the operators that its thread called last, because each training step calls the
+// same operators. A program that reads a mask twice expects the same size, so the size is stored
+// for the second read.
 //
 // Ownership: one table for the process. Threads: the simulator's lock guards the table; the point
 // of the program belongs to its thread. Errors: none. Units: rows of a result.

@@ -39,10 +39,11 @@ at::Tensor ShadowOf(const at::Tensor& tensor);
 // The memory that a task touches.
 class Footprint {
  public:
-  // Adds the bytes of a device tensor. `use` is a set of flags of enum VramstowSimulatorUse.
+  // Adds the memory of a device tensor. `use` says how the task uses this memory; it is a sum of
+  // values of enum VramstowSimulatorUse.
   void Add(const at::Tensor& tensor, int use);
-  // Returns the same ranges, all of them as ranges that are only read. A second task that continues
-  // with the results of a first one uses them.
+  // Returns the footprint of a task that only reads all memory of this footprint: a second task
+  // that continues with the results of the first one.
   Footprint AsReads() const;
   // True if all memory that the task accesses becomes zeros, and none of it is read before.
   bool OnlyZeroes() const;

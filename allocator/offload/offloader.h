@@ -137,7 +137,7 @@ class Offloader {
   // --- Touches ----------------------------------------------------------------------------------
   // True if touches must be reported: while memory is short, or pages are on the host.
   bool tracks_touches() const { return tracks_touches_.load(std::memory_order_relaxed); }
-  // Counts a submission: touches after this call are later than those before it.
+  // Counts a submission of work: touches after this call count as later than touches before it.
   void Tick() {
     submissions_.fetch_add(1, std::memory_order_relaxed);
     if (tracks_touches()) pool_->SetClock(Clock());

@@ -138,8 +138,8 @@ uint64_t QuietParking::BeginGroups(uint64_t first, uint64_t count, After after) 
 }
 
 uint64_t QuietParking::AddIdle(uint64_t pages, uint32_t touched_before, uint32_t clock) {
-  // If there was no memory for the away ranges (the addresses that must be restored before use), no
-  // block is quiet.
+  // Idle blocks are added only if Set has recorded quiet blocks. Set records none if it has no
+  // memory for the away ranges (the addresses that must be restored before use).
   if (blocks_.empty() || !MayLeave()) return 0;
   const uint64_t wanted = pages * pool_->page_bytes();
   const uint64_t open = blocks_.OpenBytes();

@@ -127,7 +127,8 @@ void ChunkStore::DissolveLarge(uint64_t count) {
 
 DriverResult ChunkStore::RenewAccess(uint64_t address) {
   const Extent extent = ExtentOf(address);
-  // A large chunk gets access for all of its pages at once, when its first page is renewed.
+  // If `address` is not the first page of a large chunk, nothing is left to do: the call for the
+  // first page renews the access to all pages of that chunk.
   if (extent.address != address) return kDriverSuccess;
   return table_.SetAccess(address, extent.pages * chunk_bytes(), OnHost(address));
 }

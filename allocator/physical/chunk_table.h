@@ -136,8 +136,8 @@ class ChunkTable {
   // IdleLargePages returns how many pages all idle large chunks have.
   uint32_t FindIdleLarge(uint64_t most_pages) const VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t IdleLargePages() const { return idle_large_pages_.load(std::memory_order_relaxed); }
-  // Puts an idle large chunk to use from page `number` on. These pages must not be mapped, and have
-  // no access yet afterwards.
+  // Puts an idle large chunk to use from page `number` on. These pages must not be mapped before.
+  // The device cannot access them until SetAccess is called for them.
   DriverResult PlaceLarge(uint32_t lead, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   // Makes a large chunk in use idle, whether it is mapped or not. After an error it is as before.
   DriverResult DetachLarge(uint32_t lead) VRAMSTOW_REQUIRES(kDeviceLock);

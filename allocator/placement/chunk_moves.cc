@@ -69,7 +69,8 @@ uint64_t ChunkMoves::DetachWantedFrom(uint32_t index) {
   return done;
 }
 
-// Moves the chunks of `wanted` pages that have the mark kWanted to the store.
+// Moves the chunks of pages with the mark kWanted to the store, until at least `wanted` chunks were
+// moved or no such page is left. Returns the number of chunks that were moved.
 uint64_t ChunkMoves::DetachWanted(uint64_t wanted, const Plan& plan) {
   uint64_t left = 0;
   while (left < wanted) {
@@ -169,8 +170,8 @@ uint64_t ChunkMoves::Recall(const Plan& plan, uint32_t mark) {
   return recalled;
 }
 
-// Takes chunks that have a page to return to out of a free span, up to kBatch runs of pages; *runs
-// becomes the pages that they return to.
+// Detaches chunks from a free span so that they can return to the pages they came from. It stops
+// after kBatch runs of such pages, and stores these runs in *runs.
 int ChunkMoves::DetachForRestore(uint32_t index, Plan* runs) {
   const SpanTable& spans = *heap_.spans;
   const uint64_t size = spans.page_bytes();

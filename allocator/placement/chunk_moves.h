@@ -25,8 +25,9 @@ class ChunkMoves {
  public:
   explicit ChunkMoves(const HeapPages& heap) : heap_(heap) {}
 
-  // Moves chunks to the store that were at the plan's pages before, and are now at free pages that
-  // have the number `mark`. Returns how many.
+  // Moves to the store the chunks that were at the plan's pages before and are now at other pages.
+  // These other pages must be free, and their `mark` must have this value. Returns the number of
+  // chunks that were moved.
   uint64_t Recall(const Plan& plan, uint32_t mark) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns chunks to the pages they came from. Returns true if any chunk was moved.
   bool RestoreMappings() VRAMSTOW_REQUIRES(kDeviceLock);

@@ -186,9 +186,10 @@ class PlacementPredictor {
     return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 19;
   }
   static uint32_t TagOf(uint64_t mixed) { return static_cast<uint32_t>(mixed / kHashes); }
-  // Returns the last request that came after the same sizes as this one, or 0. The tag is compared
-  // first: if nothing repeats, it differs, and the entry, which is in no cache by then, is not
-  // read.
+  // Returns the number of the last request that came after the same sizes as this one, or 0 if
+  // there is none. Only the tag is compared here. If the requests do not repeat, the tags differ,
+  // and the entry of the request need not be read; reading it would be slow, because the
+  // processor's caches would not contain it.
   uint64_t LastLike(uint64_t size) const {
     const uint64_t mixed = Mix(size);
     const Last& last = last_[mixed % kHashes];

@@ -27,9 +27,10 @@ void PeakTracker::FlushAllDeferred() {
   }
 }
 
-// Reduces the credit of all heaps other than `except` to what they use, and returns the sum of
-// their remaining credit. A heap gets credit without this lock only while it is the only heap
-// (NoteServed).
+// A heap's credit is the number of bytes that it may allocate before it has to look at the other
+// heaps (peak_tracker.h). This function reduces the credit of every heap other than `except` to the
+// bytes that the heap uses, and returns the sum of the reduced credits. mutex_ guards the credits;
+// without it a heap gets credit only while it is the only heap (NoteServed).
 uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
   const uint32_t count = heaps_->count();
   uint64_t left = 0;

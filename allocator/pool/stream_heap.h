@@ -244,7 +244,7 @@ class StreamHeap {
       span->offloaded = lies_there(*span);
     });
   }
-  // Drops free pages in host memory that no work may touch.
+  // Drops those free pages in host memory that no unfinished work can touch.
   void DropHostPages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Returns the bytes of the heap's pages that a chunk backs.
   uint64_t BackedBytes() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);

@@ -74,8 +74,8 @@ uint64_t Trimmer::TrimOnce(uint64_t chunks, bool* waits) {
   const bool relaxed = driver->relax_capture(driver->self, &previous) == kDriverSuccess;
   parts_->EnsureAllFences();
   const uint64_t released = GiveBack(chunks, ~uint32_t{0}, true, waits);
-  // Chunks may still be idle because unfinished work may use the addresses where they were mapped
-  // before. So a wait can free more.
+  // A chunk may still be idle here because unfinished work may use an address where the chunk was
+  // mapped before. The chunk can be released after a wait for that work.
   *waits |= parts_->chunks.idle_chunks() != 0;
   if (relaxed) driver->restore_capture(driver->self, previous);
   parts_->peak.NoteTrim();

@@ -29,8 +29,8 @@ class OffloadTest : public testing::Test {
     const char* const text = std::getenv(variable);
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
   }
-  // Creates the device, the pool and the offloader; a test that has started before calls TearDown
-  // first.
+  // Creates the device, the pool and the offloader. A test that calls Start a second time calls
+  // TearDown in between.
   void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
              void (*spoil)(DriverTable*) = nullptr, bool maps_host = true) {
     pool_ = std::make_unique<Pool>();

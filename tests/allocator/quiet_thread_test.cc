@@ -65,8 +65,8 @@ class QuietThreadTest : public OffloadTest {
   uint64_t parked_uses() const { return parked_uses_; }
 
  private:
-  // Submits work that has the block's address as an argument. Before that it makes the same calls
-  // of the offloader as the hooks.
+  // Submits work that has the block's address as an argument. Before the submission it calls the
+  // same functions of the offloader as the interposer's hooks do.
   template <typename Work>
   void Submit(const Held& block, uint32_t lane, uint64_t random, Work work) {
     if (offloader_.wants_to_advance()) offloader_.AdvanceQuiet();

@@ -41,8 +41,9 @@ TEST_F(Spans, AnAddressInsideABlockIsFoundInAFewSteps) {
   LookInto(kBlocks - 1);  // one walk over all of them
   const uint64_t before = table_.walked();
   for (uint32_t i = 0; i < kBlocks; ++i) LookInto(i);
-  // Each look-up visits only some blocks: those in the same page before the address, and those of
-  // pages that share a hint (a start of the search).
+  // A look-up starts at a hint, a block that an earlier look-up noted for the page. Several pages
+  // share one hint. So a look-up visits only the blocks before the address in its own page, and
+  // blocks of the pages that share the hint.
   EXPECT_LT(table_.walked() - before, uint64_t{kBlocks} * 64);
 }
 

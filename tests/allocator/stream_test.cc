@@ -155,8 +155,9 @@ TEST_F(PoolStreams, WhatWorkStillTouchesIsNotTaken) {
   for (uint64_t stream = kFirst; stream < kFirst + Fences::kMaxTimelines; ++stream) {
     UseAndDestroy(stream);
   }
-  // All timelines still belong to unfinished work, so the next streams get none. Their memory waits
-  // for all work of the context, which is safe.
+  // All timelines still belong to unfinished work, so the next stream gets no timeline. Freed
+  // memory of such a stream is reused only after all work of the context has finished, which is
+  // safe.
   EXPECT_FALSE(HasItsOwn(1));
   Destroy(1);
   device_.FinishAll();

@@ -237,8 +237,8 @@ def test_the_launcher_of_torch_becomes_the_script_and_is_no_rank(
         "print(os.environ['LOCAL_RANK'], sys.argv[1:], torch.ones(2, device='cuda').device)\n"
         "torch.cuda.set_device(0)\n"
     )
-    # The launcher queries the number of GPUs, so it leaves a trace of its own. This form passes the
-    # rank to the script.
+    # The launcher queries the number of GPUs, so it leaves a trace of its own. A launcher that is
+    # called as torch.distributed.launch passes the rank to the script as an argument.
     launcher = ("-m", "torch.distributed.launch", "--nproc-per-node", "gpu", "--virtual-local-rank")
     job = rehearse(python, *launcher, script, "--batch", "2", card="h100,world=8,rank=5")
     assert job.out == "0 ['--local-rank=5', '--batch', '2'] cuda:0\n", job.err

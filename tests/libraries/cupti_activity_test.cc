@@ -162,8 +162,8 @@ TEST_F(CuptiActivity, ACallAndItsKernelShareACorrelationIdAndItsTimesAreAround) 
   EXPECT_LE(before, calls[0].start);
   EXPECT_LE(calls[0].start, calls[0].end);
   EXPECT_LE(calls[0].start, kernels[0].start) << "work is not before the call that queued it";
-  // Work that the program has waited for has also ended by the program's clock, within the
-  // precision of a sleep.
+  // The program waited for the kernel before it read `after`, so the kernel must end before
+  // `after`. The test allows 50 µs more, because a sleep is not more precise.
   EXPECT_LE(kernels[0].end, after + 50'000);
 }
 

@@ -8,8 +8,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# Makes mounts that end with the command; then runs the command as this user, with a minimal
-# environment.
+# A shell script that runs a command inside the root file system. First it mounts /proc, /dev,
+# /dev/shm and the folder of wheels there; these mounts vanish when the command ends. Its arguments
+# are the folder of the root file system, the user, the folder of wheels (empty if there is none),
+# and the command.
 ENTER = r"""
 root=$1; user=$2; wheels=$3; shift 3
 mount --make-rprivate / && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&

@@ -75,7 +75,8 @@ def test_c_is_where_it_called_python_from(run: tuple[dict, dict]) -> None:
             kind = "python" if frame[0] == "python" else Path(frame[1]).name
             if kind in ("python", "libstackprobe.so") and turns[-1:] != [kind]:
                 turns.append(kind)
-        # The probe is named also for the recorder's frames, because the recorder is linked into it.
+        # The recorder is linked into the probe's library. So the recorder's own frames, which are
+        # the innermost ones, have the library's name, too.
         assert turns == ["libstackprobe.so", "python"] * 4, f"event {sequence}"
 
 

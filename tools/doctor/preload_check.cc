@@ -101,8 +101,8 @@ bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
   return true;
 }
 
-// The package that tests a GPU does not contain the simulator. Then only simulated runs are not
-// possible.
+// True if the simulator is installed. The package of tests/card/pack, which tests a real GPU, does
+// not contain it; everything except simulated runs works without it.
 bool HasSimulator(const DoctorPlan& plan) {
   std::error_code ignored;
   return std::filesystem::exists(plan.installation.simulator_directory, ignored);
@@ -116,13 +116,14 @@ Findings CheckPreload(const DoctorPlan& plan, bool driver_works) {
   if (!plan.simulate.empty() && FindMissing(plan, true, &findings)) return findings;
   const std::string other =
       "check whether LD_PRELOAD names another library that interferes, and whether the system "
-      "allows preloading (not in set-user-ID programs, not in some sandboxes)";
+      "allows preloading (set-user-ID programs and some sandboxes do not allow it)";
   if (driver_works) {
     findings.push_back(Try(
         plan, {"preload.trace", plan.simulate, false, "vramstow sees a preloaded process", other}));
     findings.push_back(
         Try(plan, {"preload.pool", plan.simulate, true, "the pool serves a preloaded process",
-                   "record traces without --pool=on until the driver supports more"}));
+                   "leave --pool=on out until a driver that supports the pool is installed; traces "
+                   "work without it"}));
   }
   if (!plan.simulate.empty()) return findings;
   if (!HasSimulator(plan)) {

@@ -32,9 +32,10 @@ struct PlanCard {
 absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,
                                       const std::vector<std::string>& keys);
 
-// Returns why the ranks of a card's job cannot have the degrees of parallelism in a choice
-// ({shard}, {dp}, {tp}, {pp}, {cp}). The reason is that one of the degrees does not divide the
-// number of ranks. Returns an empty text if they can have them, or if there is only one card.
+// Checks the degrees of parallelism ({shard}, {dp}, {tp}, {pp}, {cp}) that a choice contains: each
+// degree must divide the number of ranks of the job on this card. Returns an empty text if all
+// degrees do, or if the job has only one rank. Otherwise returns a sentence that names a degree
+// which does not.
 std::string WhyNotAmongRanks(const Choice& choice, const PlanCard& card);
 
 // Fails if a degree of parallelism has a value that divides the number of ranks of no card.

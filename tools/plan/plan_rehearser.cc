@@ -34,8 +34,9 @@ constexpr uint64_t kMaxUntold = 10;
 constexpr char kWorkLogOption[] = ",work-log=";
 constexpr char kWorkLogName[] = "-work-%p.csv";
 
-// Adds the option of the card's own clock, unless the SPEC has a clock. A simulated run measures
-// with it the cost of moves and changes.
+// Adds the option `clock=model` to the SPEC, unless the SPEC names a clock. With this option the
+// clock of the simulated GPU shows the time that the work would take on the real GPU. The simulated
+// run measures the cost of moves and changes with this clock.
 std::string WithClock(const std::string& spec) {
   return absl::StrContains(spec, "clock=") ? spec : absl::StrCat(spec, ",clock=model");
 }

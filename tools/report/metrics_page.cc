@@ -152,7 +152,8 @@ class Page {
   }
 
  private:
-  // Merge::kParts is the rule of an Amount. Each number of an Amount is a plain sum.
+  // Returns the rule by which a number of several traces is combined. A fact that consists of two
+  // numbers (an Amount) has the rule kParts; each of the two numbers is simply added up.
   static Merge RuleOf(Merge merge) { return merge == Merge::kParts ? Merge::kSum : merge; }
   static std::string Sentence(std::string_view words) {
     std::string sentence(words);

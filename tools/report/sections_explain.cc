@@ -98,15 +98,16 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
   return text + ".";
 }
 
-// Describes the failed request of a library other than PyTorch. PyTorch does not report it as an
-// out-of-memory.
+// Describes the failed request of a library other than PyTorch. PyTorch does not report such a
+// failure as an out-of-memory error.
 std::string LibraryInWords(const OutOfMemoryFacts& failure) {
-  return absl::StrCat(
-      Printable(failure.library), " requested from the driver ", Bytes(failure.requested_bytes),
-      ", and the driver had too little: ", Bytes(failure.demand.lacking_bytes),
-      IsMathLibrary(failure.library) ? " were missing. PyTorch reports an error of that library "
-                                       "instead of an out-of-memory error."
-                                     : " were missing. PyTorch made no request.");
+  return absl::StrCat(Printable(failure.library), " requested ", Bytes(failure.requested_bytes),
+                      " from the driver, but ", Bytes(failure.demand.lacking_bytes),
+                      IsMathLibrary(failure.library)
+                          ? " of free memory were missing. PyTorch reports an error of "
+                            "that library instead of an out-of-memory error."
+                          : " of free memory were missing. The request did not come from "
+                            "PyTorch.");
 }
 
 // True if no call stacks were recorded, so that hardly any cause can be found.
@@ -473,7 +474,7 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
                           Count(cache.segments_given_back), Bytes(cache.given_back_bytes));
   if (cache.tells_steps) {
     text += absl::StrFormat(
-        "%s that cached memory could not serve at once, %s with chunks from elsewhere; ",
+        "%s that cached memory could not serve at once, %s for which chunks were moved; ",
         Counted(cache.misses, "allocation"), Count(cache.stitches));
     text += cache.fence_waits == 0
                 ? "no wait for unfinished work\n"

@@ -1,7 +1,9 @@
 // FoldSums counts the folded events (older events of a trace that are replaced by sums).
 //
-// Ownership: a value in memory of zeros, for the life of the trace. Threads: one at a time. Errors:
-// call sites beyond kMaxSites count as one unknown site. No heap. Units: bytes, events.
+// Ownership: the object owns all its data and uses no heap. It has no constructor: the caller
+// provides memory that is filled with zeros and exists as long as the trace. Threads: one at a
+// time. Errors: all call sites beyond kMaxSites are counted together as one unknown site. Units:
+// bytes, events.
 #ifndef VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
 #define VRAMSTOW_TRACER_FOLD_FOLD_SUMS_H_
 

@@ -246,7 +246,8 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   if (shape == nullptr || shape->fields > (kFollowsMask | kCompletes)) return false;
   shape->completes = (shape->fields & kCompletes) != 0;
   shape->fields &= kFollowsMask;
-  // Only in a chunk with ticks can a second event follow one tick later.
+  // Each event of a shape that `completes` is a free, and the event of its completion follows one
+  // tick later. So such a shape is valid only for frees, and only in a chunk whose times are ticks.
   if (shape->completes && (!is_ticked_ || shape->event.kind != EventKind::kFree)) return false;
   uint64_t region;
   in = ReadUpTo(in + 5, end, (uint64_t{1} << kRegionBits) - 1, &region);

@@ -55,14 +55,14 @@ uint8_t* EventEncoder::EncodeCompleting(uint8_t* out) {
   return EmitShape(out, number, key);
 }
 
-// Writes a record if the time step does not fit into the event itself. If the time is before the
-// last one, it is replaced by the last one.
+// Writes a pause record if the time since the last event is too long for the field in the event. If
+// *time is before the time of the last event, *time becomes the time of the last event.
 uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
   if (*time < last_time_) *time = last_time_;
   const uint64_t elapsed = *time - last_time_;
   if (elapsed <= kMaxElapsed) return out;
-  // The event itself advances the time by at least one tick, because ticks must increase. So the
-  // record ends one tick before it.
+  // The pause record advances the time to one tick before the event. The event advances it by the
+  // last tick, because every event must advance the time by at least one tick.
   last_time_ = *time - 1;
   return EncodeNumber(out, RecordType::kPause, elapsed - 1);
 }

@@ -230,9 +230,11 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
   return outcome;
 }
 
-// Waits for a collection that the program itself has begun. Meanwhile the garbage that Python
-// examines is in no list, and Python would not begin another collection. Code that this collection
-// runs may itself be the code that lacks memory. Returns false if there is no such collection.
+// Waits until a garbage collection that Python itself has begun is over, but only for a limited
+// time (kOtherNs). During that collection the objects that Python examines are in no list, so they
+// cannot be found, and Python begins no second collection. The wait is limited because the thread
+// that collects may be the one that waits: the collection can run code that requests memory.
+// Returns false if there is no such collection.
 bool Collection::WaitForPythons() {
   if (!Generations::AreCollected()) return false;
   const uint64_t deadline_ns = NowNs() + kOtherNs;

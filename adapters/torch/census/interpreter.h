@@ -61,7 +61,8 @@ class Frame {
 
 class Interpreter {
  public:
-  // Finds out which release of CPython this is, at the first call. The caller runs Python.
+  // The first call finds out which release of CPython runs in this process; later calls do nothing.
+  // The calling thread must be running Python code.
   static void Look();
   static bool has_frames();
   // True if the names of code objects do not contain the class; qualified_name.h completes such

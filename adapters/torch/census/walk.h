@@ -61,9 +61,11 @@ class Walk {
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
+  // Searches for tensors from the program's variables on.
   void Run();
-  // Searches, instead of Run, from values that no variable holds yet. The objects in `dead` do not
-  // count as such values. Python's collector must not be running.
+  // Searches for tensors from intermediate values on: values of expressions that Python is
+  // computing and that no variable holds yet. Call either this function or Run. The objects in
+  // `dead` do not count as intermediate values. Python's garbage collector must not be running.
   void RunExpressions(const std::vector<Object*>& dead);
 
   const std::unordered_map<uint64_t, Found>& found() const { return found_; }

@@ -331,8 +331,8 @@ const char* Observe() {
   return nullptr;
 }
 
-// The observer of a process in which vramstow was loaded later, and the table that begins its
-// trace.
+// Both are null until vramstow is loaded into a process that already runs. `attached` is the
+// observer that Attach made; `attachment` has the functions that begin and end the trace.
 Observer* attached = nullptr;
 const vramstow_framework_attachment* attachment = nullptr;
 

@@ -137,7 +137,8 @@ bool Trace::IsOpenFor(const Event& event) {
     OpenAs(&state);
     state = state_.load(std::memory_order_acquire);
   }
-  // Another thread makes the file. It never waits for this thread while it makes it.
+  // Another thread is making the file. That thread never waits for this one, so this thread can
+  // wait until the file exists, for at most two seconds.
   constexpr int kMaxWaits = 2000;
   for (int i = 0; i < kMaxWaits && state == State::kOpening; ++i) {
     const timespec wait = {0, 1000000};

@@ -30,9 +30,9 @@ class Trace {
   struct Callbacks {
     void (*before_mark)();  // records the counts so far
     void (*ring_opened)();  // the newest events can be copied on request from now on
-    // Called inside a library's call for which the driver had no memory of a device, while a
-    // framework is observed. `is_framework` is true if the library is the framework's own
-    // allocator.
+    // Called when a library has requested memory of `device` from the driver and the driver had too
+    // little, before the driver's error is returned to the library. It is called only while a
+    // framework's allocator is observed. `is_framework` is true if that allocator made the request.
     void (*no_memory)(int device, bool is_framework);
     // Called when the driver had no memory for the framework that FollowFramework named.
     void (*framework_refused)(int device);

@@ -32,8 +32,8 @@ class MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // Opens what the option demands; `chosen` is the option's text. Returns true also if the user
-  // wants no metrics.
+  // Opens the port or socket that the user has chosen; `chosen` is the text of that option. Also
+  // returns true if the user wants no metrics; then nothing is opened.
   bool Open(const char* chosen, char* why, size_t why_size);
   // Removes the files that this object made.
   void Close();

@@ -394,8 +394,9 @@ void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines
   }
 }
 
-// Returns the line of the application that names the call site, or null if there is none. Also
-// fills in the lines of `words`.
+// Returns the frame of the application after which the call site is named, or null if the stack has
+// no such frame. Also moves the source lines of the application and of the library from `lines` to
+// `words`.
 const CallFrame* MoveOwnLines(Lines lines, StackWords* words) {
   words->library_site = std::move(lines.library);
   const CallFrame* own = lines.own;

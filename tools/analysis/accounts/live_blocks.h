@@ -4,7 +4,7 @@
 // although no free was seen.
 //
 // Ownership: keeps copies; the accounts and the free space outlive it. Threads: used by one thread
-// at a time. Errors: a free that was not seen is in the counts. Units: bytes.
+// at a time. Errors: a free that was not seen is counted in frees_missed. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_BLOCKS_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LIVE_BLOCKS_H_
 

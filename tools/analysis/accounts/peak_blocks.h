@@ -26,7 +26,8 @@ class PeakBlocks {
   // Adds a block that was live at the peak if it is one of the largest. The block may still be live
   // or have died.
   void Offer(const LiveBlock& block);
-  // Removes a block that was added when it was recorded as dead, but turns out to be live.
+  // Removes the block that was allocated at event `birth`. It was added when the trace recorded
+  // that it was freed; a later event shows that the block is still live.
   void Withdraw(uint64_t birth);
 
   bool Contains(uint64_t birth) const;

@@ -50,9 +50,9 @@ struct ProvisionalFree {
 
 class ProvisionalFrees {
  public:
-  // Returns an entry for the free of `event`, the `number`th of all events. The fields that the
-  // event contains are filled in; the caller fills in the other fields. The pointer is valid until
-  // the next call.
+  // Returns an entry for the free of `event`, whose number among all events is `number`. The fields
+  // that the event contains are filled in; the caller fills in the other fields. The pointer is
+  // valid until the next call.
   ProvisionalFree* Begin(const Event& event, uint64_t number);
   // Returns the free that was recorded by the event with this sequence number, or null. A free can
   // be undone only once.
@@ -68,7 +68,8 @@ class ProvisionalFrees {
 
   absl::flat_hash_map<uint32_t, std::unique_ptr<Ring>> rings_;
   uint32_t last_thread_ = 0;
-  // The ring of last_thread_, because most events are of the same thread as the one before.
+  // The ring of last_thread_. It saves most look-ups, because most events have the same thread as
+  // the event before.
   Ring* last_ring_ = nullptr;
 };
 

@@ -15,7 +15,7 @@ namespace vramstow {
 
 // Returns the change in which these blocks are never requested.
 Change Without(const Detail& detail, const std::vector<const Life*>& lives);
-// Returns the change in which these blocks are freed before this event.
+// Returns the change in which these blocks are freed before the event with the number `event`.
 Change FreedBefore(const Detail& detail, const std::vector<const Life*>& lives, uint64_t event);
 // Returns the change in which each block is freed at the end of the iteration in which it was
 // allocated.

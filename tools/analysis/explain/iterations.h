@@ -39,9 +39,11 @@ class Iterations {
   explicit Iterations(const Detail& detail, uint64_t last_failure = 0);
 
   By by() const { return by_; }
-  // The name of the program's marks that show the iterations; set only for By::kMarks.
+  // False if the iterations are a guess: what repeats in the trace may be only a part of one
+  // iteration.
   bool is_sure() const { return is_sure_; }
-  // The name of the marks, for By::kMarks.
+  // The name of the program's marks that show the iterations. It is empty unless by() is
+  // By::kMarks.
   const std::string& mark() const { return mark_; }
   // All iterations in order. The last one may be cut off.
   const std::vector<Iteration>& all() const { return all_; }

@@ -526,8 +526,10 @@ struct Described<ChangeFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("site", &S::site, Merge::kOwn, "call site"),
       Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
-      Fact("bytes", &S::bytes, Merge::kOwn, "how much it gained; negative if it lost"),
-      Fact("allocations", &S::allocations, Merge::kOwn, "new blocks of it"),
+      Fact("bytes", &S::bytes, Merge::kOwn,
+           "change of the live bytes of this call site; negative if they fell"),
+      Fact("allocations", &S::allocations, Merge::kOwn,
+           "blocks that this call site allocated in this period and that are live at the peak"),
   };
 };
 
@@ -538,7 +540,8 @@ struct Described<BeforePeakFacts> {
       Inner(&S::known, Merge::kOwn),
       Fact("from_ns", &S::from_ns, Merge::kOwn,
            "beginning of the period: a second before the peak"),
-      Fact("from_bytes", &S::from_bytes, Merge::kOwn, "live then"),
+      Fact("from_bytes", &S::from_bytes, Merge::kOwn,
+           "bytes that were live at the beginning of the period"),
       Fact("changes", &S::changes, Merge::kOwn, "the 20 largest changes"),
   };
 };

@@ -34,7 +34,7 @@ class LaunchTally {
  public:
   // Adds a mark of the application.
   void Mark(const Event& mark, std::string_view text);
-  // Adds a kLaunch event, the `now`th of all events.
+  // Adds a kLaunch event. `now` is its number among all events. `kernel` is the kernel's name.
   void Add(const Event& event, std::string_view kernel, uint64_t now);
 
   LaunchesFacts Facts() const;

@@ -89,11 +89,11 @@ struct FidelityFacts {
 
 inline constexpr size_t kMaxSequenceParts = 20;
 
-// The number of multiprocessors of the simulated GPU, and the numbers of those GPUs that the real
-// one may be.
+// The number of multiprocessors of the simulated GPU, and the possible numbers of the real GPU. The
+// real GPU may be one of several models, and each of these models has a number of its own.
 struct Multiprocessors {
   uint64_t simulated = 0;          // 0 if unknown
-  std::vector<uint64_t> possible;  // the most likely first
+  std::vector<uint64_t> possible;  // of the real GPU; the number of the most likely model is first
 };
 
 FidelityFacts CompareSequences(const AllocationSequence& card, const AllocationSequence& rehearsed,

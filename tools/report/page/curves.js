@@ -76,8 +76,9 @@ function drawIterationBands(pen, timeline) {
   });
 }
 
-// Draws marks for out-of-memory events and the peak, and shows the pinned block, the selected span,
-// the pointer and the cursor.
+// Draws on top of the curves: a line for each out-of-memory event, a dot for the peak, a bar
+// at the bottom for the life of the block that the reader has pinned, the span that the reader drags
+// with the mouse, and lines at the mouse pointer and at the cursor.
 function drawMarks(pen, timeline) {
   const {area, model, view} = timeline;
   const inside = (x) => x >= area.left - 1 && x <= area.left + area.width + 1;

@@ -235,7 +235,7 @@ function cachePanel(facts) {
       ` given back (${bytesText(cache.given_back_bytes)}). `,
       figure('churn.pairs', facts.churn.pairs, counted(facts.churn.pairs, 'allocation')), ' of a size that had just been freed.'),
   cache.misses === null ? null : element('p', {}, figure('cache.misses', cache.misses, counted(cache.misses, 'allocation')),
-      ` that cached memory could not serve at once, ${countText(cache.stitches)} with chunks from elsewhere; ${counted(cache.fence_waits, 'wait')} for work that was not finished (${timeText(cache.fence_wait_ns)}).`),
+      ` that cached memory could not serve at once, ${countText(cache.stitches)} for which chunks were moved; ${counted(cache.fence_waits, 'wait')} for work that was not finished (${timeText(cache.fence_wait_ns)}).`),
   cache.flushes.length ? table([
     {title: 'When', kind: 'when', cell: (row) => timeText(row.time_ns)},
     {title: 'By', kind: '', cell: (row) => row.by.replace('_', ' ')},

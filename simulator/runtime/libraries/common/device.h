@@ -1,5 +1,6 @@
-// Gives every stand-in access to the device: a context, memory, and kernels that stand for its
-// work.
+// Gives every stand-in access to the device: a context, memory, and kernels that represent the work
+// of the library. A stand-in is a library of the simulator that replaces one of NVIDIA's libraries
+// (cuBLAS, cuDNN and others).
 //
 // Idea: a stand-in uses the CUDA driver like the library it replaces: it finds the driver as a
 // private static runtime does (simulator/runtime/driver_access.h) and calls it from its own code,
@@ -21,7 +22,8 @@
 
 namespace vramstow::simulator {
 
-// The module with this library's kernels, as PTX text; each stand-in defines it (see kernels.h).
+// The module with the kernels of this library, as PTX text. Each stand-in defines a module of its
+// own (see kernels.h).
 extern const char kKernelModule[];  // NOLINT(readability-identifier-naming): constant
 
 // Every kernel takes one argument, an array of this many 64-bit words. It holds the arguments of

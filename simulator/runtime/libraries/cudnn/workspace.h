@@ -57,7 +57,8 @@ struct ConvolutionCard {
 size_t ConvolutionWorkspace(ConvolutionPass pass, const ConvolutionShape& shape,
                             const ConvolutionCard& card);
 
-// Returns the GPU of the current context, or an older GPU if there is no context.
+// Returns the GPU of the current context. Without a context it returns a default ConvolutionCard,
+// whose compute capability is 0.
 ConvolutionCard CurrentCard();
 
 // Computes the shape of a convolution from the extents of its tensors, with batch and channels

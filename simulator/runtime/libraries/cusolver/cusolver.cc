@@ -100,8 +100,8 @@ Result VectorAt(const void* address, int type, int64_t count) {
   return MatricesAt(address, type, count, 1, count);
 }
 Result InfoAt(const int* info, int64_t count = 1) { return VectorAt(info, CUDA_R_32I, count); }
-// Returns the memory of real numbers that have the same precision as `type`, for example of
-// singular values.
+// Returns the memory of a vector of real numbers, for example of singular values. The numbers have
+// the precision of `type`, which may be a type of complex numbers.
 Result RealsAt(const void* address, int type, int64_t count) {
   const bool is_single = type == CUDA_R_32F || type == CUDA_C_32F;
   return VectorAt(address, is_single ? CUDA_R_32F : CUDA_R_64F, count);

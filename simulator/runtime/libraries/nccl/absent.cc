@@ -197,7 +197,8 @@ ncclResult_t EnqueueLarge(const Operation& operation, const CollectiveRound& rou
   return submission.End();
 }
 
-// Copies the data that one operation sends to the memory into which `receive` receives.
+// Queues a copy of `bytes` bytes. The source is `send`, the address of the memory that one
+// operation sends. The destination is the memory that the operation `receive` fills.
 void AppendCopy(Submission* submission, const Operation& receive, CUdeviceptr send, size_t bytes) {
   if (bytes <= kSmallMessage) return submission->Within(receive.receive, send, bytes);
   auto copy = std::make_unique<LargeCopy>();

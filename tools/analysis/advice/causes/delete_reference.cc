@@ -16,8 +16,9 @@ namespace {
 
 constexpr uint64_t kRounding = 2 << 20;  // the rounding of PyTorch's requests to the driver
 
-// Is used for programs without known iterations. True if a variable holds the block and the
-// function that allocated it ran later lines since, and now runs the same line again.
+// True if a variable holds the block, and the function that allocated it has run later lines since
+// then and now runs the same line again. It is asked only if no iterations of the program are
+// known.
 bool IsOfTurnBefore(const FailureMoment& moment, const Life& life) {
   const std::vector<CodeLine>& own = moment.request_site().own;
   const HeldBlock* block = moment.holders().Of(life);

@@ -155,9 +155,11 @@ std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
   return sizes;
 }
 
-// Returns the models in the container that holds most bytes; each of them was made after some work
-// with the model before it. Models of the same sizes outside of any container are appended, because
-// the newest model may have a variable of its own, and a census then names that variable.
+// Returns the models that the program made one after the other and keeps in one container (a list
+// or dict). The program did some work between making one model and the next. If there are several
+// such containers, the one that holds the most bytes counts. Newer models outside of any container
+// whose parameters have the same sizes are appended, because the newest model may have a variable
+// of its own, and a census then names that variable.
 std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
                                         const std::vector<KeptModel>& models) {
   std::map<std::string, std::vector<KeptModel>> by_container;

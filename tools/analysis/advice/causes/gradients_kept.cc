@@ -46,9 +46,10 @@ Found FindGradientsKept(const FailureMoment& moment) {
   cause.title = "Gradients of an earlier iteration are live while new ones are computed";
   cause.place = moment.passes().BackwardCall(moment.detail(), old.front()->birth);
   if (cause.place.empty()) cause.place = PlaceOf(moment.detail(), old.front()->site);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " of gradients were live from before this iteration, which allocates its own: " +
-                   LargestPlaces(moment.detail(), old) + ".";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " of gradients were already live before this iteration, which allocates its own: " +
+      LargestPlaces(moment.detail(), old) + ".";
   cause.cost = "None.";
   cause.action =
       "Call optimizer.zero_grad() right after optimizer.step(), for each model before the next one "

@@ -86,9 +86,11 @@ std::string_view FunctionOf(std::string_view line) {
   return line.substr(std::min(line.find(' '), line.size()));
 }
 
-// True if one variable adds up the results of a loop around the model. Each time such a loop runs
-// its body, another line of the function that calls the model allocates, too. A loop over layers is
-// on a single line of that function.
+// True if the program calls the model in a loop and adds up the results in one variable. The
+// function that calls the model then allocates memory on at least one other line in each turn of
+// the loop, for example on the line that adds. This distinguishes such a loop from a model that
+// loops over its layers: that loop is inside the model, so the function allocates only on the line
+// of the call.
 bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   constexpr size_t kLeastTurns = 8;
   const Detail& detail = moment.detail();

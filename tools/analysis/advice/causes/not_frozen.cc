@@ -23,8 +23,9 @@ Found FindNotFrozen(const FailureMoment& moment) {
   for (const Life* life : parameters.of_untrained) {
     names.insert(moment.holders().Of(*life)->holder + ".grad");
   }
-  // If whole graphs lead to such parameters only, they belong to a model that is only evaluated and
-  // needs no graph.
+  // If autograd's graphs hold much memory for parameters that no optimizer has, the program
+  // probably only evaluates a model and needs no graph. The cause needless_graph reports such
+  // graphs.
   if (BytesOf(SavedForUntrained(moment.holders(), moment.live())) > parameters.untrained) {
     return std::nullopt;
   }

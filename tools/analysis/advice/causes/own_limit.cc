@@ -20,7 +20,8 @@ Found FindOwnLimit(const FailureMoment& moment) {
   const auto limited_at = moment.facts().trace_metadata.find(device + ".limited_at");
   const bool is_known = limited_at != moment.facts().trace_metadata.end();
   cause.place = is_known ? limited_at->second : "the program's own limit";
-  // An option of vramstow run, for the pool.
+  // If the program did not set the limit itself, the limit may be the option --limit of vramstow
+  // run, which applies to the pool.
   const auto option = moment.facts().trace_metadata.find("option.limit");
   const bool is_of_pool = !is_known && option != moment.facts().trace_metadata.end() &&
                           !option->second.empty() && option->second != "0";

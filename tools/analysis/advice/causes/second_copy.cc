@@ -318,12 +318,13 @@ Found FindSecondCopy(const FailureMoment& moment) {
   cause.held = HeldElsewhere(moment, cause.held);
   cause.title = "The same parameters exist more than once";
   cause.place = PlaceInProgram(moment, copies);
-  cause.evidence = is_list ? AdviceText(cause.bytes) +
-                                 " are parameters of modules in one list that have the same sizes, "
-                                 "and only one of which is in use."
-                           : std::to_string(count + 1) +
-                                 " sets of blocks have the same sizes, one after the other: " +
-                                 LargestPlaces(moment.detail(), copies) + " repeat earlier blocks.";
+  cause.evidence = is_list
+                       ? "One list has several modules whose parameters have the same sizes, and "
+                         "only one of these modules is in use. The others take " +
+                             AdviceText(cause.bytes) + "."
+                       : std::to_string(count + 1) +
+                             " sets of blocks have the same sizes, one after the other: " +
+                             LargestPlaces(moment.detail(), copies) + " repeat earlier blocks.";
   cause.cost = "A transfer, if the copy is kept on the host.";
   if (is_list && spared.size() > copies.size()) {
     SayThatModelsAreKept(&cause);

@@ -146,10 +146,11 @@ Found FindSecondOptimizer(const FailureMoment& moment) {
   cause.held = old;
   cause.change = FreedBefore(moment.detail(), old, moment.pass_begin());
   cause.place = PlaceOfStep(moment, fresh);
-  cause.evidence = AdviceText(cause.bytes) +
-                   " of state were live from before this iteration, and this step allocates state "
-                   "of the same sizes again (" +
-                   AdviceText(BytesOf(fresh)) + " so far).";
+  cause.evidence =
+      AdviceText(cause.bytes) +
+      " of state were already live before this iteration, and this step allocates state "
+      "of the same sizes again (" +
+      AdviceText(BytesOf(fresh)) + " so far).";
   cause.cost = "None, if the first one is not needed any more.";
   cause.action =
       "Use one optimizer and change its param_groups, or delete the first one (del), with its "

@@ -57,9 +57,9 @@ constinit const Rule kGrowsByTheHour = {
     .rank = Rank::kUsual,
     .meaning = "memory grows over hours",
     .help =
-        "Over a run of five minutes or more, the memory that stays grew in the last quarter as it "
-        "did before. This is measured by the lowest levels of each quarter, even if the trace has "
-        "only sums of its older events.",
+        "In a run of five minutes or more, the lowest level of live memory rose in the last "
+        "quarter of the run, by at least half as much as in the quarter before. These levels are "
+        "known even if the trace has only sums of its older events.",
     .needs = {kNeedsHours},
     .advice = FindGrowthByTheHour,
     .saves = false,
