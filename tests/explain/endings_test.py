@@ -79,7 +79,7 @@ def test_a_library_that_finds_no_memory_is_told(tmp_path: Path) -> None:
     assert ids["library_shortage"]["fits"] is None
     # A census (reference scan) exists although PyTorch did not report the out-of-memory error.
     assert any("work: kept[" in one["holder"] for one in facts["out_of_memory"][-1]["holders"])
-    assert "the driver had too little" in " ".join(screen.split())
+    assert "of free memory were missing" in " ".join(screen.split())
 
 
 def test_the_handle_of_the_thread_of_autograd_is_another_one(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_handle_of_the_thread_of_autograd_is_another_one(tmp_path: Path) -> 
     assert "a small forward and backward pass" in shortage["action"]
     assert "64.0 MiB" in shortage["cost"]
     assert shortage["fits"] is None
-    assert "the driver had too little" in " ".join(screen.split())
+    assert "of free memory were missing" in " ".join(screen.split())
 
 
 # A library for similarity search. It calls cudaMalloc itself, and the program uses it together with
