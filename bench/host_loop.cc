@@ -34,7 +34,7 @@ void Emit(EventKind kind, void* block, size_t size) {
 
 // Frees or allocates one of 97 blocks, chosen at random, `events` times. Returns the nanoseconds
 // for each of these calls.
-template <bool kIsTold>
+template <bool kIsRecorded>
 double Loop(int events) {
   constexpr int kLive = 97;
   void* volatile live[kLive] = {};
@@ -44,13 +44,13 @@ double Loop(int events) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     void* volatile& block = live[(random >> 33) % kLive];
     if (block != nullptr) {
-      if (kIsTold) Emit(EventKind::kFree, block, 0);
+      if (kIsRecorded) Emit(EventKind::kFree, block, 0);
       std::free(block);
       block = nullptr;
     } else {
       const size_t size = size_t{16} << ((random >> 45) % 8);
       block = std::malloc(size);
-      if (kIsTold) Emit(EventKind::kAllocate, block, size);
+      if (kIsRecorded) Emit(EventKind::kAllocate, block, size);
     }
   }
   const double took = ThreadSeconds() - begin;
@@ -71,8 +71,8 @@ __attribute__((visibility("default"))) double host_loop(int events) {
 // Runs the loop of host_loop and records each call in a trace in the folder; `stacks` is a
 // StackMode. Returns a thread's processor time in nanoseconds for each malloc or free, or a
 // negative number if the recorder cannot be opened.
-__attribute__((visibility("default"))) double host_loop_told(const char* folder, int stacks,
-                                                             int events) {
+__attribute__((visibility("default"))) double host_loop_recorded(const char* folder, int stacks,
+                                                                 int events) {
   vramstow::RecorderConfig config = {folder, "loop", vramstow::ThreadSlotOfLoop};
   config.stacks = static_cast<vramstow::StackMode>(stacks);
   config.background = config.compress = true;

@@ -21,11 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 LOOP = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
-for name in ("host_loop", "host_loop_told"):
+for name in ("host_loop", "host_loop_recorded"):
     getattr(library, name).restype = ctypes.c_double
 events = int(sys.argv[2])
 if len(sys.argv) > 3:
-    print("NS", library.host_loop_told(sys.argv[3].encode(), int(sys.argv[4]), events))
+    print("NS", library.host_loop_recorded(sys.argv[3].encode(), int(sys.argv[4]), events))
 else:
     print("NS", library.host_loop(events))
 """

@@ -29,7 +29,7 @@ import ctypes, json, sys, time, torch
 torch.empty(1, device='cuda')
 pairs = ctypes.CDLL(sys.argv[1])
 if sys.argv[2] == 'told':
-    pairs.have_it_told()
+    pairs.attach_tracker()
 found = {}
 for name in ('raw_pair', 'data_pair'):
     pair = getattr(pairs, name)

@@ -114,11 +114,11 @@ uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const Fr
   if (mode == CaptureMode::kMayAsk && tables_->capture.Refresh()) {
     hash = tables_->capture.Capture(scratch, here, mode);
   }
-  if (MergeAndMeetLibraries(scratch) && mode == CaptureMode::kQuiet) {
+  if (MergeAndAddLibraries(scratch) && mode == CaptureMode::kQuiet) {
     // A new library may lie at the address of an unloaded one, of which the rules are still cached.
     tables_->capture.Forget();
     hash = tables_->capture.Capture(scratch, here, mode);
-    MergeAndMeetLibraries(scratch);
+    MergeAndAddLibraries(scratch);
   }
   if (!writer_->mutex()->Lock(self)) return 0;
   uint32_t stack = tables_->stacks.Find(hash);
@@ -128,7 +128,7 @@ uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const Fr
 }
 
 // Returns true if one of these frames is in a library that appeared in no earlier stack.
-bool StackInterner::MergeAndMeetLibraries(StackScratch* scratch) {
+bool StackInterner::MergeAndAddLibraries(StackScratch* scratch) {
   const size_t known = tables_->callers.size();
   StackCapture::Merge(scratch);
   for (size_t i = 0; i < scratch->count; ++i) {

@@ -62,7 +62,7 @@ class StackInterner {
 
   uint32_t InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here,
                      CaptureMode mode);
-  bool MergeAndMeetLibraries(StackScratch* scratch);
+  bool MergeAndAddLibraries(StackScratch* scratch);
   uint32_t EmitStack(const StackScratch& scratch, uint64_t hash)
       VRAMSTOW_REQUIRES(writer_->mutex());
   void EmitThatTablesAreFull() VRAMSTOW_REQUIRES(writer_->mutex());

@@ -86,7 +86,7 @@ void OutOfMemory::CallObservers(const Request& request, uint64_t total_bytes, ui
   }
 }
 
-void OutOfMemory::Tell(const Request& request) const {
+void OutOfMemory::Report(const Request& request) const {
   vramstow_framework_name names[Operators::kMaxNames];
   const int count = table_->keeps_stacks() != 0 ? Operators::Names(names) : 0;
   table_->refused(request.device->handle.load(std::memory_order_relaxed), request.size,
@@ -96,7 +96,7 @@ void OutOfMemory::Tell(const Request& request) const {
 
 void OutOfMemory::Raise(const Request& request) {
   Device* device = request.device;
-  Tell(request);
+  Report(request);
   device->out_of_memory.fetch_add(1, std::memory_order_relaxed);
   const vramstow_framework_shortage shortage = Describe(request);
   const int64_t allocated = device->counters.allocated_bytes();

@@ -27,7 +27,7 @@ class OutOfMemory {
 
  private:
   // Reports the failure to the trace.
-  void Tell(const Request& request) const;
+  void Report(const Request& request) const;
   vramstow_framework_shortage Describe(const Request& request) const;
   void CallObservers(const Request& request, uint64_t total_bytes, uint64_t free_bytes);
 

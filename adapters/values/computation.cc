@@ -286,7 +286,7 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
          plan.family == Family::kRandom ? kVramstowSimulatorIsRandom : 0);
 }
 
-void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner) {
+void ReportUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner) {
   const QuietScope quiet;
   Footprint footprint = FootprintOf(plan, given);
   AddNewResults(plan, results, &footprint);
@@ -295,7 +295,7 @@ void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool i
     LogOperator(plan, given, results, CountOperations(plan, given, results),
                 card >= 0 ? card : CardOf(plan, results), footprint.ranges());
   }
-  FindSimulator()->tell_uses(footprint.ranges().data(), footprint.ranges().size());
+  FindSimulator()->report_uses(footprint.ranges().data(), footprint.ranges().size());
 }
 
 // The state that the two tasks of one call, and the reads between the tasks, share. The simulator's
@@ -312,16 +312,16 @@ struct EarlyComputation::Shared {
   const uint64_t place = CurrentPlace();
   std::optional<Source> source;  // the tensor that decides the size
 
-  int64_t Told() const {
-    if (plan.sizes_result) return SizeToTell();
+  int64_t ReportedValue() const {
+    if (plan.sizes_result) return SizeToReport();
     return computed && !results.empty() && results[0].isBool() && results[0].toBool() ? 1 : 0;
   }
 
-  int64_t SizeToTell() const {
+  int64_t SizeToReport() const {
     const bool has_size = computed && !results.empty() && results[0].isTensor();
     const int64_t size = has_size ? results[0].toTensor().size(0) : -1;
     if (!source.has_value()) return std::max<int64_t>(size, 0);
-    return KnownSizes::Global().Tell(place, reads, *source, size);
+    return KnownSizes::Global().SizeForProgram(place, reads, *source, size);
   }
 
   int Run() {
@@ -385,7 +385,7 @@ EarlyComputation::EarlyComputation(const Plan& plan, c10::DeviceIndex card, Stac
       });
   FindSimulator()->patch_reads(
       [](void* user, void* bytes, size_t size) {
-        const int64_t count = static_cast<Shared*>(user)->Told();
+        const int64_t count = static_cast<Shared*>(user)->ReportedValue();
         std::memcpy(bytes, &count, std::min(size, sizeof count));  // little-endian: the low part
       },
       shared_.get());
@@ -407,9 +407,10 @@ void EarlyComputation::Finish(const Stack& results) {
 
 ReportedSize::ReportedSize(int64_t size) : size_(size) {
   FindSimulator()->patch_reads(
-      [](void* told, void* bytes, size_t count) {
+      [](void* reported, void* bytes, size_t count) {
         std::memset(bytes, 0, count);
-        std::memcpy(bytes, told, std::min(count, sizeof(int64_t)));  // little-endian: the low part
+        std::memcpy(bytes, reported,
+                    std::min(count, sizeof(int64_t)));  // little-endian: the low part
       },
       &size_);
 }

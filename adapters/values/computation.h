@@ -39,7 +39,7 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
 
 // Reports to the simulator what the call reads and writes and how much work it is, without
 // computing it.
-void TellUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner);
+void ReportUses(const Plan& plan, const Stack& given, const Stack& results, bool is_inner);
 
 // Computes an operator whose results have a size that depends on values. The computation runs
 // before the operator, so that the operator can read the size. The results are copied into the

@@ -43,7 +43,8 @@ Source::Source(const at::Tensor& tensor)
   for (const int64_t size : tensor.sizes()) longest = std::max(longest, size);
 }
 
-int64_t KnownSizes::Tell(uint64_t place, Reads reads, const Source& source, int64_t computed) {
+int64_t KnownSizes::SizeForProgram(uint64_t place, Reads reads, const Source& source,
+                                   int64_t computed) {
   if (reads == Reads::kComputed && computed >= 0) {
     int64_t& largest = largest_[place];
     largest = std::max(largest, computed);

@@ -57,7 +57,7 @@ class KnownSizes {
 
   // Returns the size that the program gets. `computed` is the computed size, or negative if it was
   // not computed.
-  int64_t Tell(uint64_t place, Reads reads, const Source& source, int64_t computed);
+  int64_t SizeForProgram(uint64_t place, Reads reads, const Source& source, int64_t computed);
 
  private:
   static constexpr size_t kLatest = 8;

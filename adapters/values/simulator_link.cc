@@ -24,7 +24,7 @@ const SimulatorLink* Look() {
                         Find(library, "vramstowSimulatorHoldKernels", &found.hold_kernels) &&
                         Find(library, "vramstowSimulatorPatchReads", &found.patch_reads) &&
                         Find(library, "vramstowSimulatorWatchesUses", &found.watches_uses) &&
-                        Find(library, "vramstowSimulatorTellUses", &found.tell_uses) &&
+                        Find(library, "vramstowSimulatorTellUses", &found.report_uses) &&
                         Find(library, "vramstowSimulatorNoteUnknownSize", &found.note_unknown_size);
   if (!complete) return nullptr;
   link = found;  // the same value in every thread

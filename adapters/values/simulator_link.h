@@ -18,7 +18,7 @@ struct SimulatorLink {
   decltype(&vramstowSimulatorHoldKernels) hold_kernels;
   decltype(&vramstowSimulatorPatchReads) patch_reads;
   decltype(&vramstowSimulatorWatchesUses) watches_uses;
-  decltype(&vramstowSimulatorTellUses) tell_uses;
+  decltype(&vramstowSimulatorTellUses) report_uses;
   decltype(&vramstowSimulatorNoteUnknownSize) note_unknown_size;
 };
 

@@ -110,8 +110,8 @@ void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeyS
     const FrameScope scope(&frame);
     CallWithSize(op, keys, stack);
   }
-  TellUses(*plan_, given, Stack(stack->begin() + static_cast<ptrdiff_t>(below), stack->end()),
-           t_innermost != nullptr);
+  ReportUses(*plan_, given, Stack(stack->begin() + static_cast<ptrdiff_t>(below), stack->end()),
+             t_innermost != nullptr);
 }
 
 // Calls the kernel if nothing is computed. If the size of its result depends on values, the result

@@ -27,26 +27,26 @@ class Epochs {
 
   void Advance(uint64_t time_ns) VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t epoch = now();
-    if (begins_[epoch % kKept] != 0 && time_ns - begins_[epoch % kKept] < kStepNs) return;
-    begins_[(epoch + 1) % kKept] = time_ns;
+    if (begins_[epoch % kCapacity] != 0 && time_ns - begins_[epoch % kCapacity] < kStepNs) return;
+    begins_[(epoch + 1) % kCapacity] = time_ns;
     epoch_.store(epoch + 1, std::memory_order_relaxed);
   }
 
   // Returns the last epoch whose frees are all at least `age_ns` old, or 0 if there is none.
   uint32_t OlderThan(uint64_t age_ns, uint64_t time_ns) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t epoch = now();
-    for (uint32_t back = 0; back + 1 < kKept && back + 1 < epoch; ++back) {
+    for (uint32_t back = 0; back + 1 < kCapacity && back + 1 < epoch; ++back) {
       // Everything stamped with an earlier epoch was freed before epoch (epoch - back) began.
-      if (begins_[(epoch - back) % kKept] + age_ns <= time_ns) return epoch - back - 1;
+      if (begins_[(epoch - back) % kCapacity] + age_ns <= time_ns) return epoch - back - 1;
     }
     return 0;
   }
 
  private:
-  static constexpr uint32_t kKept = 16384;
+  static constexpr uint32_t kCapacity = 16384;
 
   std::atomic<uint32_t> epoch_{1};
-  uint64_t begins_[kKept] = {};
+  uint64_t begins_[kCapacity] = {};
 };
 
 }  // namespace vramstow

@@ -27,8 +27,9 @@ void Fences::Close(bool alive) {
     // No work of a destroyed context is still running.
     timeline.completed.store(timeline.open.fetch_add(1), std::memory_order_release);
   }
-  for (int i = 0; alive && i < kept_count_; ++i) driver_->event_destroy(driver_->self, kept_[i]);
-  kept_count_ = 0;
+  for (int i = 0; alive && i < spare_event_count_; ++i)
+    driver_->event_destroy(driver_->self, spare_events_[i]);
+  spare_event_count_ = 0;
   stream_ticks_count_ = 0;
 }
 
@@ -135,16 +136,16 @@ void Fences::CloseEndedTick(uint32_t t) {
 // --- Events --------------------------------------------------------------------------------------
 
 DriverResult Fences::NewEvent(uint64_t* event) {
-  if (kept_count_ > 0) {
-    *event = kept_[--kept_count_];
+  if (spare_event_count_ > 0) {
+    *event = spare_events_[--spare_event_count_];
     return kDriverSuccess;
   }
   return driver_->event_create(driver_->self, event);
 }
 
 void Fences::DropEvent(uint64_t event) {
-  if (kept_count_ < kKept) {
-    kept_[kept_count_++] = event;
+  if (spare_event_count_ < kMaxSpareEvents) {
+    spare_events_[spare_event_count_++] = event;
   } else {
     driver_->event_destroy(driver_->self, event);
   }

@@ -146,9 +146,9 @@ class Fences {
   bool broken_ = false;
   bool overflowed_ = false;  // there were more streams than timelines
   int in_flight_ = 0;        // events in flight of all timelines
-  static constexpr int kKept = 32;
-  uint64_t kept_[kKept] = {};
-  int kept_count_ = 0;
+  static constexpr int kMaxSpareEvents = 32;
+  uint64_t spare_events_[kMaxSpareEvents] = {};
+  int spare_event_count_ = 0;
   Timeline timelines_[kMaxTimelines];
   // For each stream, the tick that must complete before the fence of timeline 0 does. The ticks are
   // used only if the driver has no events of a whole context; there is at most one such fence at a

@@ -99,7 +99,7 @@ bool HostArena::NextDetached(Leaving* block) {
 uint64_t HostArena::EndFree(const Leaving& block, DriverResult result) {
   --leaving_;
   if (result == kDriverSuccess) return block.size;
-  events_->PinnedStays(block.told, result);
+  events_->PinnedStays(block.sequence, result);
   Add(block.address, block.size);
   return 0;
 }

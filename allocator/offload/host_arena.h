@@ -38,7 +38,7 @@ class HostArena {
   struct Leaving {
     uint64_t address;
     uint64_t size;
-    uint64_t told;  // sequence number of the recorded kFree event
+    uint64_t sequence;  // of the recorded kFree event
   };
   // Detaches every block whose pieces are all idle. The caller then calls NextDetached until it
   // returns false. For each block that NextDetached returns, the caller calls Free (with or without

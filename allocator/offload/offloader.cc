@@ -50,12 +50,12 @@ void Offloader::Close(bool alive) {
   host_.Close(alive);
   pages_.Close();
   graphs_away_.store(false, std::memory_order_relaxed);
-  config_.tells_touches = false;
+  config_.records_touches = false;
   Watch(false);
 }
 
 void Offloader::Watch(bool wanted) {
-  wanted = wanted || config_.tells_touches;
+  wanted = wanted || config_.records_touches;
   tracks_touches_.store(wanted, std::memory_order_relaxed);
   pool_->SetClock(wanted ? Clock() : 0);
 }

@@ -52,7 +52,7 @@ struct OffloadConfig : HostLimits, StandstillLimits {
   // If set, Open tests whether host memory can be mapped, whatever the device reports about itself.
   bool tries_host = false;
   // If set, every touch that changes a page's record is recorded in the trace (EventKind::kTouch).
-  bool tells_touches = false;
+  bool records_touches = false;
 };
 
 struct OffloadStats {
@@ -145,8 +145,8 @@ class Offloader {
   // Notes that submitted work may use this address. Addresses outside of the pool are ignored.
   void Touch(uint64_t address) {
     const uint32_t clock = Clock();
-    const bool news = pool_->Touch(address, clock);
-    if (news && config_.tells_touches) pool_->events().Touched(address, clock);
+    const bool changed = pool_->Touch(address, clock);
+    if (changed && config_.records_touches) pool_->events().Touched(address, clock);
   }
   // Notes that work may now use this block without naming it, so that it does not become idle.
   void Expose(uint64_t address) { pool_->Expose(address, Clock()); }

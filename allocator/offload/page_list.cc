@@ -114,17 +114,17 @@ void PageList::UniteLarge() {
   count_ = kept;
 }
 
-PageList::Kept PageList::DropPinned(bool graphs) {
-  Kept kept;
+PageList::PinnedPages PageList::DropPinned(bool graphs) {
+  PinnedPages pinned;
   const uint64_t all = count_;
   DropIf([this](const Page& page) {
     kDeviceLock.AssertHeld();
     return page.touched == AddressSpace::kHeld || pool_->chunks().IsRegistered(page.address);
   });
-  kept.by_others = all - count_;
+  pinned.by_others = all - count_;
   if (!graphs) DropIf(MayBeOfGraph);
-  kept.by_graphs = all - kept.by_others - count_;
-  return kept;
+  pinned.by_graphs = all - pinned.by_others - count_;
+  return pinned;
 }
 
 void PageList::SortByRank() {

@@ -44,7 +44,7 @@ class PageList {
     bool of_graph;        // captured graphs write to cached memory of its heap
   };
   // How many pages may not move, by reason.
-  struct Kept {
+  struct PinnedPages {
     uint64_t by_graphs = 0;  // a captured graph may use them
     uint64_t by_others = 0;  // another process or a device has them
   };
@@ -71,7 +71,7 @@ class PageList {
 
   // Drops the pages that must not be evicted from the device; with `graphs`, retains the pages that
   // captured graphs may use.
-  Kept DropPinned(bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
+  PinnedPages DropPinned(bool graphs = false) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if captured graphs may use one of the pages.
   bool AnyOfGraphs() const { return std::any_of(pages_, pages_ + count_, MayBeOfGraph); }
   void DropTouchedSince(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock) {

@@ -9,9 +9,9 @@ namespace vramstow {
 namespace {
 
 // Returns the reason for which most of the remaining pages did not move.
-OffloadResult WhyItStays(const PageList::Kept& kept) {
-  if (kept.by_graphs + kept.by_others == 0) return OffloadResult::kDone;
-  return kept.by_graphs < kept.by_others ? OffloadResult::kHeld : OffloadResult::kOfGraph;
+OffloadResult WhyItStays(const PageList::PinnedPages& pinned) {
+  if (pinned.by_graphs + pinned.by_others == 0) return OffloadResult::kDone;
+  return pinned.by_graphs < pinned.by_others ? OffloadResult::kHeld : OffloadResult::kOfGraph;
 }
 
 }  // namespace
@@ -33,11 +33,11 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint6
     if (motion != Motion::kOut) pool_->Pause(tag, graphs);
     ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag,
               graphs || tag != kAnyTag);
-    const PageList::Kept kept = pages_.DropPinned(graphs);
+    const PageList::PinnedPages pinned = pages_.DropPinned(graphs);
     moved = MoveSlices(pages_.count(), motion, reason, &outcome);
     if (moved != 0) pool_->MarkOffloaded();
     if (motion != Motion::kOut) pool_->EndPause(tag);
-    if (outcome == OffloadResult::kDone) outcome = WhyItStays(kept);
+    if (outcome == OffloadResult::kDone) outcome = WhyItStays(pinned);
     NoteGraphs();
     EndMoveOut();
   }

@@ -112,11 +112,11 @@ uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
     if ((*table_)[index].mappings != 0) continue;
     if (UnmapOwn(index) != kDriverSuccess) break;
     const uint64_t handle = (*table_)[index].handle;
-    const uint64_t told =
+    const uint64_t sequence =
         events_->Physical(EventKind::kFree, handle, chunk_bytes(), kDriverSuccess, true);
     const DriverResult result = driver_->release(driver_->self, handle);
     if (result != kDriverSuccess) {
-      events_->Refused(told, result);
+      events_->Refused(sequence, result);
       break;
     }
     table_->Remove(index);

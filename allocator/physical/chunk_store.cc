@@ -65,10 +65,10 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made, uint64_t neighbour
 DriverResult ChunkStore::ReleaseOne(uint32_t index) {
   const uint64_t handle = table_[index].handle;
   const uint64_t size = table_.PagesOf(index) * chunk_bytes();
-  const uint64_t told = events_->Physical(EventKind::kFree, handle, size, kDriverSuccess);
+  const uint64_t sequence = events_->Physical(EventKind::kFree, handle, size, kDriverSuccess);
   const DriverResult result = driver_->release(driver_->self, handle);
   if (result != kDriverSuccess) {
-    events_->Refused(told, result);
+    events_->Refused(sequence, result);
     return result;
   }
   if (table_.IsLarge(index)) {

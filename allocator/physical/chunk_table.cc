@@ -146,10 +146,10 @@ DriverResult ChunkTable::MapHandle(uint64_t address, uint32_t chunk) {
 
 DriverResult ChunkTable::UnmapHandle(uint64_t address, uint32_t chunk) {
   WaitForCopies(address, chunk_bytes());
-  const uint64_t told = events_->Mapping(EventKind::kUnmap, address, chunk_bytes(),
-                                         chunks_[chunk].handle, kDriverSuccess);
+  const uint64_t sequence = events_->Mapping(EventKind::kUnmap, address, chunk_bytes(),
+                                             chunks_[chunk].handle, kDriverSuccess);
   const DriverResult result = driver_->unmap(driver_->self, address, chunk_bytes());
-  if (result != kDriverSuccess) events_->Refused(told, result);
+  if (result != kDriverSuccess) events_->Refused(sequence, result);
   return result;
 }
 

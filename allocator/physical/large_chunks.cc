@@ -82,11 +82,11 @@ DriverResult ChunkTable::UnmapLarge(uint32_t lead) {
   const uint32_t first = chunks_[lead].place;
   const uint64_t size = PagesOf(lead) * chunk_bytes();
   const uint64_t address = space_->AddressOf(first);
-  const uint64_t told =
+  const uint64_t sequence =
       events_->Mapping(EventKind::kUnmap, address, size, chunks_[lead].handle, kDriverSuccess);
   const DriverResult result = driver_->unmap(driver_->self, address, size);
   if (result != kDriverSuccess) {
-    events_->Refused(told, result);
+    events_->Refused(sequence, result);
     return result;
   }
   uint32_t number = first;

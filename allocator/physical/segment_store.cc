@@ -53,10 +53,10 @@ DriverResult SegmentStore::Release(uint64_t address, bool alive) {
   // they leave the pool's address space first.
   space_->DropSegment(address, size);
   const uint64_t paid = segment.taken * space_->page_bytes();
-  const uint64_t told = events_->Segment(EventKind::kFree, segment.base, paid, kDriverSuccess);
+  const uint64_t sequence = events_->Segment(EventKind::kFree, segment.base, paid, kDriverSuccess);
   const DriverResult result = alive ? driver_->free(driver_->self, segment.base) : kDriverSuccess;
   if (result != kDriverSuccess) {
-    events_->Refused(told, result);
+    events_->Refused(sequence, result);
     space_->AddSegmentSpace(address, size, heap);
     return result;
   }

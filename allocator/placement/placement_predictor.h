@@ -26,7 +26,7 @@ class PlacementPredictor {
     if (asked_ == next_) return predicted_;  // the same request once more
     asked_ = next_;
     given_up_ = false;
-    if (follows_ != 0 && Kept(follows_) && At(follows_).size == size) {
+    if (follows_ != 0 && IsStored(follows_) && At(follows_).size == size) {
       predicted_ = At(follows_).address;
       // A run of blocks of one size is no evidence of repetition.
       if (size != before_[0]) ++run_;
@@ -40,8 +40,9 @@ class PlacementPredictor {
       // The requests no longer follow the recorded order, or no order was found yet. Finds the last
       // time that these sizes came in this order.
       follows_ = LastLike(size);
-      predicted_ =
-          follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
+      predicted_ = follows_ != 0 && IsStored(follows_) && At(follows_).size == size
+                       ? At(follows_).address
+                       : 0;
       if (predicted_ == 0) follows_ = 0;
       // The requests now repeat another iteration, or another part of it, so the count of
       // successful predictions (the trust) starts anew.
@@ -55,9 +56,9 @@ class PlacementPredictor {
   // same position is freed; it then alternates between two addresses.
   uint64_t Earlier() const {
     const uint64_t before = follows_ - round();
-    if (follows_ == 0 || before > follows_ || !Kept(before)) return 0;
-    const Entry& earlier = entries_[before % kKept];
-    return earlier.size == entries_[follows_ % kKept].size ? earlier.address : 0;
+    if (follows_ == 0 || before > follows_ || !IsStored(before)) return 0;
+    const Entry& earlier = entries_[before % kCapacity];
+    return earlier.size == entries_[follows_ % kCapacity].size ? earlier.address : 0;
   }
   // True if it is worth effort to serve this request at its predicted address.
   bool Confident() const { return Repeating() && !given_up_; }
@@ -75,15 +76,15 @@ class PlacementPredictor {
   void VisitRound(Visit visit) const {
     if (follows_ == 0) return;
     for (uint64_t number = follows_; number < next_; ++number) {
-      if (!Kept(number)) continue;
-      const Entry& entry = entries_[number % kKept];
+      if (!IsStored(number)) continue;
+      const Entry& entry = entries_[number % kCapacity];
       const uint64_t from = number - follows_;
       visit(entry.size, entry.address, from, from + LifeOf(number));
       // A block may alternate between two addresses (see Earlier), so the earlier one is visited,
       // too.
       const uint64_t before = number - round();
-      if (before > number || !Kept(before)) continue;
-      const Entry& earlier = entries_[before % kKept];
+      if (before > number || !IsStored(before)) continue;
+      const Entry& earlier = entries_[before % kCapacity];
       if (earlier.size != entry.size || earlier.address == entry.address) continue;
       visit(earlier.size, earlier.address, from, from + LifeOf(number));
     }
@@ -116,7 +117,7 @@ class PlacementPredictor {
   void OnFreed(uint32_t name) {
     if (name == kNoName) return;
     const uint64_t number = WholeNumber(name);
-    if (Kept(number)) At(number).freed = next_;
+    if (IsStored(number)) At(number).freed = next_;
   }
 
  private:
@@ -142,7 +143,7 @@ class PlacementPredictor {
     if (trust_ < kFirstTrust) trust_ = kFirstTrust;
   }
 
-  static constexpr uint64_t kKept = 8192;
+  static constexpr uint64_t kCapacity = 8192;
   static constexpr uint64_t kHashes = 2048;
   static constexpr uint64_t kConfidentRun = 4;
 
@@ -170,16 +171,16 @@ class PlacementPredictor {
   // number comes from the block at the same position of the previous iteration.
   uint64_t LifeOf(uint64_t number) const {
     constexpr uint64_t kForEver = uint64_t{1} << 32;
-    const Entry& entry = entries_[number % kKept];
+    const Entry& entry = entries_[number % kCapacity];
     if (entry.freed != 0) return entry.freed - number;
     const uint64_t before = number - round();
-    if (before > number || !Kept(before)) return kForEver;
-    const Entry& earlier = entries_[before % kKept];
+    if (before > number || !IsStored(before)) return kForEver;
+    const Entry& earlier = entries_[before % kCapacity];
     return earlier.size == entry.size && earlier.freed != 0 ? earlier.freed - before : kForEver;
   }
 
-  Entry& At(uint64_t number) { return entries_[number % kKept]; }
-  bool Kept(uint64_t number) const { return number + kKept > next_; }
+  Entry& At(uint64_t number) { return entries_[number % kCapacity]; }
+  bool IsStored(uint64_t number) const { return number + kCapacity > next_; }
   // Hashes the sizes of this request and the two before it.
   uint64_t Mix(uint64_t size) const {
     const uint64_t mixed = (before_[1] * 0x9E3779B97F4A7C15U ^ before_[0]) * 0xD6E8FEB86659FD93U;
@@ -212,7 +213,7 @@ class PlacementPredictor {
   bool given_up_ = false;
   uint64_t before_[2] = {};
   Last last_[kHashes] = {};
-  Entry entries_[kKept] = {};
+  Entry entries_[kCapacity] = {};
 };
 
 }  // namespace vramstow

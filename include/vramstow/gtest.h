@@ -67,9 +67,9 @@ class MemoryTest : public ::testing::Test {
                           " check " + Quoted(trace);
     if (is_range_) command += " --within " + Quoted(name_);
     for (const std::string& assertion : assertions_) command += " --assert " + Quoted(assertion);
-    std::string told;
-    const int status = Run(command + " 2>&1", &told);
-    if (status != 0) ADD_FAILURE() << told;
+    std::string output;
+    const int status = Run(command + " 2>&1", &output);
+    if (status != 0) ADD_FAILURE() << output;
   }
 
  private:
@@ -80,15 +80,15 @@ class MemoryTest : public ::testing::Test {
   }
 
   // Runs a command. Returns its exit status and appends its output to *told.
-  static int Run(const std::string& command, std::string* told) {
+  static int Run(const std::string& command, std::string* output) {
     FILE* pipe = popen(command.c_str(), "re");
     if (pipe == nullptr) {
-      *told = "vramstow check could not be started.";
+      *output = "vramstow check could not be started.";
       return -1;
     }
     char bytes[4096];
     for (size_t count; (count = fread(bytes, 1, sizeof bytes, pipe)) > 0;) {
-      told->append(bytes, count);
+      output->append(bytes, count);
     }
     const int status = pclose(pipe);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -133,21 +133,21 @@ void Call::Enter() {
     profiler_ = nullptr;
     return;
   }
-  told_.name = name_;
-  told_.per_thread = CurrentThread().per_thread_default ? 1 : 0;
-  told_.device = kUnknownDevice;
-  profiler_->enter(&told_);
+  profiler_record_.name = name_;
+  profiler_record_.per_thread = CurrentThread().per_thread_default ? 1 : 0;
+  profiler_record_.device = kUnknownDevice;
+  profiler_->enter(&profiler_record_);
 }
 
 void Call::Leave() {
   if (context_ != nullptr) {
-    told_.context = reinterpret_cast<CUcontext>(context_);
-    told_.context_id = static_cast<uint32_t>(context_->id);
-    if (told_.device == kUnknownDevice) told_.device = context_->device;
+    profiler_record_.context = reinterpret_cast<CUcontext>(context_);
+    profiler_record_.context_id = static_cast<uint32_t>(context_->id);
+    if (profiler_record_.device == kUnknownDevice) profiler_record_.device = context_->device;
   }
-  if (locked_) told_.time_ns = state_.machine->timeline.now_ns();
+  if (locked_) profiler_record_.time_ns = state_.machine->timeline.now_ns();
   Unlock();
-  profiler_->leave(&told_);
+  profiler_->leave(&profiler_record_);
 }
 
 void Call::Note(const Line& line, CUresult result) {
@@ -156,10 +156,10 @@ void Call::Note(const Line& line, CUresult result) {
   int device = line.device;
   if (device == kUnknownDevice) device = context_ == nullptr ? 0 : context_->device;
   if (profiler_ != nullptr) {
-    told_.result = static_cast<int>(result);
-    told_.device = device;
-    if (context_ != nullptr) told_.context_id = static_cast<uint32_t>(context_->id);
-    profiler_->memory(&told_, line.address, line.bytes);
+    profiler_record_.result = static_cast<int>(result);
+    profiler_record_.device = device;
+    if (context_ != nullptr) profiler_record_.context_id = static_cast<uint32_t>(context_->id);
+    profiler_->memory(&profiler_record_, line.address, line.bytes);
   }
   if (!state_.machine->call_log.is_open()) return;
   state_.machine->call_log.Write(state_.machine->timeline.now_ns(), device, name_, line.address,

@@ -62,9 +62,9 @@ class Call {
   void Note(const Line& line, CUresult result);
 
   // The record of this call that the profiler receives.
-  vramstowSimulatorCall& told() { return told_; }
+  vramstowSimulatorCall& profiler_record() { return profiler_record_; }
   CUresult Finish(CUresult result) {
-    told_.result = static_cast<int>(result);
+    profiler_record_.result = static_cast<int>(result);
     return result;
   }
 
@@ -82,7 +82,7 @@ class Call {
   Context* context_ = nullptr;
   bool locked_ = false;
   const vramstowSimulatorProfiler* profiler_;
-  vramstowSimulatorCall told_ = {};
+  vramstowSimulatorCall profiler_record_ = {};
 };
 
 // True if another thread is ending the process. A thread that watches collectives polls work in a

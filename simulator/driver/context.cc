@@ -136,7 +136,7 @@ CUresult CreateContext(CUcontext* handle, unsigned flags, CUdevice device, unsig
     Context* context = nullptr;
     const CUresult result = MakeContext(&call.state(), device, flags, false, &context);
     if (result != CUDA_SUCCESS) return result;
-    call.told().made_context = ToHandle(context);
+    call.profiler_record().made_context = ToHandle(context);
     context->api_version = api_version;
     *handle = ToHandle(context);
     return Push(call, context);
@@ -159,7 +159,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* handle, CUdevice device) {
       if (result != CUDA_SUCCESS) return result;
       state.primary = context;
       state.primary_references = 0;
-      call.told().made_context = ToHandle(context);
+      call.profiler_record().made_context = ToHandle(context);
     }
     ++state.primary_references;
     *handle = ToHandle(state.primary);

@@ -322,7 +322,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
       AddUses(*executable, &uses);
       return CUDA_SUCCESS;
     });
-    watch.Tell(uses.data(), uses.size());
+    watch.Report(uses.data(), uses.size());
   }
   return WithExec("cuGraphLaunch", handle, [&](Call& call, GraphExec* executable) {
     Stream* stream = FindStream(call, stream_handle);

@@ -54,7 +54,7 @@ bool HostBudget::Allows(const State& state, std::span<const Contents::Piece> wri
   const uint64_t most = bytes <= Contents::kLarge ? limit + limit / 4 : limit;
   if (state.machine->contents.HasRoom(writes, most)) return true;
   is_short_ = true;
-  if (std::exchange(is_told_, true)) return false;
+  if (std::exchange(has_warned_, true)) return false;
   fprintf(stderr,
           "vramstow: the simulated memory holds %s, and may hold %s, half of what this machine had "
           "free: results that need more are left out. Say contents=discard or emulation=off if "

@@ -36,7 +36,7 @@ class HostBudget {
   uint64_t since_looked_ = 0;
   uint64_t limit_ = 0;  // 0: not measured yet
   bool is_short_ = false;
-  bool is_told_ = false;
+  bool has_warned_ = false;
 };
 
 }  // namespace vramstow::simulator

@@ -16,7 +16,7 @@ constinit std::atomic<const vramstowSimulatorProfiler*> profiler = nullptr;
 
 // Returns a copy of the name that is never freed, because a profiler's records name kernels long
 // after their modules are unloaded.
-const char* Kept(const std::string& name) {
+const char* Interned(const std::string& name) {
   static auto* names = new std::unordered_set<std::string>;
   return names->insert(name).first->c_str();
 }
@@ -68,7 +68,7 @@ const vramstowSimulatorProfiler* Profiler() { return profiler.load(std::memory_o
 WorkNote DescribeLaunch(const Launch& launch) {
   WorkNote note = {};
   note.kind = kVramstowSimulatorKernelWork;
-  note.kernel = Kept(launch.function->name);
+  note.kernel = Interned(launch.function->name);
   std::copy_n(launch.grid, 3, note.grid);
   std::copy_n(launch.block, 3, note.block);
   const int* attributes = launch.function->attributes;
@@ -115,29 +115,29 @@ std::shared_ptr<Work> WrapWork(Call& call, const Stream& stream, std::shared_ptr
                                const WorkNote& note) {
   const vramstowSimulatorProfiler* listener = Profiler();
   if (listener == nullptr || work == nullptr || note.kind == 0) return work;
-  WorkNote told = note;
-  told.device = stream.context->device;
-  told.context_id = static_cast<uint32_t>(stream.context->id);
-  told.stream = static_cast<uint32_t>(stream.id);
-  told.priority = stream.priority;
-  told.queued_ns = call.machine().timeline.now_ns();
-  if (told.kernel != nullptr) call.told().symbol = told.kernel;
-  listener->queue(&told);
-  return std::make_shared<ObservedWork>(std::move(work), told);
+  WorkNote record = note;
+  record.device = stream.context->device;
+  record.context_id = static_cast<uint32_t>(stream.context->id);
+  record.stream = static_cast<uint32_t>(stream.id);
+  record.priority = stream.priority;
+  record.queued_ns = call.machine().timeline.now_ns();
+  if (record.kernel != nullptr) call.profiler_record().symbol = record.kernel;
+  listener->queue(&record);
+  return std::make_shared<ObservedWork>(std::move(work), record);
 }
 
 void EmitPool(Call& call, const Pool& pool) {
-  vramstowSimulatorCall& told = call.told();
-  told.pool = reinterpret_cast<uintptr_t>(&pool);
-  told.pool_threshold_bytes = pool.release_threshold;
-  told.pool_reserved_bytes = pool.reserved;
-  told.pool_used_bytes = pool.used;
-  told.device = pool.place.device;
+  vramstowSimulatorCall& record = call.profiler_record();
+  record.pool = reinterpret_cast<uintptr_t>(&pool);
+  record.pool_threshold_bytes = pool.release_threshold;
+  record.pool_reserved_bytes = pool.reserved;
+  record.pool_used_bytes = pool.used;
+  record.device = pool.place.device;
 }
 
 void EmitEvent(Call& call, const Event& event) {
-  call.told().event = event.id;
-  call.told().event_record = event.records;
+  call.profiler_record().event = event.id;
+  call.profiler_record().event_record = event.records;
 }
 
 }  // namespace vramstow::simulator

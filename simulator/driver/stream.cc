@@ -48,7 +48,7 @@ Stream* StreamOf(Call& call, CUstream handle) {
 
 Stream* FindStream(Call& call, CUstream handle) {
   Stream* stream = StreamOf(call, handle);
-  if (stream != nullptr) call.told().stream = static_cast<uint32_t>(stream->id);
+  if (stream != nullptr) call.profiler_record().stream = static_cast<uint32_t>(stream->id);
   return stream;
 }
 
@@ -116,8 +116,8 @@ CUresult CreateStream(const char* name, CUstream* handle, unsigned flags, int pr
     Stream* made = call.state().streams.Add(std::move(stream));
     call.context()->streams.insert(made);
     *handle = reinterpret_cast<CUstream>(made);
-    call.told().made_stream = *handle;
-    call.told().stream = static_cast<uint32_t>(made->id);
+    call.profiler_record().made_stream = *handle;
+    call.profiler_record().stream = static_cast<uint32_t>(made->id);
     return CUDA_SUCCESS;
   });
 }

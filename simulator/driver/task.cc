@@ -333,7 +333,7 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
   CUresult result = CUDA_ERROR_NOT_INITIALIZED;
   bool taken = false;
   // A watcher that evicts memory may have to restore it before the work runs.
-  UseWatch::Global().Tell(task->ranges, task->range_count);
+  UseWatch::Global().Report(task->ranges, task->range_count);
   if (!CurrentThread().inside_callback && globals.initialized && !globals.forked &&
       !globals.shut_down) {
     const MutexLock lock(&globals.mutex);
@@ -357,7 +357,7 @@ void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user) {
 int vramstowSimulatorWatchesUses(void) { return UseWatch::Global().is_watched() ? 1 : 0; }
 
 void vramstowSimulatorTellUses(const vramstowSimulatorRange* ranges, size_t count) {
-  UseWatch::Global().Tell(ranges, count);
+  UseWatch::Global().Report(ranges, count);
 }
 
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations) {

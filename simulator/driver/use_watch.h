@@ -29,7 +29,7 @@ class UseWatch {
     seen_.store(seen, std::memory_order_release);
   }
   bool is_watched() const { return seen_.load(std::memory_order_relaxed) != nullptr; }
-  void Tell(const vramstowSimulatorRange* ranges, size_t count) const {
+  void Report(const vramstowSimulatorRange* ranges, size_t count) const {
     const vramstowSimulatorUseWatcher seen = seen_.load(std::memory_order_acquire);
     if (seen != nullptr && count != 0) seen(ranges, count, user_.load(std::memory_order_relaxed));
   }

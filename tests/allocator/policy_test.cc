@@ -108,26 +108,26 @@ TEST_F(LoopTest, NextUseIsNoWorseThanTheColdest) {
 }
 
 TEST_F(OffloadTest, TouchesAreToldOnceInAWhileAndOnlyOfOurs) {
-  std::vector<Event> told;
+  std::vector<Event> touches;
   sink_ = {[](void* context, Event* event) -> uint64_t {
              auto* all = static_cast<std::vector<Event>*>(context);
              if (event->kind == EventKind::kTouch) all->push_back(*event);
              return all->size();
            },
-           &told};
-  config_.tells_touches = true;
+           &touches};
+  config_.records_touches = true;
   Start(32 * kMiB);
   EXPECT_TRUE(offloader_.tracks_touches());
   const uint64_t block = Take(4 * kMiB);
   for (int k = 0; k < 16; ++k) offloader_.Tick();
   for (int k = 0; k < 3; ++k) offloader_.Touch(block + 5);
   offloader_.Touch(7);
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].address, block + 5);
+  ASSERT_EQ(touches.size(), 1U);
+  EXPECT_EQ(touches[0].address, block + 5);
   for (int k = 0; k < 16; ++k) offloader_.Tick();
   offloader_.Touch(block);
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[1].object, told[0].object + 1);
+  ASSERT_EQ(touches.size(), 2U);
+  EXPECT_EQ(touches[1].object, touches[0].object + 1);
   EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
   EXPECT_TRUE(offloader_.tracks_touches()) << "touches are recorded, so they are tracked";
 }

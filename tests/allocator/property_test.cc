@@ -144,17 +144,17 @@ class Program {
     const uint64_t sequence = ++self->heard_;
     const bool gives = event->kind == EventKind::kAllocate;
     const bool takes = event->kind == EventKind::kFree;
-    if (event->kind == EventKind::kRefused && event->object == self->told_last_) {
-      self->told_reserved_ += self->told_bytes_;
+    if (event->kind == EventKind::kRefused && event->object == self->last_release_) {
+      self->recorded_reserved_ += self->last_release_bytes_;
     } else if (event->layer != Layer::kPool) {
-      if (gives) self->told_allocated_ += event->size;
-      if (takes) self->told_allocated_ -= event->size;
+      if (gives) self->recorded_allocated_ += event->size;
+      if (takes) self->recorded_allocated_ -= event->size;
     } else if (IsReserved(event->memory) && event->result == kDriverSuccess) {
-      if (gives) self->told_reserved_ += event->size;
+      if (gives) self->recorded_reserved_ += event->size;
       if (takes) {
-        self->told_reserved_ -= event->size;
-        self->told_last_ = sequence;
-        self->told_bytes_ = event->size;
+        self->recorded_reserved_ -= event->size;
+        self->last_release_ = sequence;
+        self->last_release_bytes_ = event->size;
       }
     }
     return sequence;
@@ -163,9 +163,9 @@ class Program {
   void CompareWithEvents() {
     if (config_.sink.take == nullptr) return;
     const PoolStats stats = pool_->Stats();
-    if (told_reserved_ != stats.reserved_bytes)
+    if (recorded_reserved_ != stats.reserved_bytes)
       Wrong("the events give another amount of reserved memory");
-    if (told_allocated_ != stats.allocated_bytes)
+    if (recorded_allocated_ != stats.allocated_bytes)
       Wrong("the events give another amount of allocated memory");
   }
 
@@ -357,10 +357,10 @@ class Program {
   uint64_t destroyed_ = 0;
   uint64_t allocations_ = 0;
   uint64_t heard_ = 0;
-  uint64_t told_reserved_ = 0;
-  uint64_t told_allocated_ = 0;
-  uint64_t told_last_ = 0;  // the last recorded release, in case it is refused
-  uint64_t told_bytes_ = 0;
+  uint64_t recorded_reserved_ = 0;
+  uint64_t recorded_allocated_ = 0;
+  uint64_t last_release_ = 0;  // the last recorded release, in case it is refused
+  uint64_t last_release_bytes_ = 0;
   std::optional<std::string> wrong_;
 };
 

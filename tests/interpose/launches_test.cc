@@ -17,7 +17,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 // Maps the text of the last mark and the kernel's name to the number of launches.
-using Told = std::map<std::string, uint64_t>;
+using LaunchCounts = std::map<std::string, uint64_t>;
 
 class LaunchesTest : public Hooked {
  protected:
@@ -25,7 +25,7 @@ class LaunchesTest : public Hooked {
     return Run({"launches"}, {{"VRAMSTOW_LAUNCHES", launches}, {"VRAMSTOW_STACKS", "all"}});
   }
 
-  std::vector<Event> LaunchEvents(Told* told) {
+  std::vector<Event> LaunchEvents(LaunchCounts* counts) {
     std::vector<Event> events;
     TraceReader reader;
     const std::string path = folder() + "/" + OnlyTrace().file;
@@ -39,7 +39,7 @@ class LaunchesTest : public Hooked {
       }
       if (event.kind != EventKind::kLaunch) continue;
       events.push_back(event);
-      (*told)[mark + " " + std::string(reader.Annotation(event.object))] += event.size;
+      (*counts)[mark + " " + std::string(reader.Annotation(event.object))] += event.size;
     }
     return events;
   }
@@ -49,13 +49,13 @@ TEST_F(LaunchesTest, AreCountedByKernelBetweenMarks) {
   const Outcome outcome = RunWith("count");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(outcome.error, IsEmpty());
-  Told told;
-  const std::vector<Event> events = LaunchEvents(&told);
-  const Told expected = {{"start _Z5firstPf", 5},        {"1forward _Z5firstPf", 12000},
-                         {"2forward second", 1},         {"2forward tecond", 2},
-                         {"2forward uecond", 3},         {"0graphs cuGraphLaunch", 7},
-                         {"0graphs (unknown kernel)", 1}};
-  EXPECT_EQ(told, expected);
+  LaunchCounts counts;
+  const std::vector<Event> events = LaunchEvents(&counts);
+  const LaunchCounts expected = {{"start _Z5firstPf", 5},        {"1forward _Z5firstPf", 12000},
+                                 {"2forward second", 1},         {"2forward tecond", 2},
+                                 {"2forward uecond", 3},         {"0graphs cuGraphLaunch", 7},
+                                 {"0graphs (unknown kernel)", 1}};
+  EXPECT_EQ(counts, expected);
   // Launches are recorded as sums, so a kernel that is launched thousands of times has only a few
   // events.
   EXPECT_LT(events.size(), 40u);
@@ -68,11 +68,11 @@ TEST_F(LaunchesTest, AreCountedByKernelBetweenMarks) {
 TEST_F(LaunchesTest, EveryNthOfAThreadIsASample) {
   const Outcome outcome = RunWith("sample=100");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  Told told;
-  const std::vector<Event> events = LaunchEvents(&told);
+  LaunchCounts counts;
+  const std::vector<Event> events = LaunchEvents(&counts);
   // Twelve threads make a thousand launches each; the main thread makes fewer than a hundred.
-  const Told expected = {{"1forward _Z5firstPf", 12000}};
-  EXPECT_EQ(told, expected);
+  const LaunchCounts expected = {{"1forward _Z5firstPf", 12000}};
+  EXPECT_EQ(counts, expected);
   ASSERT_EQ(events.size(), 120u);
   for (const Event& event : events) {
     EXPECT_EQ(event.size, 100u);
@@ -85,9 +85,9 @@ TEST_F(LaunchesTest, EveryNthOfAThreadIsASample) {
 TEST_F(LaunchesTest, SamplesOfEachAreAllOfThem) {
   const Outcome outcome = RunWith("sample=1");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  Told told;
-  EXPECT_EQ(LaunchEvents(&told).size(), 5u + 12000 + 6 + 7 + 1);
-  EXPECT_EQ(told["0graphs cuGraphLaunch"], 7u);
+  LaunchCounts counts;
+  EXPECT_EQ(LaunchEvents(&counts).size(), 5u + 12000 + 6 + 7 + 1);
+  EXPECT_EQ(counts["0graphs cuGraphLaunch"], 7u);
 }
 
 TEST_F(LaunchesTest, NobodyLooksUnlessAsked) {

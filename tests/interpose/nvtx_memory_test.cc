@@ -49,8 +49,8 @@ class NvtxMemory : public Interposed {
   }
 
   // Returns the tool's expected notifications, computed from the events of the trace.
-  std::vector<std::string> WhatTheTraceTells() {
-    std::vector<std::string> told;
+  std::vector<std::string> WhatTheTraceRecords() {
+    std::vector<std::string> recorded;
     for (const NamedEvent& event : OnlyTrace().events) {
       if (event.layer != Layer::kDriver || event.result != 0) continue;
       char line[100];
@@ -61,9 +61,9 @@ class NvtxMemory : public Interposed {
       } else {
         continue;
       }
-      told.push_back(line);
+      recorded.push_back(line);
     }
-    return told;
+    return recorded;
   }
 };
 
@@ -76,7 +76,7 @@ TEST_F(NvtxMemory, BlocksAreRegionsOfHeapsAsTheTraceTellsThem) {
     EXPECT_EQ(heard.domains, 1);
     EXPECT_GE(heard.heaps, 1);
     EXPECT_GT(heard.regions.size(), 20u);
-    EXPECT_EQ(heard.regions, WhatTheTraceTells());
+    EXPECT_EQ(heard.regions, WhatTheTraceRecords());
     for (const std::string& file : Files()) std::filesystem::remove(folder() + "/" + file);
   }
 }
@@ -86,7 +86,7 @@ TEST_F(NvtxMemory, ThreadsAnnounceWhatTheyAllocate) {
   const Outcome outcome = RunPool("threads", {});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(outcome.error, IsEmpty());
-  EXPECT_THAT(WhatWasHeard().regions, testing::UnorderedElementsAreArray(WhatTheTraceTells()));
+  EXPECT_THAT(WhatWasHeard().regions, testing::UnorderedElementsAreArray(WhatTheTraceRecords()));
 }
 
 TEST_F(NvtxMemory, HeapsGoWithTheirContexts) {
@@ -124,7 +124,7 @@ TEST_P(NobodyListens, SaysSoInOneSentenceAndRunsAsEver) {
             "NVTX_INJECTION64_PATH is \"" +
                 GetParam().tool + "\", and " + GetParam().why + ".\n");
   EXPECT_THAT(WhatWasHeard().regions, IsEmpty());
-  EXPECT_GT(WhatTheTraceTells().size(), 20u);
+  EXPECT_GT(WhatTheTraceRecords().size(), 20u);
 }
 
 INSTANTIATE_TEST_SUITE_P(

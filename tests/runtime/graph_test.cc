@@ -99,10 +99,10 @@ TEST_F(Graph, CanBeBuiltNodeByNode) {
   size_t count = 0;
   ASSERT_CUDA(cudaGraphNodeGetDependencies(copy, nullptr, nullptr, &count));
   EXPECT_EQ(count, 1u);
-  cudaMemsetParams told = {};
-  ASSERT_CUDA(cudaGraphMemsetNodeGetParams(memset, &told));
-  EXPECT_EQ(told.dst, buffer.get());
-  EXPECT_EQ(told.width, 8u);
+  cudaMemsetParams reported = {};
+  ASSERT_CUDA(cudaGraphMemsetNodeGetParams(memset, &reported));
+  EXPECT_EQ(reported.dst, buffer.get());
+  EXPECT_EQ(reported.width, 8u);
   Launch(graph, 1);
   EXPECT_EQ(to, "nnnnnnnn");
 }

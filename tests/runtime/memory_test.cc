@@ -148,12 +148,12 @@ TEST(Memory, InArraysKeepsRows) {
   cudaChannelFormatDesc format = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
   ASSERT_CUDA(cudaMallocArray(&array, &format, 4, 2, 0));
   cudaExtent extent = {};
-  cudaChannelFormatDesc told = {};
-  ASSERT_CUDA(cudaArrayGetInfo(&told, &extent, nullptr, array));
+  cudaChannelFormatDesc reported = {};
+  ASSERT_CUDA(cudaArrayGetInfo(&reported, &extent, nullptr, array));
   EXPECT_EQ(extent.width, 4u);
   EXPECT_EQ(extent.height, 2u);
-  EXPECT_EQ(told.x, 32);
-  EXPECT_EQ(told.f, cudaChannelFormatKindFloat);
+  EXPECT_EQ(reported.x, 32);
+  EXPECT_EQ(reported.f, cudaChannelFormatKindFloat);
   std::string letters = Letters(32);
   std::string back(32, '?');
   ASSERT_CUDA(cudaMemcpy2DToArray(array, 0, 0, letters.data(), 16, 16, 2, cudaMemcpyHostToDevice));

@@ -10,7 +10,6 @@ import words
 # Sentences of headers that still stop a reader.
 LEFT = {
     "The same for row `row` of library_hooks.def, and any library that has the function.",
-    "kernels that nobody told of, in the step that has most; 0: they are few",
 }
 
 

@@ -139,16 +139,16 @@ void ExpectAllAccountedFor(const std::string& file, uint64_t recorded) {
   const ReadTrace trace = ReadFile(file);
   ASSERT_EQ(trace.error, ReadError::kOk);
   uint64_t events = 0;
-  uint64_t told = 0;
+  uint64_t reported = 0;
   for (const Event& event : trace.events) {
     if (event.kind == EventKind::kGap) {
-      told += event.size;
+      reported += event.size;
     } else {
       ++events;
     }
   }
   EXPECT_EQ(events + trace.report.dropped_events, recorded);
-  EXPECT_EQ(told, trace.report.dropped_events);
+  EXPECT_EQ(reported, trace.report.dropped_events);
   EXPECT_EQ(trace.report.missing_events, 0u);
   EXPECT_EQ(trace.report.damaged_chunks, 0u);
 }

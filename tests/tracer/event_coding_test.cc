@@ -206,9 +206,9 @@ TEST(EventCodingTest, TheShortCutKnowsTheAmountsThatWereTold) {
   for (uint64_t i = 0; i < 2 * kAmountsInUse; ++i) {
     const Event event = Allocation(0x7F0000000000, (1 + i % kAmountsInUse) * 1536);
     ++time;
-    const bool is_told = i >= kAmountsInUse;
-    uint8_t* end = is_told ? encoder->WriteShort(out, encoder->ShortOf(event), time) : nullptr;
-    if (is_told && end == nullptr) {
+    const bool is_defined = i >= kAmountsInUse;
+    uint8_t* end = is_defined ? encoder->WriteShort(out, encoder->ShortOf(event), time) : nullptr;
+    if (is_defined && end == nullptr) {
       end = encoder->WriteShort(out, encoder->ShortOf<true>(event), time);
     }
     shortened += end != nullptr ? 1 : 0;

@@ -520,11 +520,11 @@ TEST(GrowthByTheHour, IsNotToldWhereEventsWereLost) {
 }
 
 TEST(Sums, SamplesThatAreDamagedAreRefused) {
-  SumSamples told = {.of = SumOf::kStack, .number = 9, .shift = 40, .count = 3};
-  told.levels[0] = 700;
-  told.levels[2] = ~uint32_t{0};
+  SumSamples samples = {.of = SumOf::kStack, .number = 9, .shift = 40, .count = 3};
+  samples.levels[0] = 700;
+  samples.levels[2] = ~uint32_t{0};
   uint8_t bytes[kMaxSumRecordBytes + 32] = {};
-  uint8_t* const end = EncodeSamples(bytes, told);
+  uint8_t* const end = EncodeSamples(bytes, samples);
   TraceSums sums;
   uint64_t chunks = 0;
   ASSERT_TRUE(DecodeSums(bytes, static_cast<size_t>(end - bytes), &sums, &chunks));
@@ -536,8 +536,8 @@ TEST(Sums, SamplesThatAreDamagedAreRefused) {
     if (cut == bytes) continue;  // an empty file is not damaged
     EXPECT_FALSE(DecodeSums(bytes, static_cast<size_t>(cut - bytes), &sums, &chunks));
   }
-  told.shift = 63;
-  uint8_t* const wrong_end = EncodeSamples(bytes, told);
+  samples.shift = 63;
+  uint8_t* const wrong_end = EncodeSamples(bytes, samples);
   EXPECT_FALSE(DecodeSums(bytes, static_cast<size_t>(wrong_end - bytes), &sums, &chunks));
 }
 
@@ -875,11 +875,11 @@ TEST(BoundedTrace, ThatIsKilledAtAnyMomentTellsOfAllEvents) {
       ++overrun;
       continue;
     }
-    const uint64_t told = report.events + report.folded_events;
-    ASSERT_GE(told, count->load()) << "nothing that was recorded is lost";
-    ASSERT_LE(told, count->load() + 1);
+    const uint64_t recorded = report.events + report.folded_events;
+    ASSERT_GE(recorded, count->load()) << "nothing that was recorded is lost";
+    ASSERT_LE(recorded, count->load() + 1);
     std::vector<Event> events;
-    LongJob([&events](const Event& event) { events.push_back(event); }).Run(told, 0, 0);
+    LongJob([&events](const Event& event) { events.push_back(event); }).Run(recorded, 0, 0);
     for (size_t at = 0; at < events.size(); ++at) events[at].sequence = at + 1;
     JobSource whole(events);
     ASSERT_EQ(story, TimelessStory(&whole));

@@ -272,17 +272,17 @@ TEST(Modes, AnnotationsKeepTheirTextsAndRangesNest) {
 
   TraceReader reader;
   ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
-  std::vector<std::string> told;
+  std::vector<std::string> recorded;
   Event event;
   while (reader.Next(&event)) {
     EXPECT_EQ(event.kind, EventKind::kMark);
-    told.push_back(std::to_string(event.offset) + " " +
-                   std::string(reader.Annotation(event.object)));
+    recorded.push_back(std::to_string(event.offset) + " " +
+                       std::string(reader.Annotation(event.object)));
   }
   const std::vector<std::string> expected = {"1 outer",   "1 inner",     "2 inner",
                                              "2 unknown", "1 inner",     "2 outer",
                                              "2 inner",   "0 iteration", "0 step 59999"};
-  EXPECT_EQ(told, expected);
+  EXPECT_EQ(recorded, expected);
 }
 
 TEST(Modes, TheHostsMemoryIsASeries) {

@@ -374,16 +374,16 @@ TEST(ThreadsTest, ASignalHandlerThatRecordsLosesOnlyItsOwnEventsAndTheyAreCounte
   const ReadTrace trace = ReadFile(recorder.File());
   uint64_t mine = 0;
   uint64_t of_handler = 0;
-  uint64_t told = 0;
+  uint64_t reported = 0;
   for (const Event& event : trace.events) {
     if (event.kind == EventKind::kAllocate) ++mine;
     if (event.kind == EventKind::kFree) ++of_handler;
-    if (event.kind == EventKind::kGap) told += event.size;
+    if (event.kind == EventKind::kGap) reported += event.size;
   }
   EXPECT_EQ(mine, recorded) << "an event of the interrupted thread was lost";
-  EXPECT_EQ(of_handler + told, g_recorded_by_handler.load());
+  EXPECT_EQ(of_handler + reported, g_recorded_by_handler.load());
   EXPECT_GT(g_recorded_by_handler.load(), 100u);
-  EXPECT_EQ(trace.report.dropped_events, told);
+  EXPECT_EQ(trace.report.dropped_events, reported);
   EXPECT_EQ(trace.report.missing_events, 0u);
   EXPECT_EQ(trace.report.damaged_bytes, 0u);
 }

@@ -87,7 +87,7 @@ absl::StatusOr<Entered> Enter(const RemoteProcess& process, const PythonProcess&
 }
 
 // The message of the child, which enters the process, to its waiting parent.
-struct Told {
+struct ChildReport {
   int code = static_cast<int>(absl::StatusCode::kAborted);
   uint64_t page = 0;
   uint64_t page_bytes = 0;
@@ -95,16 +95,16 @@ struct Told {
   char message[512] = "the process that attaches was killed.";
 };
 
-Told MakeReport(const absl::StatusOr<Entered>& entered) {
-  Told told;
-  told.code = static_cast<int>(entered.status().code());
+ChildReport MakeReport(const absl::StatusOr<Entered>& entered) {
+  ChildReport report;
+  report.code = static_cast<int>(entered.status().code());
   const std::string message(entered.status().message());
-  told.message[message.copy(told.message, sizeof told.message - 1)] = '\0';
-  if (!entered.ok()) return told;
-  told.page = entered->page;
-  told.page_bytes = entered->page_bytes;
-  told.stopped_ns = absl::ToInt64Nanoseconds(entered->stopped);
-  return told;
+  report.message[message.copy(report.message, sizeof report.message - 1)] = '\0';
+  if (!entered.ok()) return report;
+  report.page = entered->page;
+  report.page_bytes = entered->page_bytes;
+  report.stopped_ns = absl::ToInt64Nanoseconds(entered->stopped);
+  return report;
 }
 
 }  // namespace
@@ -118,12 +118,12 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
     // The child has a session of its own, so that signals to the terminal's processes do not end
     // it.
     setsid();
-    const Told told = MakeReport(Enter(process, python, text));
+    const ChildReport report = MakeReport(Enter(process, python, text));
     // If the parent was killed, nobody reads the pipe. The signal that a write then raises is
     // ignored.
     signal(SIGPIPE, SIG_IGN);
-    const ssize_t written = write(ends[1], &told, sizeof told);
-    _exit(written == static_cast<ssize_t>(sizeof told) ? 0 : 1);
+    const ssize_t written = write(ends[1], &report, sizeof report);
+    _exit(written == static_cast<ssize_t>(sizeof report) ? 0 : 1);
   }
   if (child < 0) {
     const int error = errno;
@@ -132,18 +132,18 @@ absl::StatusOr<Entered> EnterPython(const RemoteProcess& process, const PythonPr
         absl::StrCat("no process can be created (", std::strerror(error), ")."));
   }
   close(ends[1]);
-  Told told;
+  ChildReport report;
   ssize_t count;
   do {
-    count = read(ends[0], &told, sizeof told);
+    count = read(ends[0], &report, sizeof report);
   } while (count < 0 && errno == EINTR);
   close(ends[0]);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
-  if (count != static_cast<ssize_t>(sizeof told)) told = Told();
-  if (told.code != 0) {
-    return absl::Status(static_cast<absl::StatusCode>(told.code), told.message);
+  if (count != static_cast<ssize_t>(sizeof report)) report = ChildReport();
+  if (report.code != 0) {
+    return absl::Status(static_cast<absl::StatusCode>(report.code), report.message);
   }
-  return Entered{told.page, told.page_bytes, absl::Nanoseconds(told.stopped_ns)};
+  return Entered{report.page, report.page_bytes, absl::Nanoseconds(report.stopped_ns)};
 }
 
 }  // namespace vramstow

@@ -97,17 +97,17 @@ int Status(const std::string& torch_folder, const Adapters& adapters, const Adap
   const auto adapter =
       torch.ok() ? adapters.Find(*torch, folder) : absl::StatusOr<Adapter>(torch.status());
   if (json) {
-    JsonValue told = JsonValue::Object({{"release", nullptr},
-                                        {"torch", torch_folder},
-                                        {"adapter", nullptr},
-                                        {"built", adapter.ok() && adapter->built},
-                                        {"why_not", nullptr},
-                                        {"folder", folder.path()},
-                                        {"adapters", folder.List()}});
-    if (torch.ok()) told["release"] = torch->release;
-    if (adapter.ok()) told["adapter"] = adapter->path;
-    if (!adapter.ok()) told["why_not"] = std::string(adapter.status().message());
-    return PrintAsJson(told);
+    JsonValue answer = JsonValue::Object({{"release", nullptr},
+                                          {"torch", torch_folder},
+                                          {"adapter", nullptr},
+                                          {"built", adapter.ok() && adapter->built},
+                                          {"why_not", nullptr},
+                                          {"folder", folder.path()},
+                                          {"adapters", folder.List()}});
+    if (torch.ok()) answer["release"] = torch->release;
+    if (adapter.ok()) answer["adapter"] = adapter->path;
+    if (!adapter.ok()) answer["why_not"] = std::string(adapter.status().message());
+    return PrintAsJson(answer);
   }
   if (adapter.ok()) {
     absl::StrAppend(&text, "PyTorch ", torch->release, " in ", torch->folder, ": ",

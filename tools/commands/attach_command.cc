@@ -79,11 +79,11 @@ int Print(const AttachOptions& wishes, const JsonValue& json, const std::string&
 double MillisecondsOf(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
 
 // Returns the answer, and how the process was asked.
-JsonValue JsonOf(pid_t pid, const AttachAnswer& answer, JsonValue told) {
-  told["pid"] = static_cast<int64_t>(pid);
-  told["stopped_ms"] = MillisecondsOf(answer.stopped);
-  told["answered_ms"] = MillisecondsOf(answer.waited);
-  return told;
+JsonValue JsonOf(pid_t pid, const AttachAnswer& answer, JsonValue json) {
+  json["pid"] = static_cast<int64_t>(pid);
+  json["stopped_ms"] = MillisecondsOf(answer.stopped);
+  json["answered_ms"] = MillisecondsOf(answer.waited);
+  return json;
 }
 
 JsonValue TraceJson(pid_t pid, const AttachAnswer& answer) {

@@ -99,9 +99,9 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
   struct stat status = {};
   stat(output.c_str(), &status);
   if (json) {
-    const JsonValue told = JsonValue::Object(
+    const JsonValue result = JsonValue::Object(
         {{"output", output}, {"events", writer.events()}, {"bytes", status.st_size}});
-    return PrintResult("convert", told.Dump() + "\n");
+    return PrintResult("convert", result.Dump() + "\n");
   }
   return PrintResult("convert", absl::StrCat(output, ": ", writer.events(), " events, ",
                                              status.st_size, " bytes\n"));

@@ -215,7 +215,7 @@ int ExportIsWrong(const absl::Status& status) {
 }
 
 // Prints a sentence on the file that was written, if requested.
-int Told(const Format& format, const ExportRequest& request) {
+int PrintOutputFile(const Format& format, const ExportRequest& request) {
   const std::string& output = request.output;
   if (!request.json) return kExitOk;
   uint64_t bytes = 0;
@@ -265,7 +265,7 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
   }
   job.open = [&request](const std::string& file) { return OpenAsRequested(file, request); };
   const absl::Status status = WriteParquet(job);
-  if (status.ok()) return Told(format, request);
+  if (status.ok()) return PrintOutputFile(format, request);
   Complain("export", std::string(status.message()));
   return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
 }
@@ -306,7 +306,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
   if (!written || (!output.empty() && !out.Finish())) return CannotWrite(output);
-  if (source == nullptr) return Told(format, request);
+  if (source == nullptr) return PrintOutputFile(format, request);
   Facts facts;
   facts.kind = source->Kind();
   facts.report = source->report();
@@ -314,7 +314,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   if (const std::string missing = MissingText(facts); !missing.empty()) {
     Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
   }
-  return Told(format, request);
+  return PrintOutputFile(format, request);
 }
 
 // Prints notes about the merged traces and about results that may surprise a user.
@@ -362,7 +362,7 @@ int ExportMerged(const std::string& file, const Format& format, const ExportRequ
   if (!status.ok() || (!request.output.empty() && !out.Finish()))
     return CannotWrite(request.output);
   PrintMerged(file, request, merged);
-  return Told(format, request);
+  return PrintOutputFile(format, request);
 }
 
 }  // namespace

@@ -119,12 +119,12 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     Complain("report", absl::StrCat("cannot write ", output, ": ", strerror(errno), "."));
     return kExitCannotWrite;
   }
-  const std::string told =
+  const std::string message =
       json ? absl::StrCat("{\"output\":", JsonText(output), ",\"bytes\":", page.size(), "}\n")
            : absl::StrCat(output, ": ", Bytes(page.size()),
                           open ? ".\n" : "; open it in a browser.\n");
   if (open && !OpenInBrowser(output)) return kExitCannotWrite;
-  return PrintResult("report", told);
+  return PrintResult("report", message);
 }
 
 }  // namespace vramstow

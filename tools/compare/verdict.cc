@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMaxSitesTold = 5;
+constexpr size_t kMaxSitesListed = 5;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tole
   }
   if (verdict->failures.empty()) return;
   for (const SiteChange& site : CompareSites(baseline, facts)) {
-    if (verdict->sites.size() == kMaxSitesTold) break;
+    if (verdict->sites.size() == kMaxSitesListed) break;
     const int64_t change = site.peak_after - site.peak_before;
     if (change <= 0) continue;
     verdict->sites.push_back(absl::StrFormat(

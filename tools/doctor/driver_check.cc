@@ -52,7 +52,7 @@ std::string RemedyOfInit(int result) {
 }
 
 // The lines that the child has written, in order. Other lines, which a driver prints, are skipped.
-struct Told {
+struct DriverReport {
   JsonValue library = JsonValue::Object();
   JsonValue init = JsonValue::Object();
   int version = 0;
@@ -61,29 +61,29 @@ struct Told {
   std::string last = "looking for libcuda.so.1";
 };
 
-Told Read(const std::string& output) {
-  Told told;
+DriverReport Read(const std::string& output) {
+  DriverReport report;
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
     const auto json = JsonValue::Parse({line.data(), line.size()});
     if (!json.has_value()) continue;
     if (const JsonValue* library = json->Find("library")) {
-      told.library = *library;
-      told.last = "cuInit";
+      report.library = *library;
+      report.last = "cuInit";
     } else if (const JsonValue* init = json->Find("init")) {
-      told.init = *init;
-      told.last = "cuDriverGetVersion";
+      report.init = *init;
+      report.last = "cuDriverGetVersion";
     } else if (const JsonValue* version = json->Find("version")) {
-      told.version = static_cast<int>(version->Integer());
-      told.last = "cuDeviceGetCount";
+      report.version = static_cast<int>(version->Integer());
+      report.last = "cuDeviceGetCount";
     } else if (const JsonValue* device = json->Find("device")) {
-      told.devices.push_back(*device);
-      told.last = absl::StrCat("a trial of device ", told.devices.size() - 1);
+      report.devices.push_back(*device);
+      report.last = absl::StrCat("a trial of device ", report.devices.size() - 1);
     } else if (const JsonValue* trial = json->Find("trial")) {
-      told.trials.push_back(*trial);
-      told.last = "the next device";
+      report.trials.push_back(*trial);
+      report.last = "the next device";
     }
   }
-  return told;
+  return report;
 }
 
 std::string VersionText(int version) {
@@ -157,16 +157,16 @@ void AddDevice(size_t number, const JsonValue& device, const JsonValue* trial, F
 }
 
 // Host memory is tested in separate child processes, because drivers have crashed in this test.
-void AddHostMappings(const DoctorPlan& plan, Told* told) {
+void AddHostMappings(const DoctorPlan& plan, DriverReport* report) {
   const bool asked =
-      std::any_of(told->trials.begin(), told->trials.end(),
+      std::any_of(report->trials.begin(), report->trials.end(),
                   [](const JsonValue& trial) { return trial.Text("virtual_memory") == kSuccess; });
   const std::string setting =
       asked ? FindHostMappings(plan, HostTrialOf::kEverything) : std::string();
-  for (size_t i = 0; i < told->trials.size(); ++i) {
-    JsonValue& trial = told->trials[i];
+  for (size_t i = 0; i < report->trials.size(); ++i) {
+    JsonValue& trial = report->trials[i];
     if (trial.Text("context") != kSuccess) continue;
-    const std::string uuid = told->devices[i].Text("uuid");
+    const std::string uuid = report->devices[i].Text("uuid");
     const HostMapping mapping = ReadHostMapping(FindHostAnswer(setting.c_str(), uuid));
     if (mapping.place == HostPlace::kHost || mapping.place == HostPlace::kNode) {
       trial["host_mapping"] = kSuccess;
@@ -201,11 +201,11 @@ Environment DriverEnvironment(const DoctorPlan& plan) {
 Findings CheckDriverHere(const DoctorPlan& plan) {
   const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=driver"},
                                 DriverEnvironment(plan), plan.patience_ms);
-  Told told = Read(end.output);
-  if (end.ok()) AddHostMappings(plan, &told);
+  DriverReport report = Read(end.output);
+  if (end.ok()) AddHostMappings(plan, &report);
   Findings findings;
-  const std::string missing = told.library.Text("missing");
-  if (told.library.Has("missing")) {
+  const std::string missing = report.library.Text("missing");
+  if (report.library.Has("missing")) {
     findings.push_back(
         {"driver.library", Verdict::kBroken,
          absl::StrCat("there is no CUDA driver on this machine (", missing, ")"),
@@ -213,31 +213,33 @@ Findings CheckDriverHere(const DoctorPlan& plan) {
                       kRehearse)});
     return findings;
   }
-  if (told.library.Has("path")) {
-    const bool old = told.version != 0 && told.version < kOldestTried;
+  if (report.library.Has("path")) {
+    const bool old = report.version != 0 && report.version < kOldestTried;
     findings.push_back(
         {"driver.library", old ? Verdict::kLimited : Verdict::kGood,
-         absl::StrCat(told.library.Bool("simulated") ? "a simulated driver" : "a driver",
-                      told.version == 0 ? "" : " for CUDA " + VersionText(told.version), ", ",
-                      told.library.Text("path")),
+         absl::StrCat(report.library.Bool("simulated") ? "a simulated driver" : "a driver",
+                      report.version == 0 ? "" : " for CUDA " + VersionText(report.version), ", ",
+                      report.library.Text("path")),
          old ? "update it to a driver for CUDA 12 or newer: older ones were not tested" : ""});
   }
-  const auto init = static_cast<int>(told.init.Integer("result"));
+  const auto init = static_cast<int>(report.init.Integer("result"));
   if (init != 0) {
     findings.push_back({"driver.init", Verdict::kBroken,
-                        absl::StrCat("cuInit gives ", told.init.Text("name")), RemedyOfInit(init)});
+                        absl::StrCat("cuInit gives ", report.init.Text("name")),
+                        RemedyOfInit(init)});
   }
-  for (size_t i = 0; i < told.devices.size(); ++i) {
-    AddDevice(i, told.devices[i], i < told.trials.size() ? &told.trials[i] : nullptr, &findings);
+  for (size_t i = 0; i < report.devices.size(); ++i) {
+    AddDevice(i, report.devices[i], i < report.trials.size() ? &report.trials[i] : nullptr,
+              &findings);
   }
   if (!end.ok()) {
     findings.push_back(
         {"driver.process", Verdict::kBroken,
-         absl::StrCat("a process that called the driver ", end.Words(), " in ", told.last),
+         absl::StrCat("a process that called the driver ", end.Words(), " in ", report.last),
          absl::StrCat("check that nvidia-smi works and that the kernel's log contains no Xid "
                       "error, and restart the machine; or ",
                       kRehearse)});
-  } else if (init == 0 && told.devices.empty()) {
+  } else if (init == 0 && report.devices.empty()) {
     findings.push_back(
         {"driver.devices", Verdict::kBroken, "the driver has no device", RemedyOfInit(100)});
   }

@@ -134,20 +134,20 @@ std::string Entry(const std::string& uuid, const std::string& said) {
   return absl::StrCat(uuid, "=", absl::StrReplaceAll(said, {{";", ","}, {"\n", " "}}));
 }
 
-void ReadMapping(const std::string& output, ReportedMapping* told) {
+void ReadMapping(const std::string& output, ReportedMapping* reported) {
   for (const absl::string_view line : absl::StrSplit(output, '\n')) {
     const auto json = JsonValue::Parse({line.data(), line.size()});
     if (!json.has_value()) continue;
     if (json->Has("library")) {
-      told->library = json->Text("library");
+      reported->library = json->Text("library");
     } else if (const JsonValue* init = json->Find("init")) {
-      told->init = init->Integer("result") == 0 ? "" : init->Text("name");
+      reported->init = init->Integer("result") == 0 ? "" : init->Text("name");
     } else if (json->Has("trying")) {
-      told->trying = json->Text("trying");
+      reported->trying = json->Text("trying");
     } else if (const JsonValue* answer = json->Find("answer")) {
-      told->entries.push_back(Entry(answer->Text("uuid"), answer->Text("said")));
-      told->lasting = told->lasting && answer->Bool("lasting");
-      told->trying.clear();
+      reported->entries.push_back(Entry(answer->Text("uuid"), answer->Text("said")));
+      reported->lasting = reported->lasting && answer->Bool("lasting");
+      reported->trying.clear();
     }
   }
 }
@@ -155,7 +155,7 @@ void ReadMapping(const std::string& output, ReportedMapping* told) {
 // Returns the job's environment for the trial. It is changed so that the trial does not write to
 // the call log and does not share GPUs with other processes, as the user may have requested for the
 // job. It also enables the computation of kernels.
-Environment TrialEnvironment(const DoctorPlan& plan, const ReportedMapping& told) {
+Environment TrialEnvironment(const DoctorPlan& plan, const ReportedMapping& reported) {
   Environment environment = DriverEnvironment(plan);
   if (!plan.simulate.empty()) {
     environment.Set("VRAMSTOW_SIMULATE",
@@ -163,7 +163,7 @@ Environment TrialEnvironment(const DoctorPlan& plan, const ReportedMapping& told
                                  ",call-log=/dev/null,share=none,contents=keep,"
                                  "emulation=16MiB,ptx=64M"));
   }
-  environment.Set(kHostMappingVariable, absl::StrJoin(told.entries, ";"));
+  environment.Set(kHostMappingVariable, absl::StrJoin(reported.entries, ";"));
   return environment;
 }
 
@@ -172,29 +172,29 @@ Environment TrialEnvironment(const DoctorPlan& plan, const ReportedMapping& told
 ReportedMapping Ask(const DoctorPlan& plan) {
   const auto end = Clock::now() + std::chrono::milliseconds(plan.patience_ms);
   constexpr int kMaxChildren = 64;
-  ReportedMapping told;
+  ReportedMapping reported;
   for (int i = 0; i < kMaxChildren; ++i) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (left.count() <= 0) break;
-    told.trying.clear();
+    reported.trying.clear();
     const ProbeEnd child =
         RunProbe({plan.installation.program, "doctor", "--probe=host"},
-                 TrialEnvironment(plan, told), static_cast<uint64_t>(left.count()));
-    ReadMapping(child.output, &told);
-    told.complete = child.ok();
-    if (told.complete) break;
-    const bool tried = !told.trying.empty();
-    told.entries.push_back(Entry(tried ? told.trying : "*",
-                                 absl::StrCat("no:a process that tested it ", child.Words())));
+                 TrialEnvironment(plan, reported), static_cast<uint64_t>(left.count()));
+    ReadMapping(child.output, &reported);
+    reported.complete = child.ok();
+    if (reported.complete) break;
+    const bool tried = !reported.trying.empty();
+    reported.entries.push_back(Entry(tried ? reported.trying : "*",
+                                     absl::StrCat("no:a process that tested it ", child.Words())));
     if (tried) continue;
-    told.lasting = false;
-    told.complete = true;
+    reported.lasting = false;
+    reported.complete = true;
     break;
   }
-  if (!told.complete) {
-    told.entries.push_back(Entry("*", "no:there was no time left to test it"));
+  if (!reported.complete) {
+    reported.entries.push_back(Entry("*", "no:there was no time left to test it"));
   }
-  return told;
+  return reported;
 }
 
 }  // namespace
@@ -204,13 +204,13 @@ std::string FindHostMappings(const DoctorPlan& plan, HostTrialOf trial) {
     std::string known = Recall(KeyOf(plan, LibraryOf(plan)));
     if (!known.empty()) return known;
   }
-  ReportedMapping told = Ask(plan);
-  if (!told.init.empty()) {
-    told.entries.push_back(Entry("*", absl::StrCat("no:cuInit gave ", told.init)));
-    told.lasting = false;
+  ReportedMapping reported = Ask(plan);
+  if (!reported.init.empty()) {
+    reported.entries.push_back(Entry("*", absl::StrCat("no:cuInit gave ", reported.init)));
+    reported.lasting = false;
   }
-  const std::string setting = absl::StrJoin(told.entries, ";");
-  if (told.lasting && !setting.empty()) Remember(KeyOf(plan, told.library), setting);
+  const std::string setting = absl::StrJoin(reported.entries, ";");
+  if (reported.lasting && !setting.empty()) Remember(KeyOf(plan, reported.library), setting);
   return setting;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kPiece = size_t{1} << 18;  // bytes of text
 
 // True for device memory that the application requested, or a framework on its behalf.
-bool IsTold(const Event& event) {
+bool IsRequested(const Event& event) {
   if (event.layer == Layer::kPool || event.result != 0) return false;
   if (event.kind != EventKind::kAllocate && event.kind != EventKind::kFree) return false;
   return event.memory == MemoryKind::kDevice || event.memory == MemoryKind::kDevicePitched ||
@@ -104,9 +104,10 @@ void MergedTrace::Add(const Event& event, int64_t time_ns, std::string* text) {
 }
 
 void MergedTrace::AddLevels(int64_t time_ns, std::string* text) {
-  if (analyzer_.allocated() == told_allocated_ && analyzer_.reserved() == told_reserved_) return;
-  told_allocated_ = analyzer_.allocated();
-  told_reserved_ = analyzer_.reserved();
+  if (analyzer_.allocated() == written_allocated_ && analyzer_.reserved() == written_reserved_)
+    return;
+  written_allocated_ = analyzer_.allocated();
+  written_reserved_ = analyzer_.reserved();
   JsonWriter json;
   json.BeginObject();
   PutMember("ph", "C", &json);
@@ -115,8 +116,8 @@ void MergedTrace::AddLevels(int64_t time_ns, std::string* text) {
   PutMember("ts", Microseconds(time_ns), &json);
   json.Key("args");
   json.BeginObject();
-  PutMember("allocated", told_allocated_, &json);
-  PutMember("reserved", told_reserved_, &json);
+  PutMember("allocated", written_allocated_, &json);
+  PutMember("reserved", written_reserved_, &json);
   json.EndObject();
   json.EndObject();
   absl::StrAppend(text, json.Take(), ",\n");
@@ -132,16 +133,16 @@ bool MergedTrace::AddSome(std::string* text) {
     if (is_within && events_ == 0) AddLevels(timeline_.first_ns, text);
     analyzer_.Add(event, source_.Stack());
     if (const auto reserved = source_.Reserved()) analyzer_.SetReserved(event, *reserved);
-    const bool is_told = IsTold(event);
-    if (is_told && event.kind == EventKind::kAllocate) {
+    const bool is_requested = IsRequested(event);
+    if (is_requested && event.kind == EventKind::kAllocate) {
       sizes_[event.address] = event.requested != 0 ? event.requested : event.size;
     }
     if (is_within) {
       ++events_;
-      if (is_told) Add(event, time_ns, text);
+      if (is_requested) Add(event, time_ns, text);
       AddLevels(time_ns, text);
     }
-    if (is_told && event.kind == EventKind::kFree) sizes_.erase(event.address);
+    if (is_requested && event.kind == EventKind::kFree) sizes_.erase(event.address);
   }
   return true;
 }

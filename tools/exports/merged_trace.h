@@ -55,8 +55,8 @@ class MergedTrace {
   Analyzer analyzer_;
   absl::flat_hash_map<uint64_t, uint64_t> sizes_;  // of live blocks, by address
   absl::flat_hash_map<uint32_t, StackWords> words_;
-  uint64_t told_allocated_ = ~uint64_t{0};
-  uint64_t told_reserved_ = ~uint64_t{0};
+  uint64_t written_allocated_ = ~uint64_t{0};
+  uint64_t written_reserved_ = ~uint64_t{0};
   uint64_t events_ = 0;
   uint64_t allocations_ = 0;
   uint64_t under_operators_ = 0;

@@ -26,7 +26,7 @@ class Builder {
   explicit Builder(EventSource* source)
       : source_(*source),
         opening_call_(source->OpeningCall()),
-        tells_free_completed_(source->TellsFreeCompleted()) {
+        reports_free_completed_(source->ReportsFreeCompleted()) {
     const auto start = source->facts().find("process.start_time");
     if (start == source->facts().end()) return;
     uint64_t nanoseconds = 0;
@@ -253,7 +253,7 @@ class Builder {
     blocks_.erase(known);
     block.sequence = event.sequence;
     EmitBlock(event, TraceAction::kFreeRequested, event.address, block, StackOf(event.stack));
-    if (tells_free_completed_ && event.layer == Layer::kFramework) {
+    if (reports_free_completed_ && event.layer == Layer::kFramework) {
       pending_[event.address] = block;
       return;
     }
@@ -344,7 +344,7 @@ class Builder {
   Snapshot snapshot_;
   const BlockRounding rounding_{std::vector<AllocatorSetting>()};
   std::optional<uint16_t> opening_call_;
-  bool tells_free_completed_;
+  bool reports_free_completed_;
   int64_t start_us_ = 0;
   std::map<int16_t, uint64_t> free_;  // latest known free bytes of each device
   absl::flat_hash_map<uint32_t, StackId> stacks_;

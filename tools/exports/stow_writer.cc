@@ -155,7 +155,7 @@ bool StowWriter::WriteNames() {
   if (const auto call = source_->OpeningCall()) {
     if (!fact("source.opening_call", absl::StrCat(*call))) return false;
   }
-  if (source_->TellsFreeCompleted() && !fact("source.tells_free_completed", "1")) return false;
+  if (source_->ReportsFreeCompleted() && !fact("source.tells_free_completed", "1")) return false;
   for (uint16_t call : calls_) {
     std::string payload;
     AppendNumber(&payload, call);

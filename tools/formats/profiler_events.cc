@@ -63,7 +63,7 @@ class DeviceSamples {
     return true;
   }
 
-  void Told(size_t number, const ProfilerSample& sample) {
+  void NoteSample(size_t number, const ProfilerSample& sample) {
     if (!sample.has_allocated || sample.out_of_memory) return;
     const int64_t total = Signed(sample.total_allocated);
     // Some writers always write zero as the total. If one total is smaller than the bytes of its
@@ -177,7 +177,7 @@ class ProfilerEventMaker {
     } else if (device.Free(event.address, event.size)) {
       Open(event);
     }
-    device.Told(number, sample);
+    device.NoteSample(number, sample);
     list_.events.push_back(event);
   }
 
@@ -264,9 +264,9 @@ class ProfilerEventMaker {
       Event& event = list_.events[i];
       if (event.sequence != 0) {
         const ProfilerSample& sample = trace_.samples[event.sequence - 1];
-        const bool is_told = sample.has_reserved && devices_[sample.device].is_believed() &&
-                             sample.total_reserved >= sample.total_allocated;
-        if (is_told) list_.reserved[i + 1] = sample.total_reserved;
+        const bool is_valid = sample.has_reserved && devices_[sample.device].is_believed() &&
+                              sample.total_reserved >= sample.total_allocated;
+        if (is_valid) list_.reserved[i + 1] = sample.total_reserved;
       }
       event.sequence = i + 1;
     }

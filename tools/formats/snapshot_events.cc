@@ -29,7 +29,7 @@ uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 // False if the recording has entries for completed frees, and none for the requests to free. This
 // is recognised by a block that the recording allocates and whose free completes before any entry
 // for a request. True otherwise.
-bool TellsRequests(const std::vector<TraceEntry>& entries) {
+bool HasRequests(const std::vector<TraceEntry>& entries) {
   absl::flat_hash_set<uint64_t> live;
   for (const TraceEntry& entry : entries) {
     if (entry.action == TraceAction::kFreeRequested) return true;
@@ -188,7 +188,7 @@ void SnapshotEvents::Prepare(Slot* slot) {
 // without having been allocated existed from the beginning.
 SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   Lives lives;
-  const bool tells_requests = TellsRequests(*slot->entries);
+  const bool has_requests = HasRequests(*slot->entries);
   const auto open = [&](const TraceEntry& entry, BlockState state) {
     OpenBlock(slot->device,
               {.address = entry.address,
@@ -221,10 +221,9 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
       }
       case TraceAction::kFreeCompleted: {
         if (is_new) {
-          open(entry,
-               tells_requests ? BlockState::kActivePendingFree : BlockState::kActiveAllocated);
+          open(entry, has_requests ? BlockState::kActivePendingFree : BlockState::kActiveAllocated);
         }
-        const bool is_sudden = is_new ? !tells_requests : known->second.state == Life::kLive;
+        const bool is_sudden = is_new ? !has_requests : known->second.state == Life::kLive;
         if (is_sudden) slot->sudden_ends.insert(i);
         if (!is_new && known->second.state == Life::kFreed) ++counts_.freed_twice;
         Life& life = is_new ? lives[entry.address] : known->second;

@@ -38,7 +38,7 @@ class RedactedSource : public EventSource {
   std::vector<CallFrame> Frames(uint32_t stack) const override;
   std::string_view MarkText(const Event& mark) const override;
   std::optional<uint16_t> OpeningCall() const override { return source_->OpeningCall(); }
-  bool TellsFreeCompleted() const override { return source_->TellsFreeCompleted(); }
+  bool ReportsFreeCompleted() const override { return source_->ReportsFreeCompleted(); }
   const TraceSums* Sums() const override { return source_->Sums(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   std::vector<std::string> missing() const override;

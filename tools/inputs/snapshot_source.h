@@ -32,7 +32,7 @@ class SnapshotSource : public EventSource {
   std::vector<CallFrame> Frames(uint32_t stack) const override;
   std::string_view MarkText(const Event& mark) const override;
   std::optional<uint16_t> OpeningCall() const override { return opening_call_; }
-  bool TellsFreeCompleted() const override { return true; }
+  bool ReportsFreeCompleted() const override { return true; }
   std::vector<std::string> missing() const override { return missing_; }
 
   // Returns the segments of the file.

@@ -39,7 +39,7 @@ class StackedSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override { return trace_->MarkText(mark); }
   std::vector<CallFrame> Frames(uint32_t stack) const override;
   std::optional<uint16_t> OpeningCall() const override { return trace_->OpeningCall(); }
-  bool TellsFreeCompleted() const override { return trace_->TellsFreeCompleted(); }
+  bool ReportsFreeCompleted() const override { return trace_->ReportsFreeCompleted(); }
   const TraceSums* Sums() const override { return trace_->Sums(); }
 
  private:

@@ -25,7 +25,7 @@ class TraceSource : public EventSource {
   static absl::StatusOr<std::unique_ptr<TraceSource>> Open(const std::string& path);
 
   bool Next(Event* event) override {
-    if ((++events_ & kEventsBetweenTelling) == 0) Progress::OfProcess().Reach(reader_.Part());
+    if ((++events_ & kEventsBetweenReports) == 0) Progress::OfProcess().Reach(reader_.Part());
     return reader_.Next(event);
   }
   std::string_view CallName(uint16_t call) const override { return reader_.CallName(call); }
@@ -37,10 +37,10 @@ class TraceSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(TextNumber(mark));
   }
-  // OpeningCall and TellsFreeCompleted use facts that only a trace converted from another kind of
+  // OpeningCall and ReportsFreeCompleted use facts that only a trace converted from another kind of
   // file has.
   std::optional<uint16_t> OpeningCall() const override;
-  bool TellsFreeCompleted() const override {
+  bool ReportsFreeCompleted() const override {
     return facts().contains("source.tells_free_completed");
   }
   std::vector<std::string> missing() const override;
@@ -48,7 +48,7 @@ class TraceSource : public EventSource {
   const TraceReader& reader() const { return reader_; }
 
  private:
-  static constexpr uint64_t kEventsBetweenTelling = (1 << 16) - 1;  // a mask
+  static constexpr uint64_t kEventsBetweenReports = (1 << 16) - 1;  // a mask
 
   TraceSource() = default;
 

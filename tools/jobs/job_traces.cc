@@ -49,7 +49,7 @@ class StoppableSource : public EventSource {
   std::vector<CallFrame> Frames(uint32_t stack) const override { return source_->Frames(stack); }
   std::string_view MarkText(const Event& mark) const override { return source_->MarkText(mark); }
   std::optional<uint16_t> OpeningCall() const override { return source_->OpeningCall(); }
-  bool TellsFreeCompleted() const override { return source_->TellsFreeCompleted(); }
+  bool ReportsFreeCompleted() const override { return source_->ReportsFreeCompleted(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   const TraceSums* Sums() const override { return source_->Sums(); }
   std::vector<std::string> missing() const override { return source_->missing(); }

@@ -128,15 +128,15 @@ absl::StatusOr<AdapterCompiler> AdapterCompiler::Find() {
 }
 
 std::string AdapterCompiler::Mark() const {
-  std::string told = path_;
+  std::string identity = path_;
   std::error_code error;
   const fs::path file = fs::canonical(path_, error);
   struct stat about = {};
   if (!error && stat(file.c_str(), &about) == 0) {
-    told = absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
+    identity = absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
   }
   Fingerprint mark;
-  mark.Add(told);
+  mark.Add(identity);
   return absl::StrCat(absl::Hex(mark.value()));
 }
 

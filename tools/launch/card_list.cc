@@ -65,9 +65,9 @@ std::optional<ListedCard> ReadCard(absl::string_view line) {
 // Returns the least memory that the card of a snapshot can have. The card may have more, because
 // other processes may have held a part of it.
 uint64_t LeastMemory(const CardEvidence& evidence) {
-  const uint64_t told =
+  const uint64_t held_or_free =
       evidence.held_then_bytes > 0 ? evidence.held_then_bytes + evidence.free_bytes + kContext : 0;
-  return std::max(told, evidence.held_bytes + kContext);
+  return std::max(held_or_free, evidence.held_bytes + kContext);
 }
 
 bool Agrees(const ListedCard& card, const CardEvidence& evidence) {

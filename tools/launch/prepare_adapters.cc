@@ -61,10 +61,10 @@ void AddReady(const Installation& installation, const std::string& command,
   if (!folder.empty()) {
     std::ranges::move(adapters.ListReady(folder), std::back_inserter(ready));
   }
-  std::vector<std::string> told = {known};
+  std::vector<std::string> added = {known};
   for (const ReadyAdapter& one : ready) {
-    if (std::ranges::find(told, one.torch_folder) != told.end()) continue;
-    told.push_back(one.torch_folder);
+    if (std::ranges::find(added, one.torch_folder) != added.end()) continue;
+    added.push_back(one.torch_folder);
     AddPair(one.torch_folder, one.path, pairs);
   }
 }

@@ -59,7 +59,7 @@ const std::vector<Family>& OtherFamilies() {
   return *kFamilies;
 }
 
-void Tell(const Family& family, const Rank& rank, Environment* environment) {
+void SetVariables(const Family& family, const Rank& rank, Environment* environment) {
   for (const Family::Number& number : family.numbers) {
     environment->Set(number.name, absl::StrCat(rank.*number.value));
   }
@@ -119,9 +119,10 @@ std::string SpecOfRank(const std::string& spec, int rank) {
 
 void SetRank(const vramstowSimulatorRank& rank, const std::string& spec, Environment* environment) {
   environment->Set("VRAMSTOW_SIMULATE", SpecOfRank(spec, rank.rank));
-  Tell(TorchrunFamily(), rank, environment);
+  SetVariables(TorchrunFamily(), rank, environment);
   for (const Family& family : OtherFamilies()) {
-    if (environment->Get(family.numbers.front().name) != nullptr) Tell(family, rank, environment);
+    if (environment->Get(family.numbers.front().name) != nullptr)
+      SetVariables(family, rank, environment);
   }
   SetIfMissing("MASTER_ADDR", "127.0.0.1", environment);
   SetIfMissing("MASTER_PORT", "29500", environment);

@@ -23,12 +23,12 @@ constexpr char kHowTimesAreMade[] =
     "Times are estimates. They are computed from each operator's products and bytes, the rates in "
     "the GPU's data sheet and the shares of these rates that trainings reach: see vramstow help "
     "plan.md.";
-constexpr char kUntoldKernels[] =
+constexpr char kUnknownKernels[] =
     " kernels of a step are known only by their names (for example Triton's and those of "
     "torch.compile, and all with values=off). The estimate counts their launches but not their "
     "computation, so the times are too short.";
 // Kernels that belong to no operator are mentioned if they are at least 1/10 of all kernels.
-constexpr uint64_t kMaxUntold = 10;
+constexpr uint64_t kMaxUnknown = 10;
 
 // The option by which a simulated run logs the work that the card would do.
 constexpr char kWorkLogOption[] = ",work-log=";
@@ -224,8 +224,9 @@ std::vector<std::string> PlanRehearser::Notes() const {
     notes.emplace_back(
         "No training step was recognised, so there are no times: see vramstow help plan.md.");
   }
-  if (untold_ > 0) {
-    notes.push_back(absl::StrCat(Count(untold_), " of ", Count(launched_), kUntoldKernels));
+  if (unknown_kernels_ > 0) {
+    notes.push_back(
+        absl::StrCat(Count(unknown_kernels_), " of ", Count(launched_), kUnknownKernels));
   }
   for (const PlanCard& card : cards_) {
     const auto used = used_cards_.find(card.text);
@@ -258,8 +259,9 @@ std::optional<PlanStep> PlanRehearser::StepOf(const CardEstimate& estimate, cons
   const StepTime& step = steps[steps.size() / 2];
   const double moves = estimate.facts.offload.step_cost_seconds.value_or(0);
   ++timed_;
-  if (step.untold > untold_ && step.untold * kMaxUntold > step.launched) {
-    untold_ = step.untold;
+  if (step.unknown_kernels > unknown_kernels_ &&
+      step.unknown_kernels * kMaxUnknown > step.launched) {
+    unknown_kernels_ = step.unknown_kernels;
     launched_ = step.launched;
   }
   return PlanStep{.seconds = step.seconds + moves,
@@ -273,7 +275,7 @@ std::optional<PlanStep> PlanRehearser::StepOf(const CardEstimate& estimate, cons
                             {"program", step.program},
                             {"moves", moves}},
                   .launched = step.launched,
-                  .untold = step.untold};
+                  .unknown_kernels = step.unknown_kernels};
 }
 
 }  // namespace vramstow

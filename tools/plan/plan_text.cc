@@ -75,8 +75,8 @@ void AddAll(std::vector<std::string>* cells, std::vector<std::string> more) {
   std::ranges::move(more, std::back_inserter(*cells));
 }
 
-// Returns a table of the rows that `is_told` selects: those that fit, or those that are tight.
-std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow&)) {
+// Returns a table of the rows that `is_selected` selects: those that fit, or those that are tight.
+std::string FittingTable(const PlanReport& report, bool (*is_selected)(const PlanRow&)) {
   const bool has_steps = HasSteps(report);
   std::vector<Table::Align> columns = {Table::Align::kLeft};
   columns.resize(1 + report.names.size() + (has_steps ? 5 : 2), Table::Align::kRight);
@@ -89,7 +89,7 @@ std::string FittingTable(const PlanReport& report, bool (*is_told)(const PlanRow
   size_t shown = 0;
   size_t fitting = 0;
   for (const PlanRow& row : report.result.rows) {
-    if (!is_told(row) || ++fitting > kMaxFitting) continue;
+    if (!is_selected(row) || ++fitting > kMaxFitting) continue;
     ++shown;
     std::vector<std::string> cells = WithSettings(row);
     AddAll(&cells, {PeakText(row), About(row, Bytes(SpareBytes(row)))});
@@ -179,7 +179,7 @@ JsonValue JsonOfRow(const PlanReport& report, const PlanRow& row) {
   }
   if (row.step.has_value() && row.step->launched > 0) {
     json["step_kernels"] = row.step->launched;
-    json["step_kernels_not_estimated"] = row.step->untold;
+    json["step_kernels_not_estimated"] = row.step->unknown_kernels;
   }
   if (row.step.has_value() && row.step->tokens > 0) {
     json["tokens_per_step"] = row.step->tokens;

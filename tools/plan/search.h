@@ -29,8 +29,8 @@ struct PlanStep {
   uint64_t tokens = 0;  // tokens of all processes; 0 if unknown
   // The seconds of each part of the time. It is empty if the row was interpolated.
   std::vector<std::pair<std::string, double>> parts;
-  uint64_t launched = 0;  // operators and kernels; 0 if the row was interpolated
-  uint64_t untold = 0;    // of these, kernels whose operations and bytes are unknown
+  uint64_t launched = 0;         // operators and kernels; 0 if the row was interpolated
+  uint64_t unknown_kernels = 0;  // of these, kernels whose operations and bytes are unknown
 };
 
 // The result of one simulated run.

@@ -99,7 +99,7 @@ StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates) {
         break;
       case WorkItem::Kind::kKernel:
         step.launches += kKernelSeconds;
-        ++step.untold;
+        ++step.unknown_kernels;
         ++step.launched;
         break;
       case WorkItem::Kind::kCopy:

@@ -50,7 +50,7 @@ struct StepTime {
   double operations = 0;
   uint64_t tokens = 0;  // 0 if unknown
   uint64_t launched = 0;
-  uint64_t untold = 0;  // of these, kernels of which only the name is known
+  uint64_t unknown_kernels = 0;  // of these, kernels of which only the name is known
 };
 
 StepTime EstimateStep(std::span<const WorkItem> items, const CardRates& rates);

@@ -163,8 +163,8 @@ class Prover {
     const Answer answer = player_.Play(model, change);
     advice.replays.push_back(answer.facts);
     if (model != kPool) advice.replays.push_back(player_.Play(kPool, change).facts);
-    const bool tells = shows_failure_ || change.shares_pool;
-    if (!tells) {
+    const bool decides = shows_failure_ || change.shares_pool;
+    if (!decides) {
       advice.is_estimate = true;
       return;
     }

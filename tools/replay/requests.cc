@@ -21,8 +21,8 @@ bool IsDeviceBlock(const Event& event) {
 // The requests of one device and layer, in order of arrival.
 class Collector {
  public:
-  Collector(bool frees_complete, bool tells_pools)
-      : frees_complete_(frees_complete), tells_pools_(tells_pools) {}
+  Collector(bool frees_complete, bool records_pools)
+      : frees_complete_(frees_complete), records_pools_(records_pools) {}
 
   void Take(const Event& event) {
     switch (event.kind) {
@@ -80,7 +80,7 @@ class Collector {
   void Allocate(const Event& event) {
     // The pool id of a framework's block. In blocks of the driver this field has another meaning.
     // In blocks of vramstow's pool it says how they were served.
-    const uint64_t pool = event.layer == Layer::kFramework && tells_pools_ ? event.object : 0;
+    const uint64_t pool = event.layer == Layer::kFramework && records_pools_ ? event.object : 0;
     Request request;
     request.event = event.sequence;
     request.bytes = event.requested != 0 ? event.requested : event.size;
@@ -155,7 +155,7 @@ class Collector {
   }
 
   const bool frees_complete_;
-  const bool tells_pools_;
+  const bool records_pools_;
   Requests requests_;
   uint64_t live_bytes_ = 0;
   uint64_t peak_bytes_ = 0;
@@ -240,7 +240,7 @@ using Key = std::pair<Layer, int16_t>;
 absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device) {
   std::map<Key, Collector> collectors;
   std::map<int16_t, FlushFinder> flushes;
-  const bool frees_complete = source->TellsFreeCompleted();
+  const bool frees_complete = source->ReportsFreeCompleted();
   // The events of a trace that was converted from another file are not those of vramstow's pool.
   const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
   Event event;

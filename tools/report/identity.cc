@@ -104,10 +104,10 @@ std::string Identity(const Facts& facts, const TextStyle& style) {
 std::string ShortIdentity(const Facts& facts, const TextStyle& style) {
   constexpr size_t kMaxDevices = 2;
   std::string devices;
-  size_t told = 0;
+  size_t shown = 0;
   for (const DeviceFacts& device : facts.devices) {
     const std::string name = facts.simulated ? "" : DeviceName(device, facts);
-    if (name.empty() || told++ == kMaxDevices) continue;
+    if (name.empty() || shown++ == kMaxDevices) continue;
     devices += name + "\n";
   }
   return CommandLine(facts, style) +

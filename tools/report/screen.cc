@@ -119,7 +119,7 @@ std::string CardsLine(const Facts& facts, const TextStyle& style) {
 // part of it.
 std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
   constexpr uint64_t kNotByContext = 2ULL << 30;
-  const DeviceFacts* told = nullptr;
+  const DeviceFacts* least_used = nullptr;
   uint64_t least = kNotByContext;
   for (const DeviceFacts* card : cards) {
     if (!card->total_bytes.has_value() || !card->free_bytes_at_start.has_value()) continue;
@@ -127,11 +127,11 @@ std::string ContextWords(const std::vector<const DeviceFacts*>& cards) {
         *card->total_bytes - std::min(*card->total_bytes, *card->free_bytes_at_start);
     if (gone == 0 || gone >= least) continue;
     least = gone;
-    told = card;
+    least_used = card;
   }
-  if (told == nullptr) return "some hundred MiB there";
-  return absl::StrCat("up to ", Bytes(least), " there (this much was in use on GPU ", told->device,
-                      " before the first allocation)");
+  if (least_used == nullptr) return "some hundred MiB there";
+  return absl::StrCat("up to ", Bytes(least), " there (this much was in use on GPU ",
+                      least_used->device, " before the first allocation)");
 }
 
 // Reports contexts on GPUs on which the process has no memory. Returns an empty text if there are
@@ -175,17 +175,17 @@ std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle
 // Explains the first few failures of other processes whose cause was not explained before. The rest
 // is counted.
 std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle& style) {
-  std::set<std::pair<AdviceId, std::string>> told;
+  std::set<std::pair<AdviceId, std::string>> explained;
   const auto is_new = [&](const Facts& trace) {
     const AdviceFacts* cause = FirstCause(trace);
-    return cause != nullptr && told.emplace(cause->id, cause->place).second;
+    return cause != nullptr && explained.emplace(cause->id, cause->place).second;
   };
   is_new(main);
   std::string stories;
   uint64_t left = 0;
   for (const Facts& trace : set.traces) {
     if (&trace == &main || trace.out_of_memory.empty()) continue;
-    if (told.size() < kMaxDead && is_new(trace)) {
+    if (explained.size() < kMaxDead && is_new(trace)) {
       stories += Title(FailureTitle(set, trace, style), style, Colour::kRed);
       stories += WhySection(trace, style);
     } else {
@@ -491,13 +491,13 @@ std::string Missing(const FactSet& set, const TextStyle& style) {
   if (all.empty()) return "";
   std::string text;
   size_t from = 0;
-  size_t told = 0;
+  size_t shown = 0;
   size_t left_out = 0;
   while (from < all.size()) {
     const size_t end = std::min(all.find('\n', from), all.size());
-    if (told < kMaxMissing) {
+    if (shown < kMaxMissing) {
       absl::StrAppend(&text, all.substr(from, end - from), "\n");
-      ++told;
+      ++shown;
     } else {
       ++left_out;
     }

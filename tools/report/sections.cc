@@ -86,9 +86,9 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
 
 // Returns a text like "activations 300 MiB, parameters 90 MiB".
 std::string SharesInWords(const std::vector<ShareFacts>& shares) {
-  constexpr size_t kMaxTold = 4;
+  constexpr size_t kMaxShown = 4;
   std::string text;
-  for (size_t i = 0; i < std::min(shares.size(), kMaxTold); ++i) {
+  for (size_t i = 0; i < std::min(shares.size(), kMaxShown); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(shares[i].name), " ",
                     Bytes(shares[i].amount.bytes));
   }
@@ -97,10 +97,10 @@ std::string SharesInWords(const std::vector<ShareFacts>& shares) {
 
 // Returns the owners of the memory, sorted by bytes, the largest first.
 std::string HoldersInWords(const OutOfMemoryFacts& failure) {
-  constexpr size_t kMaxTold = 8;
+  constexpr size_t kMaxShown = 8;
   if (!failure.bytes_without_holder.has_value()) return "";
   std::string text = "  held by:\n";
-  for (size_t i = 0; i < std::min(failure.holders.size(), kMaxTold); ++i) {
+  for (size_t i = 0; i < std::min(failure.holders.size(), kMaxShown); ++i) {
     const HolderFacts& one = failure.holders[i];
     absl::StrAppend(&text, "    ", Bytes(one.amount.bytes), " in ", Count(one.amount.blocks),
                     one.amount.blocks == 1 ? " block: " : " blocks: ", Printable(one.holder), " (",
@@ -422,23 +422,23 @@ std::string RequestInWords(const OutOfMemoryFacts& failure) {
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   // Only the last failures are shown, because several threads may fail together, and programs may
   // retry.
-  constexpr size_t kMaxTold = 3;
+  constexpr size_t kMaxShown = 3;
   const uint64_t count = set.total.counts.out_of_memory;
   if (count == 0) return "";
   std::string text;
-  size_t told = 0;
+  size_t shown = 0;
   for (const Facts& trace : set.traces) {
     for (auto one = trace.out_of_memory.rbegin(); one != trace.out_of_memory.rend(); ++one) {
       const OutOfMemoryFacts& failure = *one;
-      if (told == kMaxTold) break;
-      ++told;
+      if (shown == kMaxShown) break;
+      ++shown;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
       text += RequestInWords(failure) + "\n";
       if (failure.has_pool) text += PoolStory(failure);
       if (failure.has_story) text += DemandStory(failure);
     }
   }
-  return WrappedLines(text, style.width) + AndMore(count - std::min<uint64_t>(count, told));
+  return WrappedLines(text, style.width) + AndMore(count - std::min<uint64_t>(count, shown));
 }
 
 std::string LiveSection(const Facts& facts, const TextStyle& style) {

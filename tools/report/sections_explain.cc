@@ -19,9 +19,9 @@ namespace {
 
 using Align = Table::Align;
 
-constexpr size_t kMaxSitesTold = 12;
-constexpr size_t kMaxIterationsTold = 6;
-constexpr size_t kMaxHolesTold = 6;
+constexpr size_t kMaxSitesShown = 12;
+constexpr size_t kMaxIterationsShown = 6;
+constexpr size_t kMaxHolesShown = 6;
 
 std::string Signed(int64_t bytes) {
   return absl::StrCat(bytes < 0 ? "-" : "+",
@@ -45,7 +45,7 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   size_t left_out = 0;
   for (const SiteFacts& site : sites) {
     if (site.at_peak.bytes == 0) continue;
-    if (rows == kMaxSitesTold) {
+    if (rows == kMaxSitesShown) {
       ++left_out;
       continue;
     }
@@ -369,7 +369,7 @@ std::string IterationSection(const Facts& facts) {
   const size_t count = iterations.list.size();
   for (size_t i = 0; i < count; ++i) {
     // If there are too many iterations, only the first ones and the last one are shown.
-    if (count > kMaxIterationsTold && i >= kMaxIterationsTold - 1 && i + 1 < count) continue;
+    if (count > kMaxIterationsShown && i >= kMaxIterationsShown - 1 && i + 1 < count) continue;
     const IterationFacts& iteration = iterations.list[i];
     table.AddRow({Count(i + 1), Time(iteration.begin_ns),
                   Time(iteration.end_ns - iteration.begin_ns), Bytes(iteration.peak_bytes),
@@ -394,13 +394,13 @@ std::string PhaseSection(const Facts& facts) {
 }
 
 std::string LaunchSection(const Facts& facts, const TextStyle& style) {
-  constexpr size_t kMaxTold = 10;
+  constexpr size_t kMaxShown = 10;
   constexpr size_t kNameWidth = 72;
   const LaunchesFacts& launches = facts.launches;
   if (launches.launches == 0) return "";
   const auto most = [&](const std::vector<LaunchedFacts>& rows) {
     Table table({Align::kRight, Align::kLeft});
-    for (size_t i = 0; i < std::min(rows.size(), kMaxTold); ++i) {
+    for (size_t i = 0; i < std::min(rows.size(), kMaxShown); ++i) {
       table.AddRow(
           {Count(rows[i].launches), Shortened(Printable(rows[i].name), kNameWidth, style.utf8)});
     }
@@ -472,7 +472,7 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
   text += absl::StrFormat("%s requested from the device (%s), %s returned (%s)\n",
                           Counted(cache.segments_taken, "segment"), Bytes(cache.taken_bytes),
                           Count(cache.segments_given_back), Bytes(cache.given_back_bytes));
-  if (cache.tells_steps) {
+  if (cache.counts_steps) {
     text += absl::StrFormat(
         "%s that cached memory could not serve at once, %s for which chunks were moved; ",
         Counted(cache.misses, "allocation"), Count(cache.stitches));
@@ -501,10 +501,10 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
 // Describes the bytes of pinned memory beyond the requested bytes.
 std::string PinnedRounding(const Facts& facts) {
   if (facts.host.pinned_rounding_bytes == 0) return "";
-  const bool is_told = std::ranges::find(facts.advice, AdviceId::kPinnedRounding,
-                                         &AdviceFacts::id) != facts.advice.end();
+  const bool has_advice = std::ranges::find(facts.advice, AdviceId::kPinnedRounding,
+                                            &AdviceFacts::id) != facts.advice.end();
   return absl::StrCat(", ", Bytes(facts.host.pinned_rounding_bytes), " of it by rounding",
-                      is_told ? " (vramstow help pinned_rounding)" : "");
+                      has_advice ? " (vramstow help pinned_rounding)" : "");
 }
 
 std::string HostSection(const Facts& facts, const TextStyle& style) {
@@ -531,7 +531,7 @@ std::string HoleTable(const Facts& facts, const TextStyle& style) {
                                      Counted(fragmentation.hole_count, "free range"));
   Table table({Align::kRight, Align::kLeft, Align::kLeft});
   table.AddRow({"free", "before it", "after it"});
-  const size_t rows = std::min(fragmentation.holes.size(), kMaxHolesTold);
+  const size_t rows = std::min(fragmentation.holes.size(), kMaxHolesShown);
   for (size_t i = 0; i < rows; ++i) {
     const HoleFacts& hole = fragmentation.holes[i];
     if (hole.before_bytes == 0 && hole.after_bytes == 0) {

@@ -149,14 +149,14 @@ std::string StepInWords(const ModelClockFacts& clock) {
   if (held_ns != 0) {
     absl::StrAppend(&text, "; for ", Time(held_ns), " of this time work waits while memory moves");
   }
-  constexpr uint64_t kLeastTold = 1 << 20;  // a loss that the program reads takes some bytes
+  constexpr uint64_t kLeastShown = 1 << 20;  // a loss that the program reads takes some bytes
   const std::pair<uint64_t, const char*> moved[] = {
       {clock.link_read_bytes, " are used directly on the host"},
       {clock.out_bytes, " are copied to the host"},
       {clock.in_bytes, " are copied to the GPU"}};
   std::vector<std::string> parts;
   for (const auto& [bytes, what] : moved) {
-    if (bytes >= kLeastTold) parts.push_back(Bytes(bytes) + what);
+    if (bytes >= kLeastShown) parts.push_back(Bytes(bytes) + what);
   }
   if (parts.empty()) return text + ".";
   return absl::StrCat(text, ". In it ", absl::StrJoin(parts, ", "), ".");

@@ -27,26 +27,26 @@ std::string Line(const char* label, const std::string& text) {
 
 std::string WhoAllocated(const Facts& total) {
   std::vector<std::string> parts;
-  uint64_t told = 0;
+  uint64_t listed_bytes = 0;
   for (const TallyFacts& tally : total.by_library) {
     if (parts.size() == kMaxLibraries || tally.at_peak.bytes == 0) break;
     parts.push_back(absl::StrCat(Printable(tally.name), " ", Bytes(tally.at_peak.bytes)));
-    told += tally.at_peak.bytes;
+    listed_bytes += tally.at_peak.bytes;
   }
-  if (told < total.peak.allocated_bytes) {
-    parts.push_back(absl::StrCat("others ", Bytes(total.peak.allocated_bytes - told)));
+  if (listed_bytes < total.peak.allocated_bytes) {
+    parts.push_back(absl::StrCat("others ", Bytes(total.peak.allocated_bytes - listed_bytes)));
   }
   return absl::StrJoin(parts, ", ");
 }
 
 std::string Others(const Peak& peak) {
-  constexpr uint64_t kLeastTold = 1 << 20;  // a flag that a program reads takes some bytes
+  constexpr uint64_t kLeastShown = 1 << 20;  // a flag that a program reads takes some bytes
   std::vector<std::string> parts;
   const std::pair<const char*, uint64_t> others[] = {{"pinned", peak.host_bytes},
                                                      {"registered", peak.registered_bytes},
                                                      {"managed", peak.managed_bytes}};
   for (const auto& [name, bytes] : others) {
-    if (bytes >= kLeastTold) parts.push_back(absl::StrCat(Bytes(bytes), " ", name));
+    if (bytes >= kLeastShown) parts.push_back(absl::StrCat(Bytes(bytes), " ", name));
   }
   return absl::StrJoin(parts, ", ");
 }

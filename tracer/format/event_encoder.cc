@@ -118,11 +118,11 @@ unsigned EventEncoder::FindAmount(const Amount& amount, uint8_t** out) {
   // Chooses that one of the two numbers which is not in use. If both are in use, the two are chosen
   // alternately.
   const bool is_first_better =
-      amounts_[first].IsZero() || (!amounts_[second].IsZero() && told_amounts_ % 2 == 0);
+      amounts_[first].IsZero() || (!amounts_[second].IsZero() && defined_amounts_ % 2 == 0);
   const bool takes_first = first != 0 && (second == 0 || moves || is_first_better);
   const unsigned number = takes_first ? first : second;
   amounts_[number] = amount;
-  ++told_amounts_;
+  ++defined_amounts_;
   *out = EmitAmount(*out, number, amount);
   return number;
 }
@@ -148,8 +148,8 @@ uint8_t* EventEncoder::EmitAmount(uint8_t* out, unsigned number, const Amount& a
 uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   uint64_t& recent = recent_[RecentPlace(address)];
   if (NotAPage(address) == 0 || recent == address) return out;
-  out = EncodeNumber(out, RecordType::kAddress, ZigZag(address - told_address_));
-  recent = told_address_ = address;
+  out = EncodeNumber(out, RecordType::kAddress, ZigZag(address - last_address_));
+  recent = last_address_ = address;
   return out;
 }
 

@@ -141,11 +141,11 @@ class EventEncoder {
 
   uint64_t last_sequence_;
   uint64_t last_time_;
-  uint8_t* last_event_;    // beginning of the last event; null if there is none yet
-  uint64_t last_object_;   // the last object that followed an event
-  uint64_t told_address_;  // the last address in a record
-  uint64_t told_amounts_;  // number of defined amounts
-  uint64_t seconds_;       // shapes and amounts found under their second numbers
+  uint8_t* last_event_;       // beginning of the last event; null if there is none yet
+  uint64_t last_object_;      // the last object that followed an event
+  uint64_t last_address_;     // the last address in a record
+  uint64_t defined_amounts_;  // number of defined amounts
+  uint64_t seconds_;          // shapes and amounts found under their second numbers
   ShapeKey shapes_[kShapes];
   uint64_t recent_[kRecentAddresses];
   Amount amounts_[kAmounts];

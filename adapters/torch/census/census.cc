@@ -24,13 +24,13 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kWalkNs = kSecond * 3 / 2;
-constexpr uint64_t kTellNs = kSecond / 4;
+constexpr uint64_t kReportNs = kSecond / 4;
 constexpr char kNoTime[] = "its time was over";
 constexpr char kLeftOut[] = "looks after earlier failures had used up the time for it";
 // The largest number of holders that are reported. A model's cache of keys and values alone has
 // some thousands of blocks. Each holder uses one of the trace's 65,536 texts.
-constexpr size_t kMaxTold = 8192;
-constexpr size_t kEnoughTold = 512;  // the remaining ones are small, or similar
+constexpr size_t kMaxReported = 8192;
+constexpr size_t kEnoughReported = 512;  // the remaining ones are small, or similar
 // The time for which a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr auto kLongPatience = std::chrono::milliseconds(3000);
@@ -53,14 +53,14 @@ const Node* SavedBy(const Seen& seen, EntryIndex place) {
 }
 
 // Returns a text like "float32 [64, 64], requires grad, in eval(), in no optimizer".
-std::string AboutOf(const HolderDescription& told, const Impl* impl, const TrainedTensors& trained,
-                    const Node* saved_by, GraphLeaves* leaves) {
+std::string AboutOf(const HolderDescription& description, const Impl* impl,
+                    const TrainedTensors& trained, const Node* saved_by, GraphLeaves* leaves) {
   std::string about = Graph::Describe(impl);
-  if (told.role == Role::kSaved && saved_by != nullptr && leaves->AreUntrained(saved_by)) {
+  if (description.role == Role::kSaved && saved_by != nullptr && leaves->AreUntrained(saved_by)) {
     about += ", for parameters in no optimizer";
   }
-  if (told.role != Role::kParameter) return about;
-  if (told.evaluates) about += ", in eval()";
+  if (description.role != Role::kParameter) return about;
+  if (description.evaluates) about += ", in eval()";
   if (trained.IsUntrained(impl)) about += ", in no optimizer";
   return about;
 }
@@ -70,8 +70,8 @@ using Addresses = std::unordered_set<uint64_t>;
 // Returns the largest tensors, and a sample of the smaller tensors, because thousands of these may
 // be elements of one list.
 std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
-  constexpr size_t kLargest = kMaxTold / 4 * 3;
-  constexpr size_t kOthers = kMaxTold - kLargest;
+  constexpr size_t kLargest = kMaxReported / 4 * 3;
+  constexpr size_t kOthers = kMaxReported - kLargest;
   std::vector<const Found*> all;
   for (const auto& [address, found] : walk.found()) {
     if (!known.contains(address)) all.push_back(&found);
@@ -80,10 +80,10 @@ std::vector<const Found*> LargestOf(const Walk& walk, const Addresses& known) {
     return a->memory.bytes != b->memory.bytes ? a->memory.bytes > b->memory.bytes
                                               : a->memory.address < b->memory.address;
   });
-  if (all.size() <= kMaxTold) return all;
+  if (all.size() <= kMaxReported) return all;
   const size_t rest = all.size() - kLargest;
   for (size_t i = 0; i < kOthers; ++i) all[kLargest + i] = all[kLargest + i * rest / kOthers];
-  all.resize(kMaxTold);
+  all.resize(kMaxReported);
   return all;
 }
 
@@ -97,16 +97,16 @@ void ReportFindings(const Walk& walk, const Addresses& known, const Deadline& de
   GraphLeaves leaves(walk, trained);
   for (const Found* found : largest) {
     if (deadline.is_over()) {
-      const bool is_little = findings->holdings.size() < kEnoughTold;
+      const bool is_little = findings->holdings.size() < kEnoughReported;
       if (is_little && findings->why_ended.empty()) findings->why_ended = kNoTime;
       return;
     }
     const Seen& seen = found->is_in_models ? walk.models() : walk.all();
-    HolderDescription told = describer.Describe(*found);
-    std::string about =
-        AboutOf(told, seen[found->place].as<Impl>(), trained, SavedBy(seen, found->place), &leaves);
+    HolderDescription description = describer.Describe(*found);
+    std::string about = AboutOf(description, seen[found->place].as<Impl>(), trained,
+                                SavedBy(seen, found->place), &leaves);
     findings->holdings.push_back(
-        {found->memory, std::move(told.chain), std::move(about), told.role});
+        {found->memory, std::move(description.chain), std::move(about), description.role});
   }
 }
 
@@ -126,11 +126,11 @@ Addresses ReportReached(Walk* walk, const Deadline& deadline, Findings* findings
 // freed yet.
 void ReportGarbage(const Garbage& garbage, const Addresses& reached, Findings* findings) {
   if (garbage.dead().empty()) return;
-  for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
+  for (const Cycle& cycle : Cycles(garbage.dead()).Largest()) {
     for (size_t i = 0; i < cycle.pieces.size(); ++i) {
       const Memory& memory = cycle.pieces[i];
       if (reached.contains(memory.address)) continue;
-      if (findings->holdings.size() >= kMaxTold) return;
+      if (findings->holdings.size() >= kMaxReported) return;
       findings->found_bytes += memory.bytes;
       findings->holdings.push_back({memory, VRAMSTOW_DEAD_CYCLE + cycle.chain,
                                     i == 0 ? cycle.about : std::string(), Role::kOther});
@@ -173,7 +173,7 @@ Findings LookAround(PyThreadState* failing, int working, const AllocatorBytes& h
   const uint64_t begin_ns = NowNs();
   const uint64_t worked_ns = WorkedNs();
   const Deadline end_of_walk(kWalkNs);
-  const Deadline deadline(end_of_walk, kTellNs);
+  const Deadline deadline(end_of_walk, kReportNs);
   const Quiet quiet;
   findings.live_bytes = held.live;
   Addresses reached;
@@ -272,13 +272,13 @@ bool Census::Write(int reason, int device, const Findings& findings) const {
   const vramstow_framework_census_about about = AboutOf(findings, reason, device);
   if (table->begin(&about) != VRAMSTOW_OK) return false;
   for (const Holding& holding : findings.holdings) {
-    const vramstow_framework_holding told = {static_cast<int32_t>(holding.role),
-                                             holding.memory.device,
-                                             holding.memory.address,
-                                             holding.memory.bytes,
-                                             holding.holder.c_str(),
-                                             holding.about.c_str()};
-    table->hold(&told);
+    const vramstow_framework_holding reported = {static_cast<int32_t>(holding.role),
+                                                 holding.memory.device,
+                                                 holding.memory.address,
+                                                 holding.memory.bytes,
+                                                 holding.holder.c_str(),
+                                                 holding.about.c_str()};
+    table->hold(&reported);
   }
   return true;
 }

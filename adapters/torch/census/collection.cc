@@ -147,7 +147,7 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
     }
   }
   if (asked == Asked::kNotHad) ended_.notify_all();
-  if (outcome.has_collected) Tell(device, all, outcome);
+  if (outcome.has_collected) Report(device, all, outcome);
   return outcome.freed_bytes;
 }
 
@@ -220,7 +220,7 @@ Collection::Outcome Collection::LookAndCollect(bool all) const {
     // collection.
     if (!garbage.is_complete() && !all) return outcome;
     outcome.objects = garbage.dead().size();
-    outcome.cycles = cycles.Tell();
+    outcome.cycles = cycles.Largest();
     dead_bytes = cycles.bytes();
   }
   before = AskAllocator();
@@ -256,15 +256,15 @@ bool Collection::RunCollector(bool all) const {
   return true;
 }
 
-void Collection::Tell(int device, bool all, const Outcome& outcome) const {
+void Collection::Report(int device, bool all, const Outcome& outcome) const {
   const vramstow_framework_collection_about about = {device, all ? 1 : 0, outcome.freed_bytes,
                                                      outcome.duration_ns, outcome.objects};
   if (table_->tell(&about) != VRAMSTOW_OK) return;
   for (const Cycle& cycle : outcome.cycles) {
-    const vramstow_framework_holding told = {
+    const vramstow_framework_holding holding = {
         VRAMSTOW_ROLE_OTHER, cycle.device,        0,
         cycle.bytes,         cycle.chain.c_str(), cycle.about.c_str()};
-    table_->tell_cycle(&told);
+    table_->tell_cycle(&holding);
   }
 }
 

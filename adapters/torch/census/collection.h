@@ -58,7 +58,7 @@ class Collection {
   Outcome LookAndCollect(bool all) const;
   static bool WaitForPythons();
   bool RunCollector(bool all) const;
-  void Tell(int device, bool all, const Outcome& outcome) const;
+  void Report(int device, bool all, const Outcome& outcome) const;
 
   std::mutex mutex_;  // nothing is called while it is held
   std::condition_variable ended_;

@@ -136,16 +136,16 @@ void Cycles::AddMemory(const Impl* impl, Held* held) {
 
 void Cycles::AddGraph(Node* first, Held* held) {
   std::vector<Node*> waiting;
-  const auto meet = [this, &waiting](Node* node) {
+  const auto visit = [this, &waiting](Node* node) {
     if (nodes_.size() < kMaxNodes && nodes_.insert(node).second) waiting.push_back(node);
   };
-  if (first != nullptr) meet(first);
+  if (first != nullptr) visit(first);
   while (!waiting.empty()) {
     Node* node = waiting.back();
     waiting.pop_back();
     constexpr int kNobody = 0;
     Graph::Expand(node, kNobody,
-                  {meet,
+                  {visit,
                    [this, held](Impl* impl) {
                      if (impl != nullptr && !impl->requires_grad()) AddMemory(impl, held);
                    },
@@ -191,7 +191,7 @@ Cycles::Held Cycles::HeldBy(Number number) {
   return held;
 }
 
-int Cycles::MeetDead(Object* child, void* self) {
+int Cycles::VisitDead(Object* child, void* self) {
   auto* cycles = static_cast<Cycles*>(self);
   const auto place = cycles->numbers_.find(child);
   if (place != cycles->numbers_.end()) cycles->edges_.push_back(place->second);
@@ -202,7 +202,7 @@ void Cycles::FindEdges() {
   for (Number i = 0; i < dead_.size(); ++i) numbers_.emplace(dead_[i], i);
   for (Object* object : dead_) {
     first_edge_.push_back(edges_.size());
-    if (object->type->traverse != nullptr) object->type->traverse(object, &MeetDead, this);
+    if (object->type->traverse != nullptr) object->type->traverse(object, &VisitDead, this);
   }
   first_edge_.push_back(edges_.size());
 }
@@ -328,7 +328,7 @@ std::string Cycles::DescribeRing(const std::vector<Number>& ring) const {
   return steps.text();
 }
 
-std::vector<Cycle> Cycles::Tell() {
+std::vector<Cycle> Cycles::Largest() {
   if (held_.empty() || dead_.size() > kMaxObjects) return {};
   FindEdges();
   FindParts();
@@ -340,9 +340,9 @@ std::vector<Cycle> Cycles::Tell() {
   }
   std::map<std::string, Cycle> by_chain;
   std::map<std::string, uint64_t> largest;
-  size_t told = 0;
+  size_t parts = 0;
   for (const auto& [part, holdings] : by_part) {
-    if (++told > kMaxParts) break;
+    if (++parts > kMaxParts) break;
     const std::string chain = DescribeRing(RingOf(part));
     Cycle& cycle = by_chain[chain];
     cycle.chain = chain;
@@ -362,7 +362,7 @@ std::vector<Cycle> Cycles::Tell() {
   }
   std::ranges::stable_sort(cycles,
                            [](const Cycle& a, const Cycle& b) { return a.bytes > b.bytes; });
-  if (cycles.size() > kMaxTold) cycles.resize(kMaxTold);
+  if (cycles.size() > kMaxReported) cycles.resize(kMaxReported);
   return cycles;
 }
 

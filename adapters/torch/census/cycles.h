@@ -37,7 +37,7 @@ class Cycles {
   // too.
   uint64_t bytes() const { return bytes_; }
   // Returns the cycles, those with the most bytes first.
-  std::vector<Cycle> Tell();
+  std::vector<Cycle> Largest();
 
  private:
   using Number = uint32_t;  // the number of a dead object
@@ -45,7 +45,7 @@ class Cycles {
   static constexpr size_t kMaxObjects = 200'000;
   static constexpr size_t kMaxNodes = 100'000;
   static constexpr size_t kMaxParts = 512;
-  static constexpr size_t kMaxTold = 8;
+  static constexpr size_t kMaxReported = 8;
   static constexpr size_t kMaxPieces = 4096;
 
   // The device memory that one dead tensor holds.
@@ -68,7 +68,7 @@ class Cycles {
   std::vector<Number> RingOf(Number part) const;
   Number FaceOf(Number part) const;
   std::string DescribeRing(const std::vector<Number>& ring) const;
-  static int MeetDead(Object* child, void* self);
+  static int VisitDead(Object* child, void* self);
 
   const std::vector<Object*>& dead_;
   std::unordered_map<const Object*, Number> numbers_;

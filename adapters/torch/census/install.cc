@@ -23,9 +23,9 @@ void Visit(const Findings& findings, int reason, int device, vramstow_census_vis
   Groups groups;
   for (const Holding& holding : findings.holdings) groups.Add(holding);
   for (const HoldingGroup& group : groups.Take()) {
-    const vramstow_framework_holding told = {
+    const vramstow_framework_holding holding = {
         group.role, group.device, 0, group.bytes, group.holder.c_str(), group.about.c_str()};
-    visitor(context, &about, &told, group.blocks);
+    visitor(context, &about, &holding, group.blocks);
   }
 }
 

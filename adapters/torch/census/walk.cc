@@ -10,7 +10,7 @@ namespace {
 constexpr int kMaxHandled = 64;
 constexpr int kMaxDepth = 2000;
 constexpr uint64_t kStepsBetweenLooks = 256;
-constexpr uint32_t kMeetingsBetweenLooks = 4096;
+constexpr uint32_t kVisitsBetweenLooks = 4096;
 
 // True for the code of a comprehension or a lambda. A list over which a comprehension iterates has
 // a better name in the function around it.
@@ -63,18 +63,18 @@ bool Walk::IsOver() {
   return is_late_;
 }
 
-int Walk::Meet(Object* child, void* self) {
+int Walk::VisitObject(Object* child, void* self) {
   auto* walk = static_cast<Walk*>(self);
-  if (++walk->nth_ % kMeetingsBetweenLooks == 0 && walk->deadline_.is_over()) {
+  if (++walk->nth_ % kVisitsBetweenLooks == 0 && walk->deadline_.is_over()) {
     walk->is_late_ = true;
   }
-  if (child != nullptr) walk->MeetOne(child);
+  if (child != nullptr) walk->AddObject(child);
   return walk->is_late_ ? 1 : 0;  // ends the visit
 }
 
 // Adds an object. Objects that the collector does not track lead to no tensor, except arrays of
 // objects.
-void Walk::MeetOne(Object* child) {
+void Walk::AddObject(Object* child) {
   if (!Is(child, kHasCollector)) {
     const bool is_array = seen_ == &all_ && arrays_.IsArray(child);
     if (is_array) seen_->Add(child, What::kObject, from_, nth_);
@@ -145,8 +145,8 @@ void Walk::ExpandObject(Object* object) {
   if (kind == ObjectKind::kContext) {
     Graph::ExpandContext(object, [this](Impl* impl) { AddImpl(impl); });
   }
-  if (type->traverse != nullptr) type->traverse(object, &Meet, this);
-  if (arrays_.IsArray(object)) ObjectArrays::Visit(object, &Meet, this);
+  if (type->traverse != nullptr) type->traverse(object, &VisitObject, this);
+  if (arrays_.IsArray(object)) ObjectArrays::Visit(object, &VisitObject, this);
 }
 
 void Walk::Expand(EntryIndex place) {
@@ -163,7 +163,7 @@ void Walk::Expand(EntryIndex place) {
   }
   const Graph::Visit visit = {[this](Node* node) { seen_->Add(node, What::kNode, from_, ++nth_); },
                               [this](Impl* impl) { AddImpl(impl); },
-                              [this](Object* context) { MeetOne(context); }};
+                              [this](Object* context) { AddObject(context); }};
   if (!Graph::Expand(entry.as<Node>(), working_, visit)) ++busy_nodes_;
 }
 
@@ -175,7 +175,7 @@ void Walk::AddRoot(Root root, Object* value) {
   from_ = static_cast<EntryIndex>(roots_.size()) | Entry::kIsRoot;
   roots_.push_back(root);
   nth_ = 0;
-  MeetOne(value);
+  AddObject(value);
 }
 
 // Adds the variables of the functions that a thread runs, the outermost first.
@@ -239,7 +239,7 @@ void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
     if (found != frames.end() && !dead.contains(object)) {
       AddRoot({RootKind::kExpression, nullptr, 0, found->second}, object);
     }
-    if (++steps % kMeetingsBetweenLooks == 0 && deadline_.is_over()) is_late_ = true;
+    if (++steps % kVisitsBetweenLooks == 0 && deadline_.is_over()) is_late_ = true;
     return !is_late_;
   });
 }

@@ -91,8 +91,8 @@ class Walk {
   // The owner of a function: the program, comprehensions and lambdas in it, or libraries.
   enum class Of : uint8_t { kProgram, kComprehensions, kLibraries };
 
-  static int Meet(Object* child, void* self);
-  void MeetOne(Object* child);
+  static int VisitObject(Object* child, void* self);
+  void AddObject(Object* child);
   void AddRoot(Root root, Object* value);
   static Of OfCode(const Code& code);
   void AddFrames(PyThreadState* thread, Of of);

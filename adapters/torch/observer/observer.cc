@@ -256,11 +256,11 @@ bool Observer::Adopt(caching::CUDAAllocator* allocator) {
     device.adoption.Await();
   }
   const caching::SnapshotInfo snapshot = allocator->snapshot();
-  bool is_told = false;
+  bool has_adopted = false;
   for (int number = 0; number < kMaxDevices; ++number) {
     Device& device = devices_[static_cast<size_t>(number)];
     if (!device.adoption.is_adopting()) continue;
-    is_told = true;
+    has_adopted = true;
     uint64_t blocks = 0;
     uint64_t bytes = 0;
     for (const auto& segment : snapshot.segments) {
@@ -271,8 +271,8 @@ bool Observer::Adopt(caching::CUDAAllocator* allocator) {
     if (blocks != 0) attachment_->adopted(number, blocks, bytes);
     device.adoption.Finish();
   }
-  if (!is_told) End();
-  return is_told;
+  if (!has_adopted) End();
+  return has_adopted;
 }
 
 // Returns null if the allocator can be observed.

@@ -48,42 +48,42 @@ int Begin(const char* folder, char* path, size_t size) {
   return VRAMSTOW_OK;
 }
 
-bool IsBlockEvent(const vramstow_framework_event& told) {
-  return told.kind == VRAMSTOW_EVENT_ALLOCATE || told.kind == VRAMSTOW_EVENT_FREE;
+bool IsBlockEvent(const vramstow_framework_event& reported) {
+  return reported.kind == VRAMSTOW_EVENT_ALLOCATE || reported.kind == VRAMSTOW_EVENT_FREE;
 }
 
-Event EventOf(const vramstow_framework_event& told, Layer layer) {
+Event EventOf(const vramstow_framework_event& reported, Layer layer) {
   Event event;
-  event.kind = told.kind == VRAMSTOW_EVENT_ALLOCATE ? EventKind::kAllocate : EventKind::kFree;
+  event.kind = reported.kind == VRAMSTOW_EVENT_ALLOCATE ? EventKind::kAllocate : EventKind::kFree;
   event.layer = layer;
   event.memory = MemoryKind::kDevice;
-  event.device = static_cast<int16_t>(told.device);
-  event.address = told.address;
-  event.size = told.size;
-  event.requested = told.requested;
-  event.stream = told.stream;
+  event.device = static_cast<int16_t>(reported.device);
+  event.address = reported.address;
+  event.size = reported.size;
+  event.requested = reported.requested;
+  event.stream = reported.stream;
   return event;
 }
 
 int CodeOf(uint64_t sequence) { return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE; }
 
-int Reserve(const vramstow_framework_event* told) {
-  if (!IsBlockEvent(*told)) return VRAMSTOW_INVALID;
+int Reserve(const vramstow_framework_event* reported) {
+  if (!IsBlockEvent(*reported)) return VRAMSTOW_INVALID;
   Trace& trace = framework_context.trace;
-  Event event = EventOf(*told, Layer::kPool);
+  Event event = EventOf(*reported, Layer::kPool);
   return CodeOf(trace.RecordFrameworkSegment(trace.observer(), &event));
 }
 
-int Adopt(const vramstow_framework_event* told) {
-  if (!IsBlockEvent(*told)) return VRAMSTOW_INVALID;
+int Adopt(const vramstow_framework_event* reported) {
+  if (!IsBlockEvent(*reported)) return VRAMSTOW_INVALID;
   Trace& trace = framework_context.trace;
   ObservedMemory& observed = framework_context.observed;
-  if (told->kind == VRAMSTOW_EVENT_ALLOCATE) {
-    observed.Allocate(told->device, told->size, told->requested);
+  if (reported->kind == VRAMSTOW_EVENT_ALLOCATE) {
+    observed.Allocate(reported->device, reported->size, reported->requested);
   } else {
-    observed.Free(told->device, told->size, told->requested);
+    observed.Free(reported->device, reported->size, reported->requested);
   }
-  Event event = EventOf(*told, Layer::kFramework);
+  Event event = EventOf(*reported, Layer::kFramework);
   return CodeOf(trace.RecordAdoptedBlock(trace.observer(), &event));
 }
 

@@ -17,7 +17,7 @@ namespace vramstow {
 namespace {
 
 constexpr unsigned kMaxProcesses = 64;
-constexpr unsigned kMaxTold = 4;
+constexpr unsigned kMaxReported = 4;
 
 // Types of NVML's interface, as nvmlDeviceGetComputeRunningProcesses_v3 uses them. NVML returns 0
 // for success.
@@ -73,9 +73,9 @@ void DescribeOtherProcesses(int device) {
   Listed* const others = std::remove_if(
       processes, end, [&](const Listed& one) { return is_own(one) || one.bytes == kUnknown; });
   std::sort(processes, others, [](const Listed& a, const Listed& b) { return a.bytes > b.bytes; });
-  char text[kMaxTold * 32] = "";
+  char text[kMaxReported * 32] = "";
   size_t length = 0;
-  for (const Listed* one = processes; one < std::min(others, processes + kMaxTold); ++one) {
+  for (const Listed* one = processes; one < std::min(others, processes + kMaxReported); ++one) {
     length += static_cast<size_t>(std::snprintf(text + length, sizeof text - length, "%s%u:%llu",
                                                 length == 0 ? "" : " ", one->pid, one->bytes));
   }

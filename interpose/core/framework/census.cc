@@ -158,15 +158,15 @@ void RunCensusAfterFailure(int device) {
   taker->take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, device, nullptr, nullptr);
 }
 
-int RunCensusFor(bool told, char* text, size_t size) {
+int RunCensusFor(bool by_command, char* text, size_t size) {
   const auto* taker = the_taker.load(std::memory_order_acquire);
   if (taker == nullptr || !framework_context.trace.is_open()) return VRAMSTOW_NOT_ACTIVE;
   if (text == nullptr || size == 0) return VRAMSTOW_INVALID;
   const KeepErrno keep_errno;
   Listing listing(text, size);
   constexpr int kNoFailure = -1;
-  const int result = taker->take(told ? VRAMSTOW_CENSUS_TOLD : VRAMSTOW_CENSUS_ASKED, kNoFailure,
-                                 VisitGroup, &listing);
+  const int result = taker->take(by_command ? VRAMSTOW_CENSUS_TOLD : VRAMSTOW_CENSUS_ASKED,
+                                 kNoFailure, VisitGroup, &listing);
   if (result != VRAMSTOW_OK) return result;
   return listing.End() ? VRAMSTOW_OK : VRAMSTOW_INVALID;
 }

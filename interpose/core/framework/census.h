@@ -24,7 +24,7 @@ void RunCensusAfterFailure(int device);
 // result to `text` as one line of JSON; groups that do not fit are only counted. They return a code
 // of vramstow.h.
 int RunCensus(char* text, size_t size);
-int RunCensusFor(bool told, char* text, size_t size);
+int RunCensusFor(bool by_command, char* text, size_t size);
 
 // Removes the census taker, because no census can be carried out in a forked child. Called in the
 // child; async-signal-safe.

@@ -35,7 +35,7 @@ int Mark(const char* text) {
                                                                        : VRAMSTOW_NOT_ACTIVE;
 }
 
-int Tell(const vramstow_framework_collection_about* about) {
+int ReportCollection(const vramstow_framework_collection_about* about) {
   char text[kMaxText];
   std::snprintf(text, sizeof text, "vramstow.collection %s %d %llu %llu %llu",
                 about->all != 0 ? "all" : "young", about->device,
@@ -61,7 +61,7 @@ constexpr vramstow_framework_collection kTable = {
     {VRAMSTOW_TABLE_COLLECTION, VRAMSTOW_TABLE_COLLECTION_VERSION,
      sizeof(vramstow_framework_collection), 0},
     IsAskedFor,
-    Tell,
+    ReportCollection,
     ReportCycle,
     Serve};
 

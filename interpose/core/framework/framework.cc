@@ -108,7 +108,7 @@ int Open(int device, int* handle) {
 
 // True if the adapter reports each request that failed for good, by the table's function `refused`.
 // It is set before the adapter allocates.
-constinit bool the_adapter_tells_failures = false;
+constinit bool the_adapter_reports_failures = false;
 
 inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, uint64_t stream,
                          uint64_t pool, vramstow_framework_block* block, int* served) {
@@ -128,7 +128,7 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
     return VRAMSTOW_OK;
   }
   LogFailedCheck(use.get());
-  if (error == PoolError::kOutOfMemory && !the_adapter_tells_failures) {
+  if (error == PoolError::kOutOfMemory && !the_adapter_reports_failures) {
     call.RecordRefusal(request, use.device(), FailureEnd::kProgram);
     DescribeOutOfMemory(framework_context.trace, use.get(), use.device());
   }
@@ -411,10 +411,10 @@ constexpr vramstow_framework kTable = {
 };
 
 const vramstow_table* PoolTable(uint32_t version) {
-  constexpr uint32_t kTellsFailures = 2;
+  constexpr uint32_t kReportsFailures = 2;
   Process& process = framework_context.process;
   if (!process.Start() || !WantsPool(process.options())) return nullptr;
-  the_adapter_tells_failures = version >= kTellsFailures;
+  the_adapter_reports_failures = version >= kReportsFailures;
   return &kTable.head;
 }
 

@@ -83,7 +83,7 @@ inline Event EventOf(EventKind kind, const vramstow_framework_event& observed) {
 // Records an event of the observer. It is a template over the kind of event, so that the compiler
 // removes the checks for all other kinds.
 template <EventKind kKind>
-inline int Tell(const vramstow_framework_event& observed) {
+inline int RecordEvent(const vramstow_framework_event& observed) {
   uint16_t library;
   Trace* const trace = OpenTrace(&library);
   if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
@@ -129,13 +129,13 @@ int Emit(const vramstow_framework_event* observed) {
   switch (observed->kind) {
     case VRAMSTOW_EVENT_ALLOCATE:
       counted.Allocate(observed->device, observed->size, observed->requested);
-      return Tell<EventKind::kAllocate>(*observed);
+      return RecordEvent<EventKind::kAllocate>(*observed);
     case VRAMSTOW_EVENT_FREE:
       counted.Free(observed->device, observed->size, observed->requested);
-      return Tell<EventKind::kFree>(*observed);
+      return RecordEvent<EventKind::kFree>(*observed);
     case VRAMSTOW_EVENT_FREE_COMPLETED:
       counted.Complete(observed->device, observed->size);
-      return Tell<EventKind::kFreeCompleted>(*observed);
+      return RecordEvent<EventKind::kFreeCompleted>(*observed);
     case VRAMSTOW_EVENT_OUT_OF_MEMORY:
       counted.Refuse(observed->device);
       return Refuse(*observed, FailureEnd::kProgram);

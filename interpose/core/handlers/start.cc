@@ -14,12 +14,12 @@ namespace vramstow::handlers {
 namespace {
 
 // The addresses of the libraries for which a message was printed; null in free elements.
-std::atomic<const void*> told[16] = {};
+std::atomic<const void*> reported_libraries[16] = {};
 
 // Returns true for the first call with this library. If the list is full, it returns false, so that
 // no further message is printed.
 bool IsFirst(const void* file) {
-  for (auto& known : told) {
+  for (auto& known : reported_libraries) {
     const void* none = nullptr;
     if (known.compare_exchange_strong(none, file)) return true;
     if (none == file) return false;

@@ -60,7 +60,7 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
   ParseDuration(process_.options().decay, &config.decay_ns);
   config.policy = MakeOffloadPolicy(setting.policy);
-  config.tells_touches = setting.touches;
+  config.records_touches = setting.touches;
   config.tries_host = true;
   // Half of the allowed mappings are reserved for the program itself.
   config.host_mappings = MostMappings() / 2;

@@ -177,10 +177,10 @@ void Pools::LogSegmentsOnce(bool asked_for) {
 // unknown which memory kernels use. In that case the result is true, and a warning is logged once.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
-  constexpr int kTellsArguments = 12040;
+  constexpr int kDescribesArguments = 12040;
   const int version = links_.driver.CudaVersion();
   const bool newer = version > kKnownCudaVersion;
-  if (!newer && version >= kTellsArguments) return true;
+  if (!newer && version >= kDescribesArguments) return true;
   if (logged_version_.exchange(true, std::memory_order_relaxed)) return !newer;
   if (newer) {
     Log("--offload=auto moves no memory by itself: the driver belongs to CUDA %d.%d, and this "

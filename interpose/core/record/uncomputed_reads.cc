@@ -34,7 +34,7 @@ int UncomputedReads::OnValue(const char* by, void* self) {
   auto* const reads = static_cast<UncomputedReads*>(self);
   reads->FindLine(&reads->value_);
   reads->value_.by.store(by, std::memory_order_release);
-  if (reads->IsTold()) reads->LogUncomputedValue(by);
+  if (reads->PrintsMessages()) reads->LogUncomputedValue(by);
   return 1;
 }
 
@@ -42,13 +42,13 @@ int UncomputedReads::OnSize(const char* by, void* self) {
   auto* const reads = static_cast<UncomputedReads*>(self);
   if (!reads->FindLine(&reads->size_)) return 0;
   reads->size_.by.store(by, std::memory_order_release);
-  if (reads->IsTold()) reads->LogUncomputedSize(by);
+  if (reads->PrintsMessages()) reads->LogUncomputedSize(by);
   return 1;
 }
 
 // True if this process prints the message. Of the processes of a distributed job, only the one with
 // rank 0 does.
-bool UncomputedReads::IsTold() const {
+bool UncomputedReads::PrintsMessages() const {
   const char* rank = RankText();
   return !process_.options().quiet && (rank == nullptr || std::strcmp(rank, "0") == 0);
 }

@@ -46,7 +46,7 @@ class UncomputedReads {
   static int OnValue(const char* by, void* self);
   static int OnSize(const char* by, void* self);
   bool FindLine(First* first) const;
-  bool IsTold() const;
+  bool PrintsMessages() const;
   void LogUncomputedValue(const char* by) const;
   void LogUncomputedSize(const char* by) const;
   const char* Remedy(const char* by) const;

@@ -22,7 +22,7 @@ class ControlVerbs {
     Exports& exports;
     // Carries out a census (a reference scan) and writes the result as JSON. Returns a code of
     // vramstow.h (interpose/core/framework/census.h).
-    int (*take_census)(bool told, char* text, size_t size);
+    int (*take_census)(bool by_command, char* text, size_t size);
   };
 
   constexpr explicit ControlVerbs(const Links& links) : links_(links) {}

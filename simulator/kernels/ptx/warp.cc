@@ -12,7 +12,7 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-void Meet(const Instruction& /*i*/, Thread* const (&/*lanes*/)[kWarpThreads]) {}
+void ExchangeNothing(const Instruction& /*i*/, Thread* const (&/*lanes*/)[kWarpThreads]) {}
 
 // The operands are the result, the barrier, optionally the number of threads, and the predicate.
 bool SelectBarrierReduction(Selection* s) {
@@ -40,7 +40,7 @@ bool SelectBarrier(Selection* s) {
   s->Take("cta");
   if (s->Take("warp")) {
     return s->Take("sync") && s->operands.size() == 1 &&
-           s->Source(0, {'b', 32}, &s->instruction.in[3]) && s->UseExchange(Meet);
+           s->Source(0, {'b', 32}, &s->instruction.in[3]) && s->UseExchange(ExchangeNothing);
   }
   s->Take("aligned");
   if (s->Take("red")) return SelectBarrierReduction(s);

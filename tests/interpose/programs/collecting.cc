@@ -53,7 +53,7 @@ CollectiveCalls Open(const std::string& way) {
 #define GROUP(name) calls.name = reinterpret_cast<decltype(calls.name)>(LookUp(scope, way, #name));
   COLLECTIVE_GROUPS(GROUP)
 #undef GROUP
-  calls.told = Look<collectives::Told* (*)()>(library, "StandInTold")();
+  calls.call_record = Look<collectives::StandInCall* (*)()>(library, "StandInCallRecord")();
   return calls;
 }
 
@@ -101,16 +101,16 @@ T ArgumentAt(size_t place, const Buffers& buffers) {
 template <typename... Arguments, size_t... kPlaces>
 void Call(int (*function)(Arguments...), const char* name, const Buffers& buffers,
           std::index_sequence<kPlaces...>) {
-  nccl.told->result = kAnswer;
-  nccl.told->errno_after = kErrnoAfter;
+  nccl.call_record->result = kAnswer;
+  nccl.call_record->errno_after = kErrnoAfter;
   errno = kErrnoBefore;
   const int result = function(ArgumentAt<Arguments>(kPlaces, buffers)...);
-  HOST_CHECK(errno == kErrnoAfter && nccl.told->errno_at_call == kErrnoBefore);
+  HOST_CHECK(errno == kErrnoAfter && nccl.call_record->errno_at_call == kErrnoBefore);
   HOST_CHECK(result == kAnswer);
-  HOST_CHECK(std::strcmp(nccl.told->name, name) == 0);
-  HOST_CHECK(nccl.told->count == static_cast<int>(sizeof...(Arguments)));
+  HOST_CHECK(std::strcmp(nccl.call_record->name, name) == 0);
+  HOST_CHECK(nccl.call_record->count == static_cast<int>(sizeof...(Arguments)));
   for (size_t i = 0; i < sizeof...(Arguments); ++i) {
-    HOST_CHECK(nccl.told->arguments[i] == ArgumentAt<uint64_t>(i, buffers));
+    HOST_CHECK(nccl.call_record->arguments[i] == ArgumentAt<uint64_t>(i, buffers));
   }
 }
 
@@ -187,7 +187,7 @@ void Captured() {
 // like any other code.
 void Inside() {
   static const CUdeviceptr block = Allocate(kSize);
-  nccl.told->inside = [] {
+  nccl.call_record->inside = [] {
     HOST_CHECK(vramstow_offload(nullptr) == VRAMSTOW_OK);
     HOST_CHECK(Stats().offloaded_bytes != 0);
     HOST_CHECK(api.SetD8(block, 1, kSize) == CUDA_SUCCESS);
@@ -284,14 +284,14 @@ void Grouped() {
   HOST_CHECK(nccl.ncclGroupStart() == 0);
   HOST_CHECK(nccl.ncclGroupStart() == 0);
   UseStates();
-  nccl.told->result = 0;
+  nccl.call_record->result = 0;
   HOST_CHECK(nccl.ncclGroupEnd() == 0);  // the inner one submits nothing
   BeginQuiet();
   RunForward();
   HOST_CHECK(AwayBytes() == 0);
-  nccl.told->inside = [] { HOST_CHECK(AwayBytes() == 0); };
+  nccl.call_record->inside = [] { HOST_CHECK(AwayBytes() == 0); };
   HOST_CHECK(nccl.ncclGroupEnd() == 0);
-  nccl.told->inside = nullptr;
+  nccl.call_record->inside = nullptr;
   RunBackward();
   EndQuiet();
   HOST_CHECK(Iterate() != 0);
@@ -305,7 +305,7 @@ void GroupedIdle() {
   RunForward();
   HOST_CHECK(nccl.ncclGroupStart() == 0);
   kCollectives[0].call({activations[0], activations[0] + 512});
-  nccl.told->result = 0;
+  nccl.call_record->result = 0;
   LetWorkPass();
   RunForward();
   HOST_CHECK(AwayBytesOf(activations[1]) != 0);
@@ -318,14 +318,14 @@ void GroupedIdle() {
 // A quiet time begins while the library submits a collective's work, as another thread could do.
 void QuietInside() {
   StartQuiet();
-  nccl.told->inside = [] {
+  nccl.call_record->inside = [] {
     BeginQuiet();
     RunForward();
     HOST_CHECK(AwayBytes(0, 2) == 0);
     HOST_CHECK(AwayBytes(2, 2) != 0);
   };
   kCollectives[0].call({states[0].address, states[1].address + 512});
-  nccl.told->inside = nullptr;
+  nccl.call_record->inside = nullptr;
   RunBackward();
   EndQuiet();
   HOST_CHECK(Iterate() != 0);

@@ -64,7 +64,7 @@ namespace vramstow::collectives {
 constexpr int kMaxArguments = 8;
 
 // The last call that the stand-in has received, and the result that it returns.
-struct Told {
+struct StandInCall {
   const char* name = nullptr;
   int count = 0;
   uint64_t arguments[kMaxArguments] = {};
@@ -83,7 +83,7 @@ struct CollectiveCalls {
 #define GROUP(name) int (*name)();
   COLLECTIVE_GROUPS(GROUP)
 #undef GROUP
-  vramstow::collectives::Told* told;
+  vramstow::collectives::StandInCall* call_record;
 };
 
 extern "C" CollectiveCalls UseCollectives();

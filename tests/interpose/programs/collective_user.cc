@@ -9,7 +9,7 @@ COLLECTIVES(COLLECTIVE, COLLECTIVE)
 #define GROUP(name) int name();
 COLLECTIVE_GROUPS(GROUP)
 #undef GROUP
-vramstow::collectives::Told* StandInTold();
+vramstow::collectives::StandInCall* StandInCallRecord();
 }
 
 namespace {
@@ -41,6 +41,6 @@ extern "C" __attribute__((visibility("default"))) CollectiveCalls UseCollectives
 #define GROUP(name) calls.name = Call_##name;
   COLLECTIVE_GROUPS(GROUP)
 #undef GROUP
-  calls.told = StandInTold();
+  calls.call_record = StandInCallRecord();
   return calls;
 }

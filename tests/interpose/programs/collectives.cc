@@ -49,7 +49,7 @@ int Deregister(void* handle) {
   return 0;
 }
 
-vramstow::collectives::Told told;
+vramstow::collectives::StandInCall call_record;
 
 template <typename Argument>
 uint64_t Number(Argument argument) {
@@ -62,18 +62,18 @@ uint64_t Number(Argument argument) {
 
 template <typename... Arguments>
 int Collect(const char* name, Arguments... arguments) {
-  told.errno_at_call = errno;
-  told.name = name;
-  told.count = 0;
-  ((told.arguments[told.count++] = Number(arguments)), ...);
-  if (told.inside != nullptr) told.inside();
-  errno = told.errno_after;
-  return told.result;
+  call_record.errno_at_call = errno;
+  call_record.name = name;
+  call_record.count = 0;
+  ((call_record.arguments[call_record.count++] = Number(arguments)), ...);
+  if (call_record.inside != nullptr) call_record.inside();
+  errno = call_record.errno_after;
+  return call_record.result;
 }
 
 }  // namespace
 
-NCCL_EXPORT vramstow::collectives::Told* StandInTold() { return &told; }
+NCCL_EXPORT vramstow::collectives::StandInCall* StandInCallRecord() { return &call_record; }
 
 #define WITHOUT_BRACKETS(...) __VA_ARGS__
 #define COLLECTIVE(name, parameters, arguments) \

@@ -106,15 +106,15 @@ TEST_F(GraphValueTest, CapturedValuesAreWrittenAtEachLaunch) {
 TEST_F(GraphValueTest, AWaitInAGraphHoldsBackWhatDependsOnIt) {
   void* host = nullptr;
   ASSERT_OK(driver_.cuMemHostAlloc(&host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
-  auto* told = static_cast<std::atomic<uint32_t>*>(host);
-  *told = 0;
+  auto* reported = static_cast<std::atomic<uint32_t>*>(host);
+  *reported = 0;
   CUdeviceptr address = 0;
   ASSERT_OK(driver_.cuMemHostGetDevicePointer(&address, host, 0));
   Add({Wait(address, 1), Write(flags_, 9)});
   Instantiate();
   ASSERT_OK(driver_.cuGraphLaunch(executable_, stream_));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuStreamQuery(stream_));
-  *told = 1;
+  *reported = 1;
   ASSERT_OK(driver_.cuStreamSynchronize(stream_));
   EXPECT_EQ(9u, At(0));
   EXPECT_OK(driver_.cuMemFreeHost(host));
@@ -122,11 +122,11 @@ TEST_F(GraphValueTest, AWaitInAGraphHoldsBackWhatDependsOnIt) {
 
 TEST_F(GraphValueTest, ABatchIsReadBackAndChanged) {
   CUgraphNode node = Add({Write(flags_, 1), Write(flags_ + 4, 2)});
-  CUDA_BATCH_MEM_OP_NODE_PARAMS told = {};
-  ASSERT_OK(driver_.cuGraphBatchMemOpNodeGetParams(node, &told));
-  ASSERT_EQ(2u, told.count);
-  EXPECT_EQ(flags_ + 4, told.paramArray[1].writeValue.address);
-  EXPECT_EQ(2u, told.paramArray[1].writeValue.value);
+  CUDA_BATCH_MEM_OP_NODE_PARAMS reported = {};
+  ASSERT_OK(driver_.cuGraphBatchMemOpNodeGetParams(node, &reported));
+  ASSERT_EQ(2u, reported.count);
+  EXPECT_EQ(flags_ + 4, reported.paramArray[1].writeValue.address);
+  EXPECT_EQ(2u, reported.paramArray[1].writeValue.value);
   std::vector<CUstreamBatchMemOpParams> other = {Write(flags_, 3)};
   CUDA_BATCH_MEM_OP_NODE_PARAMS changed = BatchOf(&other);
   ASSERT_OK(driver_.cuGraphBatchMemOpNodeSetParams(node, &changed));

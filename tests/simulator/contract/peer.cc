@@ -265,9 +265,9 @@ CUresult ServePool(const Driver& driver, const PeerRequest& request, int receive
       reply.result = ServeMemory(driver, request, &reply);
     }
     if (received >= 0) close(received);
-    const bool told = SendMessage(socket, &reply, sizeof(reply), sent);
+    const bool sent_reply = SendMessage(socket, &reply, sizeof(reply), sent);
     if (sent >= 0) close(sent);
-    if (!told) break;
+    if (!sent_reply) break;
   }
   _exit(0);
 }

@@ -322,15 +322,15 @@ TEST(ProcessTest, CopiesBeyondContentsAreLeftOutAndCounted) {
 }
 
 // The result of a query by a thread that polls work while another thread ends the process.
-std::atomic<int> told_at_exit{-1};
+std::atomic<int> status_at_exit{-1};
 
 TEST(ProcessTest, AThreadThatAsksWhetherWorkHasEndedIsToldSoWhileTheProcessEnds) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB,seed=3", [] {
               const Driver& driver = GetDriver();
               // This handler runs after the driver's own one, which is registered later.
               atexit([] {
-                while (told_at_exit < 0) usleep(1000);
-                _exit(told_at_exit);
+                while (status_at_exit < 0) usleep(1000);
+                _exit(status_at_exit);
               });
               CHECK_IN_CHILD(StartDriver(driver));
               CUcontext context = nullptr;
@@ -346,7 +346,7 @@ TEST(ProcessTest, AThreadThatAsksWhetherWorkHasEndedIsToldSoWhileTheProcessEnds)
                 }
                 const bool right = driver.cuEventQuery(event) == CUDA_SUCCESS &&
                                    driver.cuStreamQuery(nullptr) == CUDA_SUCCESS;
-                told_at_exit = right ? 0 : 1;
+                status_at_exit = right ? 0 : 1;
               }).detach();
               exit(2);
               return 3;

@@ -124,7 +124,7 @@ constexpr uint64_t kNumbersBytes = 4096 * 256 * 4;
 // Launches a kernel `launches` times; each launch is too long to be started. Then the host reads
 // the word at each of `offsets` around the results. Returns how many of these reads count as reads
 // of uncomputed memory.
-int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
+int ReportedReads(int launches, const std::vector<uint64_t>& offsets) {
   return InChild("a100,memory=1GiB,ptx=1000", [&] {
     const Driver& driver = GetDriver();
     CUmodule module = nullptr;
@@ -158,15 +158,16 @@ int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
 // highest write counts as the launch's result.
 TEST(PtxKernelTest, AllThatALaunchWouldHaveWrittenIsMarked) {
   constexpr uint64_t kResult = kNumbersBytes;
-  EXPECT_EQ(3, ReadsTold(1, {kResult, kResult + kNumbersBytes / 2, kResult + kNumbersBytes - 4}));
-  EXPECT_EQ(0, ReadsTold(1, {kResult - 4, kResult + kNumbersBytes}));
+  EXPECT_EQ(3,
+            ReportedReads(1, {kResult, kResult + kNumbersBytes / 2, kResult + kNumbersBytes - 4}));
+  EXPECT_EQ(0, ReportedReads(1, {kResult - 4, kResult + kNumbersBytes}));
 }
 
 // The second launch differs from the first only in the address that it writes to.
 TEST(PtxKernelTest, WhatALikeLaunchWouldHaveWrittenIsMarkedToo) {
   constexpr uint64_t kSecond = 3 * kNumbersBytes;
-  EXPECT_EQ(2, ReadsTold(2, {kSecond, kSecond + kNumbersBytes / 2}));
-  EXPECT_EQ(0, ReadsTold(2, {kSecond - 4, kSecond + kNumbersBytes}));
+  EXPECT_EQ(2, ReportedReads(2, {kSecond, kSecond + kNumbersBytes / 2}));
+  EXPECT_EQ(0, ReportedReads(2, {kSecond - 4, kSecond + kNumbersBytes}));
 }
 
 }  // namespace

@@ -25,12 +25,12 @@ class Holder {
       const Driver& driver = GetDriver();
       CUdeviceptr block = 0;
       const bool done = StartDriver(driver) && driver.cuMemAlloc(&block, bytes) == CUDA_SUCCESS;
-      const char told = done ? 1 : 0;
-      if (write(ready[1], &told, 1) != 1) _exit(1);
+      const char is_ready = done ? 1 : 0;
+      if (write(ready[1], &is_ready, 1) != 1) _exit(1);
       for (;;) pause();
     }
-    char told = 0;
-    holds_ = read(ready[0], &told, 1) == 1 && told == 1;
+    char is_ready = 0;
+    holds_ = read(ready[0], &is_ready, 1) == 1 && is_ready == 1;
     close(ready[0]);
     close(ready[1]);
   }

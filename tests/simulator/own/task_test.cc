@@ -301,9 +301,10 @@ TEST(TaskTest, ChangesWhatASmallReadGivesUntilItIsToldToStop) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
               Scene scene;
               CHECK_IN_CHILD(scene.Start());
-              int64_t told = 42;
+              int64_t reported = 42;
               scene.api.patch_reads(
-                  [](void* user, void* bytes, size_t size) { memcpy(bytes, user, size); }, &told);
+                  [](void* user, void* bytes, size_t size) { memcpy(bytes, user, size); },
+                  &reported);
               int64_t count = 0;
               char large[16] = {};
               scene.driver.cuMemcpyDtoHAsync(&count, scene.block, 8, scene.stream);
@@ -319,37 +320,38 @@ TEST(TaskTest, ChangesWhatASmallReadGivesUntilItIsToldToStop) {
 }
 
 TEST(TaskTest, AReadThatIsChangedIsNoReadOfWhatLiesThere) {
-  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
-              Scene scene;
-              CHECK_IN_CHILD(scene.Start());
-              scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
-              int64_t told = 42;
-              scene.api.patch_reads(
-                  [](void* user, void* bytes, size_t size) { memcpy(bytes, user, size); }, &told);
-              CHECK_IN_CHILD(scene.Read() == 42 && scene.api.count_reads() == 0);
-              scene.api.patch_reads(nullptr, nullptr);
-              CHECK_IN_CHILD(scene.driver.cuMemcpyDtoH(&told, scene.block + 8, 8) == CUDA_SUCCESS);
-              CHECK_IN_CHILD(scene.api.count_reads() == 1);
-              return 0;
-            }));
+  EXPECT_EQ(
+      0, InChild("a100,memory=1GiB", [] {
+        Scene scene;
+        CHECK_IN_CHILD(scene.Start());
+        scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
+        int64_t reported = 42;
+        scene.api.patch_reads(
+            [](void* user, void* bytes, size_t size) { memcpy(bytes, user, size); }, &reported);
+        CHECK_IN_CHILD(scene.Read() == 42 && scene.api.count_reads() == 0);
+        scene.api.patch_reads(nullptr, nullptr);
+        CHECK_IN_CHILD(scene.driver.cuMemcpyDtoH(&reported, scene.block + 8, 8) == CUDA_SUCCESS);
+        CHECK_IN_CHILD(scene.api.count_reads() == 1);
+        return 0;
+      }));
 }
 
 TEST(TaskTest, IsToldThatItReadsOldValuesOrZerosInPlaceOfThem) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
-              static int told = -1;
+              static int reported = -1;
               Scene scene;
               CHECK_IN_CHILD(scene.Start());
-              scene.reads_uncomputed = [](void*, int lost) { told = lost; };
+              scene.reads_uncomputed = [](void*, int lost) { reported = lost; };
               scene.Append(1, kChanges);
-              CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
+              CHECK_IN_CHILD(scene.Read() == 1 && reported == -1);
               // The next task changes memory in place, and it is left out.
               scene.Append(1, kChanges, 4096, kVramstowSimulatorDone, false);
-              CHECK_IN_CHILD(scene.Read() == 1 && told == -1);
+              CHECK_IN_CHILD(scene.Read() == 1 && reported == -1);
               scene.Append(1, kChanges);
-              CHECK_IN_CHILD(scene.Read() == 2 && told == 0);
+              CHECK_IN_CHILD(scene.Read() == 2 && reported == 0);
               scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
               scene.Append(1, kChanges);
-              CHECK_IN_CHILD(scene.Read() == 1 && told == 1);
+              CHECK_IN_CHILD(scene.Read() == 1 && reported == 1);
               return 0;
             }));
 }
@@ -395,17 +397,17 @@ TEST(TaskTest, ReadsOfWhatIsNotComputedAreCountedAndTheFirstIsTold) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
               Scene scene;
               CHECK_IN_CHILD(scene.Start());
-              std::string told;
+              std::string reported;
               scene.api.watch_reads(
                   [](const char* by, void* user) {
                     *static_cast<std::string*>(user) += by;
                     return 1;
                   },
-                  &told);
+                  &reported);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 0);
               scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.Read() == 0);
-              CHECK_IN_CHILD(scene.api.count_reads() == 2 && told == "addition");
+              CHECK_IN_CHILD(scene.api.count_reads() == 2 && reported == "addition");
               scene.Append(1, kVramstowSimulatorFills);
               CHECK_IN_CHILD(scene.Read() == 1 && scene.api.count_reads() == 2);
               return 0;
@@ -437,13 +439,13 @@ TEST(TaskTest, SizesThatFollowFromWhatIsNotComputedAreCountedApart) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
               Scene scene;
               CHECK_IN_CHILD(scene.Start());
-              std::string told;
+              std::string reported;
               scene.api.watch_sizes(
                   [](const char* by, void* user) {
                     *static_cast<std::string*>(user) += by;
                     return 1;
                   },
-                  &told);
+                  &reported);
               scene.traits = kVramstowSimulatorDecidesSize;
               scene.Append(0, kVramstowSimulatorReads);
               CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_sizes() == 0);
@@ -453,7 +455,7 @@ TEST(TaskTest, SizesThatFollowFromWhatIsNotComputedAreCountedApart) {
               scene.Append(0, kVramstowSimulatorReads);
               scene.Append(0, kVramstowSimulatorReads);
               CHECK_IN_CHILD(scene.driver.cuStreamSynchronize(scene.stream) == CUDA_SUCCESS);
-              CHECK_IN_CHILD(scene.api.count_sizes() == 2 && told == "addition");
+              CHECK_IN_CHILD(scene.api.count_sizes() == 2 && reported == "addition");
               CHECK_IN_CHILD(scene.api.count_reads() == 0);
               scene.traits = kVramstowSimulatorIsRead;
               scene.Append(0, kVramstowSimulatorReads);

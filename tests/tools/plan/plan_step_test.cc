@@ -108,7 +108,7 @@ TEST(StepTime, LinesAreReadWhole) {
   EXPECT_THAT(Within(items, 2, 9), SizeIs(1));
   EXPECT_THAT(Within(items, 0, 10), SizeIs(3));
   EXPECT_THAT(Within(items, 10, 20), SizeIs(0));
-  EXPECT_EQ(EstimateStep(items, kRound).untold, 1U);
+  EXPECT_EQ(EstimateStep(items, kRound).unknown_kernels, 1U);
 }
 
 // Every simulated GPU has rates, and these are plausible: a smaller number type is not slower than

@@ -22,7 +22,7 @@ Analyzer::Analyzer(const EventSource& source)
       looks_(&accounts_, &space_),
       driver_(&accounts_, &space_, &segments_, &failures_, &looks_),
       pool_(&accounts_, &segments_, &looks_),
-      framework_(&accounts_, &space_, &segments_, &failures_, source.TellsFreeCompleted()) {}
+      framework_(&accounts_, &space_, &segments_, &failures_, source.ReportsFreeCompleted()) {}
 
 namespace {
 
@@ -231,7 +231,7 @@ void Analyzer::FillLayers(const EventSource& source, const Detail& detail, Facts
   facts->reserved_known = reserved_known_ || pool_.any() || !only_frameworks;
   facts->cache = pool_.cache().Facts(detail.sites);
   facts->cache.known = space_.pool().any();
-  facts->cache.tells_steps = space_.pool().moves();
+  facts->cache.counts_steps = space_.pool().moves();
   facts->host = looks_.host();
   facts->host.pinned_rounding_bytes =
       facts->peak.host_bytes -
@@ -258,9 +258,9 @@ Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   Facts& facts = analysis.facts;
   facts.kind = source->Kind();
   facts.file = file;
-  std::map<std::string, std::string> told = std::move(facts.trace_metadata);
+  std::map<std::string, std::string> marked = std::move(facts.trace_metadata);
   facts.trace_metadata = source->facts();
-  facts.trace_metadata.merge(told);  // the trace's own facts take precedence
+  facts.trace_metadata.merge(marked);  // the trace's own facts take precedence
   facts.report = source->report();
   // If events were overwritten and no sums of them are left, freed blocks seem to be live, so the
   // growth per hour would be wrong.

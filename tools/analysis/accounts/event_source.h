@@ -70,7 +70,7 @@ class EventSource {
   virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }
   // True if each free is reported twice: when it is requested, and when the memory may be used
   // again.
-  virtual bool TellsFreeCompleted() const { return false; }
+  virtual bool ReportsFreeCompleted() const { return false; }
   // Returns the bytes that are reserved on the device of the last event, after that event; no value
   // if the source does not record them.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }

@@ -109,7 +109,7 @@ void Failures::NoteRetried(const Refused& refused) {
   retried_.push_back({request.library, request.device, refused.count});
 }
 
-void Failures::End(const EventSource& source, std::map<std::string, std::string>* told) {
+void Failures::End(const EventSource& source, std::map<std::string, std::string>* trace_metadata) {
   // Only a library may retry a request without the program's knowledge. A program that calls the
   // driver itself sees each refusal.
   const auto is_of_library = [&source](uint16_t library) {
@@ -126,8 +126,9 @@ void Failures::End(const EventSource& source, std::map<std::string, std::string>
   });
   // If no algorithm of cuDNN can work in the memory that is left, PyTorch raises a RuntimeError
   // with another message instead of an out-of-memory error.
-  const auto uncaught = told->find("program.uncaught");
-  if (!given_up_.has_value() || uncaught == told->end() || uncaught->second != "RuntimeError") {
+  const auto uncaught = trace_metadata->find("program.uncaught");
+  if (!given_up_.has_value() || uncaught == trace_metadata->end() ||
+      uncaught->second != "RuntimeError") {
     return;
   }
   uncaught->second = "OutOfMemoryError";

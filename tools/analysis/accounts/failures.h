@@ -56,7 +56,7 @@ class Failures {
   // Ends the list. Must be called after the last event and before the counts are read. `told` has
   // the facts that the trace has about the end of the program; the name of the error in it may be
   // replaced.
-  void End(const EventSource& source, std::map<std::string, std::string>* told);
+  void End(const EventSource& source, std::map<std::string, std::string>* trace_metadata);
 
   // Returns the out-of-memory events, with names. `sites` is indexed by number of call site.
   std::vector<OutOfMemoryFacts> Facts(const EventSource& source,

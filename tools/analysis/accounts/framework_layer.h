@@ -22,7 +22,7 @@ namespace vramstow {
 class FrameworkLayer {
  public:
   // `reports_completed_frees` is true if the source reports each free twice
-  // (EventSource::TellsFreeCompleted).
+  // (EventSource::ReportsFreeCompleted).
   FrameworkLayer(Accounts* accounts, FreeSpace* space, PoolSegments* segments, Failures* failures,
                  bool reports_completed_frees)
       : accounts_(*accounts),

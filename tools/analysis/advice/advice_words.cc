@@ -50,11 +50,11 @@ bool Mentions(std::string_view text, std::string_view part) {
 
 std::string FirstNames(const std::vector<std::string>& names) {
   std::string text;
-  std::vector<std::string> told;
+  std::vector<std::string> listed;
   for (const std::string& name : names) {
-    if (std::ranges::find(told, name) != told.end()) continue;
-    if (told.size() == kMaxNames) break;
-    told.push_back(name);
+    if (std::ranges::find(listed, name) != listed.end()) continue;
+    if (listed.size() == kMaxNames) break;
+    listed.push_back(name);
     text += (text.empty() ? "" : ", ") + name;
   }
   return text;

@@ -256,8 +256,8 @@ void FindHandChanges(const Detail& detail, const CategoryFinder& categories, Fac
   FindOffloadCost(facts);
   const OffloadFacts& offload = facts->offload;
   // Without call stacks the purpose of blocks is unknown.
-  const bool is_told = std::ranges::any_of(detail.sites, &SiteDetail::by_stack);
-  if (!offload.carries_job || offload.needed_bytes <= offload.card_bytes || !is_told) return;
+  const bool has_stacks = std::ranges::any_of(detail.sites, &SiteDetail::by_stack);
+  if (!offload.carries_job || offload.needed_bytes <= offload.card_bytes || !has_stacks) return;
   HandChangeFinder(detail, categories, facts).Find();
 }
 

@@ -120,8 +120,8 @@ bool IsKeptByMetric(const Detail& detail, std::string_view holder) {
 
 void DescribeResults(const FailureMoment& moment, const std::vector<const Life*>& lives,
                      Cause* cause) {
-  const CensusSummary told = SummarizeCensus(moment.holders(), lives);
-  if (told.viewed * 2 > told.known) {
+  const CensusSummary summary = SummarizeCensus(moment.holders(), lives);
+  if (summary.viewed * 2 > summary.known) {
     cause->evidence +=
         " The program references views: a view keeps the whole tensor to which it belongs.";
     cause->action =

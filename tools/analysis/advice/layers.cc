@@ -116,9 +116,9 @@ std::vector<const Life*> ActivationsOf(const FailureMoment& moment) {
 }
 
 bool MayBeNeeded(const FailureMoment& moment, const std::vector<const Life*>& lives) {
-  const CensusSummary told = SummarizeCensus(moment.holders(), lives);
+  const CensusSummary summary = SummarizeCensus(moment.holders(), lives);
   const uint64_t recorded = RecordedBytes(moment.holders(), lives);
-  if (told.decides()) return recorded * 4 >= told.known;
+  if (summary.decides()) return recorded * 4 >= summary.known;
   if (recorded > 0) return true;
   if (TrainsAnywhere(moment)) return true;
   return !moment.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {

@@ -83,8 +83,8 @@ bool AreCopies(const FailureMoment& moment, const LeftoverBlocks& pile) {
 // One block of each iteration counts as a result. Several blocks of each iteration count as a graph
 // of the operations that led to the result, unless the census (a reference scan) shows otherwise.
 bool IsGraph(const FailureMoment& moment, const LeftoverBlocks& pile) {
-  const CensusSummary told = SummarizeCensus(moment.holders(), pile.lives);
-  if (told.decides()) return told.in_graph * 4 >= told.known;
+  const CensusSummary summary = SummarizeCensus(moment.holders(), pile.lives);
+  if (summary.decides()) return summary.in_graph * 4 >= summary.known;
   if (pile.graph_made) return true;
   if (pile.blocks <= 1 || AreCopies(moment, pile)) return false;
   const bool without_gradients = std::ranges::all_of(

@@ -54,7 +54,7 @@ constexpr std::array<const char*, kCategories> kEvidence = {
     "referenced by the program's own variables, as a census found",
     "neither call stack nor lifetime shows the purpose"};
 
-constexpr char kTold[] = "reported by the program";
+constexpr char kReported[] = "reported by the program";
 constexpr char kHeld[] = "held by modules";
 constexpr char kOwned[] = "referenced by optimizers";
 constexpr std::string_view kMark = "vramstow.category ";
@@ -74,7 +74,7 @@ struct MarkedUse {
 };
 
 // Parses "vramstow.category CATEGORY 0xADDRESS …". Returns false if the text is not such a mark.
-bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
+bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* use) {
   std::string_view text = mark.text;
   if (!text.starts_with(kMark)) return false;
   text.remove_prefix(kMark.size());
@@ -82,10 +82,10 @@ bool ReadMarkedUse(const MarkDetail& mark, MarkedUse* told) {
   const auto known = std::ranges::find(kNames, name);
   if (known == kNames.end() || !text.substr(name.size()).starts_with(" 0x")) return false;
   text.remove_prefix(name.size() + 3);
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), told->address, 16);
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), use->address, 16);
   if (read.ec != std::errc()) return false;
-  told->category = static_cast<Category>(known - kNames.begin());
-  told->event = mark.event;
+  use->category = static_cast<Category>(known - kNames.begin());
+  use->event = mark.event;
   return true;
 }
 
@@ -97,10 +97,10 @@ void ReadWeights(const MarkDetail& mark, std::vector<MarkedUse>* marked) {
   if (!are_masters && !text.starts_with(kWeights)) return;
   text.remove_prefix(are_masters ? kMasters.size() : kWeights.size());
   while (text.starts_with("0x")) {
-    MarkedUse told = {0, mark.event, are_masters ? kOptimizerState : kParameters, true};
-    const auto read = std::from_chars(text.data() + 2, text.data() + text.size(), told.address, 16);
+    MarkedUse use = {0, mark.event, are_masters ? kOptimizerState : kParameters, true};
+    const auto read = std::from_chars(text.data() + 2, text.data() + text.size(), use.address, 16);
     if (read.ec != std::errc()) return;
-    marked->push_back(told);
+    marked->push_back(use);
     text.remove_prefix(static_cast<size_t>(read.ptr - text.data()));
     if (text.starts_with(' ')) text.remove_prefix(1);
   }
@@ -134,27 +134,27 @@ bool IsPlainResult(const HeldBlock& block) {
 class MarkedCategories {
  public:
   explicit MarkedCategories(const Detail& detail) {
-    MarkedUse told;
+    MarkedUse use;
     for (const CensusDetail& census : detail.censuses) {
       for (const HeldBlock& block : census.blocks) {
         const bool is_garbage = IsGarbage(block) && block.role == "saved";
-        const bool is_told = !is_garbage && ReadRole(block.role, &told.category);
-        if (!is_told && !is_garbage && !IsPlainResult(block)) continue;
-        marked_.push_back({block.address, census.event, is_told ? told.category : kUnknownUse,
+        const bool has_role = !is_garbage && ReadRole(block.role, &use.category);
+        if (!has_role && !is_garbage && !IsPlainResult(block)) continue;
+        marked_.push_back({block.address, census.event, has_role ? use.category : kUnknownUse,
                            false, !is_garbage && !IsLocal(block.holder), block.role == "buffer"});
       }
     }
     for (const MarkDetail& mark : detail.marks) {
-      if (ReadMarkedUse(mark, &told)) marked_.push_back(told);
+      if (ReadMarkedUse(mark, &use)) marked_.push_back(use);
       const size_t before = marked_.size();
       ReadWeights(mark, &marked_);
-      tells_weights_ |= marked_.size() > before;
+      reports_weights_ |= marked_.size() > before;
     }
     std::ranges::stable_sort(marked_, {},
                              [](const MarkedUse& t) { return std::tie(t.address, t.event); });
   }
   // True if Python's start-up hook reports which memory modules hold.
-  bool tells_weights() const { return tells_weights_; }
+  bool reports_weights() const { return reports_weights_; }
   // Returns the mark that states the purpose of a block, or null if there is none. The last of
   // several marks counts.
   const MarkedUse* Find(const Life& life) const {
@@ -176,12 +176,12 @@ class MarkedCategories {
   }
 
  private:
-  static bool IsOf(const MarkedUse& told, const Life& life) {
-    return told.address == life.address && told.event >= life.birth;
+  static bool IsOf(const MarkedUse& use, const Life& life) {
+    return use.address == life.address && use.event >= life.birth;
   }
 
   std::vector<MarkedUse> marked_;
-  bool tells_weights_ = false;
+  bool reports_weights_ = false;
 };
 
 // Returns "Class." for "file.py:12 Class.method"; empty if the function belongs to no class.
@@ -255,17 +255,17 @@ struct CategoryFinder::Known {
         phases(all),
         own_caches(std::in_place, all, phases),
         caches(*own_caches),
-        told(all) {}
+        marked(all) {}
   Known(const Detail& all, const KvCaches& of_text)
-      : detail(all), phases(all), caches(of_text), told(all) {}
+      : detail(all), phases(all), caches(of_text), marked(all) {}
   // Returns the category of a block. *by_mark is set to the mark that states it, or to null.
   Category Of(const Life& life, const MarkedUse** by_mark) const {
-    const MarkedUse* said = told.Find(life);
+    const MarkedUse* said = marked.Find(life);
     *by_mark = said != nullptr && said->category != kUnknownUse ? said : nullptr;
     if (*by_mark != nullptr) return said->category;
     if (caches.Has(life)) return kCaches;
     const Category seen = CategoryOf(detail, phases, life);
-    if (seen == kParameters && told.tells_weights() && life.tensor &&
+    if (seen == kParameters && marked.reports_weights() && life.tensor &&
         IsOfConstructor(detail, detail.sites[life.site])) {
       return kUnknownUse;
     }
@@ -281,7 +281,7 @@ struct CategoryFinder::Known {
   PhasesOver phases;
   std::optional<KvCaches> own_caches;
   const KvCaches& caches;
-  MarkedCategories told;
+  MarkedCategories marked;
 };
 
 CategoryFinder::CategoryFinder(const Detail& detail) : known_(std::make_unique<Known>(detail)) {}
@@ -298,34 +298,35 @@ void CategoryFinder::AddUp(Facts* facts) const {
   if (!facts->by_category.empty() || facts->peak.allocated_bytes == 0) return;
   const Detail& detail = known_->detail;
   std::array<Amount, kCategories> amounts = {};
-  std::array<uint64_t, kCategories> told_blocks = {};
+  std::array<uint64_t, kCategories> marked_blocks = {};
   std::array<uint64_t, kCategories> held_blocks = {};
-  uint64_t told = 0;
+  uint64_t known_bytes = 0;
   for (const Life& life : detail.lives) {
     if (life.pending || !life.LivesAt(detail.peak_event)) continue;
     const MarkedUse* by_mark = nullptr;
     const Category category = known_->Of(life, &by_mark);
-    if (by_mark != nullptr) ++(by_mark->by_hook ? held_blocks : told_blocks)[category];
+    if (by_mark != nullptr) ++(by_mark->by_hook ? held_blocks : marked_blocks)[category];
     Amount& amount = amounts[category];
     amount.bytes += life.size;
     ++amount.blocks;
-    told += life.size;
+    known_bytes += life.size;
   }
   // A long trace does not store small and short lives, so their bytes count as temporaries.
-  if (detail.lives_left_out > 0 && facts->peak.allocated_bytes > told) {
-    amounts[kTemporaries].bytes += facts->peak.allocated_bytes - told;
+  if (detail.lives_left_out > 0 && facts->peak.allocated_bytes > known_bytes) {
+    amounts[kTemporaries].bytes += facts->peak.allocated_bytes - known_bytes;
   }
   for (size_t i = 0; i < kCategories; ++i) {
     if (amounts[i].bytes == 0) continue;
     std::string evidence = kEvidence[i];
     const uint64_t blocks = amounts[i].blocks;
     if (held_blocks[i] > 0) {
-      const bool is_rest = held_blocks[i] + told_blocks[i] < blocks;
+      const bool is_rest = held_blocks[i] + marked_blocks[i] < blocks;
       const char* held = i == kOptimizerState ? kOwned : kHeld;
       evidence = is_rest ? absl::StrCat(held, ", or ", evidence) : held;
     }
-    if (told_blocks[i] > 0) {
-      evidence = told_blocks[i] == blocks ? kTold : absl::StrCat(kTold, ", or ", evidence);
+    if (marked_blocks[i] > 0) {
+      evidence =
+          marked_blocks[i] == blocks ? kReported : absl::StrCat(kReported, ", or ", evidence);
     }
     facts->by_category.push_back({kNames[i], amounts[i], std::move(evidence)});
   }

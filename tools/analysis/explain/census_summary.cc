@@ -113,23 +113,23 @@ std::optional<TensorWords> ParseTensor(std::string_view about) {
 }
 
 CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Life*>& lives) {
-  CensusSummary told;
+  CensusSummary summary;
   for (const Life* life : lives) {
-    told.all += life->size;
+    summary.all += life->size;
     const HeldBlock* block = holders.Of(*life);
     if (block == nullptr) continue;
-    told.known += life->size;
-    if (IsInGraph(*block)) told.in_graph += life->size;
+    summary.known += life->size;
+    if (IsInGraph(*block)) summary.in_graph += life->size;
     const std::optional<TensorWords> words = ParseTensor(block->about);
     if (!words.has_value()) continue;
     // Small blocks are rounded up to a minimum size, so their size does not show how much of them a
     // tensor uses.
     if (words->bytes > 0 && words->bytes * 2 < life->size && life->size >= (1 << 12)) {
-      told.viewed += life->size;
+      summary.viewed += life->size;
     }
-    if (words->type == "float64" || words->type == "complex128") told.wide += life->size;
+    if (words->type == "float64" || words->type == "complex128") summary.wide += life->size;
   }
-  return told;
+  return summary;
 }
 
 }  // namespace vramstow

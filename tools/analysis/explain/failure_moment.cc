@@ -35,8 +35,8 @@ bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optiona
   constexpr uint64_t kMuch = uint64_t{64} << 20;
   constexpr uint64_t kSegment = uint64_t{2} << 20;
   if (!failure.has_pool || failure.free_from == FreeKnownFrom::kNothing) return false;
-  const bool is_told = limit.has_value();
-  const bool is_reached = is_told && failure.reserved_bytes + failure.requested_bytes > *limit;
+  const bool is_known = limit.has_value();
+  const bool is_reached = is_known && failure.reserved_bytes + failure.requested_bytes > *limit;
   if (!is_reached &&
       (failure.pool_movable_bytes.has_value() || failure.free_from != FreeKnownFrom::kMemoryInfo)) {
     return false;
@@ -44,7 +44,7 @@ bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, std::optiona
   // A call of the driver's API is refused by the driver itself.
   const uint64_t total = OfDevice(facts, failure.device, "total_bytes").value_or(0);
   if (failure.call.starts_with("cu") || failure.free_bytes > total) return false;
-  return failure.free_bytes >= failure.requested_bytes + (is_told ? kSegment : kMuch);
+  return failure.free_bytes >= failure.requested_bytes + (is_known ? kSegment : kMuch);
 }
 
 // True for allocators that release free segments before they refuse a request.

@@ -178,13 +178,13 @@ uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end)
 // Returns the optimizer steps that train. If a backward pass came before most steps, the other
 // steps do not count: libraries create an optimizer's state by a step with zero gradients
 // (torch.distributed.checkpoint).
-std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& told) {
-  const std::vector<uint64_t>& steps = told.steps();
+std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& marked) {
+  const std::vector<uint64_t>& steps = marked.steps();
   if (detail.lives_left_out > 0) return steps;
   std::vector<uint64_t> training;
   uint64_t before = detail.first_event;
   for (const uint64_t step : steps) {
-    const bool has_backward = told.IsOfGraph(step) || AnyBackward(detail, before, step);
+    const bool has_backward = marked.IsOfGraph(step) || AnyBackward(detail, before, step);
     // A step that follows another step, without any work in between, belongs to that step.
     const bool follows = !training.empty() && TensorsFrom(detail, before, step, 1).empty();
     if (has_backward || follows) training.push_back(step);
@@ -195,12 +195,12 @@ std::vector<uint64_t> StepsThatTrain(const Detail& detail, const MarkedSteps& to
 
 // Removes each step that follows another step without any work in between. Such steps belong to the
 // same iteration, because an optimizer may step once for each group of its parameters.
-std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& told) {
+std::vector<uint64_t> WithWorkBetween(const Detail& detail, const MarkedSteps& marked) {
   // A trace without tensors does not show the work between steps.
-  if (std::ranges::none_of(detail.lives, &Life::tensor)) return told.steps();
+  if (std::ranges::none_of(detail.lives, &Life::tensor)) return marked.steps();
   std::vector<uint64_t> kept;
-  for (const uint64_t step : StepsThatTrain(detail, told)) {
-    if (!kept.empty() && !told.IsOfGraph(step) &&
+  for (const uint64_t step : StepsThatTrain(detail, marked)) {
+    if (!kept.empty() && !marked.IsOfGraph(step) &&
         TensorsFrom(detail, kept.back(), step, 1).empty() &&
         !AnyBackward(detail, kept.back(), step)) {
       kept.back() = step;
@@ -291,8 +291,8 @@ class Loops {
 Iterations::Iterations(const Detail& detail, uint64_t last_failure)
     : Iterations(detail, MarkedSteps(detail), last_failure) {}
 
-Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t last_failure)
-    : other_work_(detail, told) {
+Iterations::Iterations(const Detail& detail, const MarkedSteps& marked, uint64_t last_failure)
+    : other_work_(detail, marked) {
   for (const Life& life : detail.lives) {
     if (IsAnAllocation(life) && CallsBackward(detail, detail.sites[life.site])) {
       calls_.emplace_back(life.birth, life.site);
@@ -301,11 +301,11 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
       autograd_calls_.emplace_back(life.birth, life.site);
     }
   }
-  for (const MarkedCall& call : told.calls()) {
+  for (const MarkedCall& call : marked.calls()) {
     if (!call.with_gradients) inferences_.push_back({call.begin, call.end});
   }
-  FindByMarks(detail, told);
-  if (all_.empty()) FindBySteps(detail, told, last_failure);
+  FindByMarks(detail, marked);
+  if (all_.empty()) FindBySteps(detail, marked, last_failure);
   bool is_single = false;
   if (all_.empty()) {
     FindByBackward(detail);
@@ -316,7 +316,7 @@ Iterations::Iterations(const Detail& detail, const MarkedSteps& told, uint64_t l
   }
   LeaveOutOtherWork(detail);
   if (is_single || (is_sure_ && by_ != By::kBackward)) return;
-  if (all_.size() < 2) FindByCalls(detail, told);
+  if (all_.size() < 2) FindByCalls(detail, marked);
   if (all_.size() < 2) FindByLoop(detail);
 }
 
@@ -408,16 +408,17 @@ void Iterations::SetBegins(const std::vector<uint64_t>& begins, uint64_t end) {
   }
 }
 
-void Iterations::FindByMarks(const Detail& detail, const MarkedSteps& told) {
-  if (told.marks().empty()) return;
+void Iterations::FindByMarks(const Detail& detail, const MarkedSteps& marked) {
+  if (marked.marks().empty()) return;
   by_ = By::kMarks;
   is_sure_ = true;
-  mark_ = told.mark();
-  SetBegins(told.marks(), detail.events + 1);
+  mark_ = marked.mark();
+  SetBegins(marked.marks(), detail.events + 1);
 }
 
-void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint64_t last_failure) {
-  const std::vector<uint64_t> ends = WithWorkBetween(detail, told);
+void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& marked,
+                             uint64_t last_failure) {
+  const std::vector<uint64_t> ends = WithWorkBetween(detail, marked);
   // One optimizer step may cover many batches.
   if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
   by_ = By::kOptimizer;
@@ -425,8 +426,8 @@ void Iterations::FindBySteps(const Detail& detail, const MarkedSteps& told, uint
   uint64_t begin = BeginLikeTheNext(detail, ends.front(), ends.size() > 1 ? ends[1] : kStillLive);
   // After an evaluation, the next iteration begins when the evaluation is over.
   const auto after_evaluation = [&](uint64_t from, uint64_t to) {
-    auto call = std::ranges::lower_bound(told.calls(), from, {}, &MarkedCall::begin);
-    for (; call != told.calls().end() && call->begin < to; ++call) {
+    auto call = std::ranges::lower_bound(marked.calls(), from, {}, &MarkedCall::begin);
+    for (; call != marked.calls().end() && call->begin < to; ++call) {
       if (!call->with_gradients && call->end < to) from = call->end;
     }
     return from;
@@ -488,13 +489,13 @@ void Iterations::FindByBackward(const Detail& detail) {
   SetBegins(begins, end);
 }
 
-void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& told) {
-  if (told.main_calls().size() < 2) return;
+void Iterations::FindByCalls(const Detail& detail, const MarkedSteps& marked) {
+  if (marked.main_calls().size() < 2) return;
   by_ = By::kForward;
   // An evaluation, or a server of requests, has no iterations.
-  is_sure_ = std::ranges::any_of(told.main_calls(), &MarkedCall::with_gradients);
+  is_sure_ = std::ranges::any_of(marked.main_calls(), &MarkedCall::with_gradients);
   all_.clear();
-  for (const MarkedCall& call : told.main_calls()) {
+  for (const MarkedCall& call : marked.main_calls()) {
     all_.push_back({call.begin, std::min(call.end, detail.events + 1)});
   }
 }

@@ -65,18 +65,18 @@ class Iterations {
   static std::vector<uint64_t> TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end);
 
  private:
-  void FindByMarks(const Detail& detail, const MarkedSteps& told);
-  void FindBySteps(const Detail& detail, const MarkedSteps& told, uint64_t last_failure);
+  void FindByMarks(const Detail& detail, const MarkedSteps& marked);
+  void FindBySteps(const Detail& detail, const MarkedSteps& marked, uint64_t last_failure);
   bool GoesOn(const Detail& detail, uint64_t last_step) const;
   void FindByBackward(const Detail& detail);
-  void FindByCalls(const Detail& detail, const MarkedSteps& told);
+  void FindByCalls(const Detail& detail, const MarkedSteps& marked);
   void FindByLoop(const Detail& detail);
   void LeaveOutOtherWork(const Detail& detail);
   // Sets the iterations by the events at which they begin. Each iteration ends where the next one
   // begins.
   void SetBegins(const std::vector<uint64_t>& begins, uint64_t end);
 
-  Iterations(const Detail& detail, const MarkedSteps& told, uint64_t last_failure);
+  Iterations(const Detail& detail, const MarkedSteps& marked, uint64_t last_failure);
 
   OtherWork other_work_;
   By by_ = By::kNone;

@@ -11,7 +11,7 @@ namespace vramstow {
 namespace {
 
 constexpr double kNearlyAllPasses = 0.8;
-constexpr size_t kLeastPassesToTell = 3;
+constexpr size_t kLeastPasses = 3;
 // A forward pass that trains leaves at least 1/20 of its bytes to the backward pass.
 constexpr uint64_t kLeastPartForBackward = 20;
 
@@ -115,28 +115,28 @@ bool RunsModel(const Detail& detail, const SiteDetail& site) {
   return CallerOf(detail, site).runs_model || !site.module.empty();
 }
 
-OtherWork::OtherWork(const Detail& detail, const MarkedSteps& told)
+OtherWork::OtherWork(const Detail& detail, const MarkedSteps& marked)
     : phases_(detail), caches_(detail, phases_) {
-  has_training_ = !told.steps().empty() || std::ranges::any_of(detail.lives, [&](const Life& l) {
+  has_training_ = !marked.steps().empty() || std::ranges::any_of(detail.lives, [&](const Life& l) {
     const SiteDetail& site = detail.sites[l.site];
     return l.tensor && (site.in_backward || site.in_optimizer);
   });
-  FindStretches(detail, told);
-  for (const MarkedCall& save : told.saves()) {
+  FindStretches(detail, marked);
+  for (const MarkedCall& save : marked.saves()) {
     const uint64_t end = std::min(save.end, detail.events + 1);
     all_.push_back({Stretch::Kind::kSaving, save.begin, end, 0, false});
   }
   std::ranges::stable_sort(all_, {}, &Stretch::begin);
 }
 
-void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
+void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& marked) {
   const Callers callers(detail, phases_);
   Stretch now;
   bool is_open = false;
   bool generates = false;
   uint64_t trained = 0;
   std::vector<const Life*> before;  // blocks of no model, since the last forward pass
-  auto step = told.steps().begin();
+  auto step = marked.steps().begin();
   const auto close = [&] {
     if (!is_open) return;
     is_open = false;
@@ -150,7 +150,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& told) {
   for (const Life& life : detail.lives) {
     const SiteDetail& site = detail.sites[life.site];
     if (!life.tensor || life.opened || life.pending || !site.by_stack) continue;
-    for (; step != told.steps().end() && *step <= life.birth; ++step) {
+    for (; step != marked.steps().end() && *step <= life.birth; ++step) {
       close();
       before.clear();
       trained = *step;
@@ -201,7 +201,7 @@ uint64_t OtherWork::After(uint64_t begin, uint64_t end) const {
 }
 
 void OtherWork::LeaveToPasses(const std::vector<uint64_t>& begins) {
-  if (begins.size() < kLeastPassesToTell) return;
+  if (begins.size() < kLeastPasses) return;
   absl::flat_hash_set<size_t> with;  // the iterations that have such a stretch
   const auto pass_of = [&](const Stretch& stretch) {
     return static_cast<size_t>(std::ranges::upper_bound(begins, stretch.begin) - begins.begin());

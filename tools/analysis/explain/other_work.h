@@ -34,7 +34,7 @@ bool RunsModel(const Detail& detail, const SiteDetail& site);
 
 class OtherWork {
  public:
-  OtherWork(const Detail& detail, const MarkedSteps& told);
+  OtherWork(const Detail& detail, const MarkedSteps& marked);
 
   // The stretches (consecutive calls of one kind of work), in order. A stretch of saving may lie
   // within another stretch.
@@ -50,7 +50,7 @@ class OtherWork {
   void LeaveToPasses(const std::vector<uint64_t>& begins);
 
  private:
-  void FindStretches(const Detail& detail, const MarkedSteps& told);
+  void FindStretches(const Detail& detail, const MarkedSteps& marked);
 
   PhasesOver phases_;
   KvCaches caches_;

@@ -48,7 +48,7 @@ struct CacheFacts {
   // True if the allocator is a pool that moves chunks, as vramstow's pool does. Only then the
   // following counts are recorded: requests that cached memory did not serve at once, moves of
   // chunks, and waits for work that might still access freed memory.
-  bool tells_steps = false;
+  bool counts_steps = false;
   uint64_t misses = 0;
   uint64_t stitches = 0;
   uint64_t fence_waits = 0;

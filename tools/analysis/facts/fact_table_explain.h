@@ -493,10 +493,10 @@ struct Described<FlushFacts> {
 template <>
 struct Described<CacheFacts> {
   using S = CacheFacts;
-  static bool KnowsSteps(const Facts& /*trace*/, const S& self) { return self.tells_steps; }
+  static bool KnowsSteps(const Facts& /*trace*/, const S& self) { return self.counts_steps; }
   static constexpr auto kFacts = std::tuple{
       Inner(&S::known, Merge::kOwn),
-      Inner(&S::tells_steps, Merge::kOwn),
+      Inner(&S::counts_steps, Merge::kOwn),
       Fact("segments_taken", &S::segments_taken, Merge::kOwn, "segments requested from the device"),
       Fact("segments_given_back", &S::segments_given_back, Merge::kOwn, "segments returned"),
       Fact("taken_bytes", &S::taken_bytes, Merge::kOwn, "bytes taken"),

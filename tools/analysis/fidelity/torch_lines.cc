@@ -40,10 +40,10 @@ std::optional<MovedFunction> TorchLines::FirstMoved(const TorchLines& card,
     const Function& right = known->second;
     // The lines of a function agree if both sides have one call on the same line, because each side
     // may have seen different calls of the function.
-    const bool meets = std::ranges::any_of(
+    const bool agrees = std::ranges::any_of(
         left.lines, [&right](uint32_t line) { return right.lines.contains(line); });
-    ++(meets ? same : moved);
-    if (meets || left.times <= most) continue;
+    ++(agrees ? same : moved);
+    if (agrees || left.times <= most) continue;
     most = left.times;
     first = {name.first, name.second, *left.lines.begin(), *right.lines.begin()};
   }

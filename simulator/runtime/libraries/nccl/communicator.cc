@@ -92,23 +92,23 @@ ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncc
 namespace {
 
 // Connects the communicator to those of the other ranks that run.
-ncclResult_t MeetOthers(ncclComm* comm) {
-  Rendezvous meeting;
-  meeting.id = comm->id;
-  meeting.rank = comm->rank;
-  meeting.ranks = comm->ranks;
-  meeting.slot_bytes = SlotBytes(comm->ranks);
-  meeting.timeout_ms = Setting("VRAMSTOW_NCCL_TIMEOUT", kTimeoutSeconds, 86400) * 1000;
-  meeting.given_up = [comm] { return comm->given_up.load(); };
+ncclResult_t ConnectToOthers(ncclComm* comm) {
+  Rendezvous rendezvous;
+  rendezvous.id = comm->id;
+  rendezvous.rank = comm->rank;
+  rendezvous.ranks = comm->ranks;
+  rendezvous.slot_bytes = SlotBytes(comm->ranks);
+  rendezvous.timeout_ms = Setting("VRAMSTOW_NCCL_TIMEOUT", kTimeoutSeconds, 86400) * 1000;
+  rendezvous.given_up = [comm] { return comm->given_up.load(); };
   std::string problem;
-  const int memory = Meet(meeting, &problem);
+  const int memory = ConnectRanks(rendezvous, &problem);
   if (memory < 0) return Fail(comm, ncclSystemError, problem);
   comm->board.reset(SharedSegment::Open(memory, comm->rank, comm->ranks));
   if (comm->board == nullptr) {
     return Fail(comm, ncclSystemError, "the shared memory of a communicator cannot be mapped.");
   }
   comm->slot_bytes = comm->board->slot_bytes();
-  if (comm->board->WaitForAll(meeting.timeout_ms) != WaitResult::kDone) {
+  if (comm->board->WaitForAll(rendezvous.timeout_ms) != WaitResult::kDone) {
     return Fail(comm, ncclRemoteError, "a rank went away while a communicator was being made.");
   }
   return ncclSuccess;
@@ -121,7 +121,7 @@ ncclResult_t Connect(ncclComm* comm) {
   if (comm->alone) {
     comm->slot_bytes = SlotBytes(comm->ranks);
   } else {
-    result = MeetOthers(comm);
+    result = ConnectToOthers(comm);
   }
   if (result == ncclSuccess) result = SetUp(comm);
   if (result == ncclSuccess) {

@@ -195,7 +195,7 @@ ncclResult_t EnqueueTransfers(const std::vector<Operation>& operations) {
 }  // namespace
 
 ncclResult_t Enqueue(const std::vector<Operation>& operations) {
-  const WorkLogScope told(operations);
+  const WorkLogScope work_log(operations);
   ncclResult_t result = ncclSuccess;
   std::vector<std::pair<std::pair<ncclComm*, CUstream>, std::vector<Operation>>> transfers;
   for (const Operation& operation : operations) {

@@ -63,8 +63,8 @@ bool IsOurUser(int socket) {
 
 // Waits until `socket` is readable. Returns false at the deadline, or if the attempt to connect the
 // ranks is aborted.
-bool WaitReadable(int socket, const Rendezvous& meeting, Clock::time_point deadline) {
-  while (Clock::now() < deadline && !meeting.given_up()) {
+bool WaitReadable(int socket, const Rendezvous& rendezvous, Clock::time_point deadline) {
+  while (Clock::now() < deadline && !rendezvous.given_up()) {
     pollfd entry = {socket, POLLIN, 0};
     if (poll(&entry, 1, kLookMs) > 0) return true;
   }
@@ -115,25 +115,25 @@ int ReceiveMemory(int socket) {
   return memory;
 }
 
-int MakeMemory(const Rendezvous& meeting, std::string* problem) {
+int MakeMemory(const Rendezvous& rendezvous, std::string* problem) {
   Descriptor memory(memfd_create("vramstow-nccl", MFD_CLOEXEC));
   if (memory.get() < 0 ||
-      !SharedSegment::Initialize(memory.get(), meeting.ranks, meeting.slot_bytes)) {
+      !SharedSegment::Initialize(memory.get(), rendezvous.ranks, rendezvous.slot_bytes)) {
     *problem = std::string("no shared memory for a communicator: ") + strerror(errno);
     return -1;
   }
   return memory.Release();
 }
 
-std::string Missing(const Rendezvous& meeting, size_t there) {
-  return std::to_string(there) + " of " + std::to_string(meeting.ranks) +
+std::string Missing(const Rendezvous& rendezvous, size_t there) {
+  return std::to_string(there) + " of " + std::to_string(rendezvous.ranks) +
          " ranks of a communicator have come; the others did not within " +
-         std::to_string(meeting.timeout_ms / 1000) + " s, or were given up.";
+         std::to_string(rendezvous.timeout_ms / 1000) + " s, or were given up.";
 }
 
-int Host(const Rendezvous& meeting, Clock::time_point deadline, std::string* problem) {
+int Host(const Rendezvous& rendezvous, Clock::time_point deadline, std::string* problem) {
   sockaddr_un address;
-  const socklen_t length = AddressOf(meeting.id, &address);
+  const socklen_t length = AddressOf(rendezvous.id, &address);
   Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (listener.get() < 0 ||
       bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
@@ -144,55 +144,55 @@ int Host(const Rendezvous& meeting, Clock::time_point deadline, std::string* pro
     return -1;
   }
   std::vector<Descriptor> guests;
-  std::vector<bool> seen(static_cast<size_t>(meeting.ranks), false);
-  while (guests.size() + 1 < static_cast<size_t>(meeting.ranks)) {
-    if (!WaitReadable(listener.get(), meeting, deadline)) {
-      *problem = Missing(meeting, guests.size() + 1);
+  std::vector<bool> seen(static_cast<size_t>(rendezvous.ranks), false);
+  while (guests.size() + 1 < static_cast<size_t>(rendezvous.ranks)) {
+    if (!WaitReadable(listener.get(), rendezvous, deadline)) {
+      *problem = Missing(rendezvous, guests.size() + 1);
       return -1;
     }
     Descriptor guest(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     Handshake hello = {};
     if (guest.get() < 0 || !IsOurUser(guest.get()) ||
-        !WaitReadable(guest.get(), meeting, deadline) ||
+        !WaitReadable(guest.get(), rendezvous, deadline) ||
         recv(guest.get(), &hello, sizeof(hello), 0) != sizeof(hello) ||
         hello.magic != kHelloMagic) {
       continue;
     }
-    if (hello.ranks != meeting.ranks || hello.rank <= 0 || hello.rank >= meeting.ranks ||
+    if (hello.ranks != rendezvous.ranks || hello.rank <= 0 || hello.rank >= rendezvous.ranks ||
         seen[static_cast<size_t>(hello.rank)]) {
       *problem = "rank " + std::to_string(hello.rank) + " of " + std::to_string(hello.ranks) +
-                 " came to a communicator of " + std::to_string(meeting.ranks) +
+                 " came to a communicator of " + std::to_string(rendezvous.ranks) +
                  " ranks, or came twice.";
       return -1;
     }
     seen[static_cast<size_t>(hello.rank)] = true;
     guests.push_back(std::move(guest));
   }
-  const int memory = MakeMemory(meeting, problem);
+  const int memory = MakeMemory(rendezvous, problem);
   for (const Descriptor& guest : guests) {
     if (memory >= 0) SendMemory(guest.get(), memory);
   }
   return memory;
 }
 
-int Visit(const Rendezvous& meeting, Clock::time_point deadline, std::string* problem) {
+int Visit(const Rendezvous& rendezvous, Clock::time_point deadline, std::string* problem) {
   sockaddr_un address;
-  const socklen_t length = AddressOf(meeting.id, &address);
+  const socklen_t length = AddressOf(rendezvous.id, &address);
   Descriptor connection;
   for (;;) {
     connection = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), length) == 0) break;
-    if (Clock::now() > deadline || meeting.given_up()) {
+    if (Clock::now() > deadline || rendezvous.given_up()) {
       *problem = "rank 0 of a communicator did not come.";
       return -1;
     }
     usleep(2000);
   }
-  const Handshake hello = {kHelloMagic, meeting.rank, meeting.ranks};
+  const Handshake hello = {kHelloMagic, rendezvous.rank, rendezvous.ranks};
   if (!IsOurUser(connection.get()) ||
       send(connection.get(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello) ||
-      !WaitReadable(connection.get(), meeting, deadline)) {
-    *problem = Missing(meeting, 1);
+      !WaitReadable(connection.get(), rendezvous, deadline)) {
+    *problem = Missing(rendezvous, 1);
     return -1;
   }
   const int memory = ReceiveMemory(connection.get());
@@ -231,10 +231,11 @@ ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t col
   return derived;
 }
 
-int Meet(const Rendezvous& meeting, std::string* problem) {
-  const auto deadline = Clock::now() + std::chrono::milliseconds(meeting.timeout_ms);
-  if (meeting.ranks == 1) return MakeMemory(meeting, problem);
-  return meeting.rank == 0 ? Host(meeting, deadline, problem) : Visit(meeting, deadline, problem);
+int ConnectRanks(const Rendezvous& rendezvous, std::string* problem) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(rendezvous.timeout_ms);
+  if (rendezvous.ranks == 1) return MakeMemory(rendezvous, problem);
+  return rendezvous.rank == 0 ? Host(rendezvous, deadline, problem)
+                              : Visit(rendezvous, deadline, problem);
 }
 
 }  // namespace vramstow::simulator

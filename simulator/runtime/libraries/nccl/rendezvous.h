@@ -38,7 +38,7 @@ struct Rendezvous {
 
 // Waits until all ranks have connected. Returns the descriptor of the shared memory
 // (shared_segment.h).
-int Meet(const Rendezvous& meeting, std::string* problem);
+int ConnectRanks(const Rendezvous& rendezvous, std::string* problem);
 
 }  // namespace vramstow::simulator
 

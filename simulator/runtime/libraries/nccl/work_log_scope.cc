@@ -27,7 +27,7 @@ const WorkLogFunctions& Functions() {
   return *functions;
 }
 
-const char* ToldName(Kind kind) {
+const char* NameInWorkLog(Kind kind) {
   switch (kind) {
     case Kind::kAllReduce:
       return "all_reduce";
@@ -92,7 +92,7 @@ WorkLogScope::WorkLogScope(const std::vector<Operation>& operations) {
     vramstowSimulatorWorkLine line = {};
     line.size = sizeof line;
     line.kind = "collective";
-    line.name = ToldName(operation.kind);
+    line.name = NameInWorkLog(operation.kind);
     line.precision = "-";
     line.read_bytes = bytes * PartsSent(operation.kind, ranks);
     line.written_bytes = bytes * PartsReceived(operation.kind, ranks);

@@ -237,7 +237,7 @@ TEST(AnalyzerLayers, StepsOfOurPoolAreAddedUp) {
     step(EventKind::kCacheTrim, 2 * kMega, i == 0 ? 3 : 0);
   }
   const CacheFacts cache = history.Analyze().cache;
-  EXPECT_TRUE(cache.tells_steps);
+  EXPECT_TRUE(cache.counts_steps);
   EXPECT_EQ(cache.misses, 2u);
   EXPECT_EQ(cache.stitches, 1u);
   EXPECT_EQ(cache.fence_waits, 1u);

@@ -203,9 +203,9 @@ TEST_P(RandomHistory, GivesTheNumbersOfTheNaiveModel) {
     }
     std::vector<uint64_t> sizes = naive.SizesAtPeak();
     sizes.resize(std::min(sizes.size(), kMaxBlocksAtPeak));
-    std::vector<uint64_t> told;
-    for (const BlockFacts& block : facts.largest_at_peak) told.push_back(block.size);
-    ASSERT_EQ(told, sizes);
+    std::vector<uint64_t> reported;
+    for (const BlockFacts& block : facts.largest_at_peak) reported.push_back(block.size);
+    ASSERT_EQ(reported, sizes);
     const FreeMemory free = naive.Free(facts.fragmentation.largest_request_bytes);
     ASSERT_EQ(facts.fragmentation.at_end.free_bytes, free.free_bytes);
     ASSERT_EQ(facts.fragmentation.at_end.largest_bytes, free.largest_bytes);

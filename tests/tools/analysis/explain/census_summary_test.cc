@@ -57,13 +57,13 @@ TEST(CensusSummary, TellsViewsGraphsAndWideNumbers) {
     lives[i].tensor = true;
   }
   const Holders holders(detail, facts, failure);
-  const CensusSummary told = SummarizeCensus(holders, {&lives[0], &lives[1], &lives[2]});
-  EXPECT_EQ(told.all, 3u << 20);
-  EXPECT_EQ(told.known, 2u << 20);
-  EXPECT_EQ(told.viewed, 1u << 20);
-  EXPECT_EQ(told.in_graph, 1u << 20);
-  EXPECT_EQ(told.wide, 1u << 20);
-  EXPECT_TRUE(told.decides());
+  const CensusSummary summary = SummarizeCensus(holders, {&lives[0], &lives[1], &lives[2]});
+  EXPECT_EQ(summary.all, 3u << 20);
+  EXPECT_EQ(summary.known, 2u << 20);
+  EXPECT_EQ(summary.viewed, 1u << 20);
+  EXPECT_EQ(summary.in_graph, 1u << 20);
+  EXPECT_EQ(summary.wide, 1u << 20);
+  EXPECT_TRUE(summary.decides());
   EXPECT_FALSE(SummarizeCensus(holders, {&lives[2]}).decides());
 }
 

@@ -266,7 +266,7 @@ TEST(Iterations, MarksComeBeforePatterns) {
 }
 
 // A history with marks, and its analysis.
-class Told {
+class MarkedJob {
  public:
   void Mark(const std::string& text) {
     history_.Add({.object = texts_.size(), .kind = EventKind::kMark});
@@ -302,7 +302,7 @@ class Told {
 };
 
 TEST(Iterations, EndWhereAnOptimizerHasMadeItsStep) {
-  Told job;
+  MarkedJob job;
   job.Tensor(EventKind::kAllocate, 0x100, 100 * kMega);
   for (int step = 0; step < 5; ++step) {
     job.Forward(kMega);
@@ -318,7 +318,7 @@ TEST(Iterations, EndWhereAnOptimizerHasMadeItsStep) {
 }
 
 TEST(Iterations, AreTurnsOfOptimizersThatAlternate) {
-  Told job;
+  MarkedJob job;
   for (int turn = 0; turn < 4; ++turn) {
     job.Forward(kMega);
     job.Mark("vramstow.step Adam 1");
@@ -329,7 +329,7 @@ TEST(Iterations, AreTurnsOfOptimizersThatAlternate) {
 }
 
 TEST(Iterations, BeginAfterAnEvaluation) {
-  Told job;
+  MarkedJob job;
   for (int step = 0; step < 3; ++step) {
     if (step == 2) {
       job.Mark("vramstow.inference Net 1");
@@ -347,7 +347,7 @@ TEST(Iterations, BeginAfterAnEvaluation) {
 }
 
 TEST(Iterations, AreCallsOfTheModelWhereNothingIsTrained) {
-  Told job;
+  MarkedJob job;
   for (int word = 0; word < 6; ++word) {
     job.Mark("vramstow.inference Net 1");
     job.Forward(kMega);

@@ -98,16 +98,16 @@ TEST(Holders, WhereTheCensusWasLeftOutNobodyIsNamed) {
 }
 
 TEST(Holders, OneOfManyNumbersMayBeMissing) {
-  const auto told = [](uint64_t count, uint64_t without) {
+  const auto holder_text = [](uint64_t count, uint64_t without) {
     std::vector<std::string> chains;
     for (uint64_t i = 0; i < count; ++i) {
       if (i != without) chains.push_back("main: history[" + std::to_string(i) + "]");
     }
     return MergeChains(chains);
   };
-  EXPECT_EQ(told(68, 66), "main: history[0..67]");
-  EXPECT_EQ(told(68, 100), "main: history[0..67]");
-  EXPECT_EQ(told(6, 4), "main: history[*]");
+  EXPECT_EQ(holder_text(68, 66), "main: history[0..67]");
+  EXPECT_EQ(holder_text(68, 100), "main: history[0..67]");
+  EXPECT_EQ(holder_text(6, 4), "main: history[*]");
 }
 
 TEST(Holders, ABlockThatCameLaterOrLiesElsewhereIsNotHeld) {
@@ -144,7 +144,7 @@ CensusDetail CensusOfKeys(const std::vector<std::string>& keys) {
 TEST(Holders, ManyKeysAreOneHolderAndFewAreNot) {
   Facts facts;
   facts.out_of_memory = {FailureAt(99, 0)};
-  const auto told = [&](const std::vector<std::string>& keys) {
+  const auto holder_text = [&](const std::vector<std::string>& keys) {
     Detail detail;
     detail.censuses = {CensusOfKeys(keys)};
     std::vector<Life> lives;
@@ -157,14 +157,14 @@ TEST(Holders, ManyKeysAreOneHolderAndFewAreNot) {
     }
     return names;
   };
-  EXPECT_THAT(told({"user-a1.png", "user-b2.png", "user-c.png", "user-d.png", "user-e.png",
-                    "user-.png", "user-g.png", "user-hh.png"}),
+  EXPECT_THAT(holder_text({"user-a1.png", "user-b2.png", "user-c.png", "user-d.png", "user-e.png",
+                           "user-.png", "user-g.png", "user-hh.png"}),
               testing::ElementsAre("global cache[\"user-*.png\"][0] 8"));
-  EXPECT_THAT(told({"a", "b", "c", "d", "e", "f", "g", "h"}),
+  EXPECT_THAT(holder_text({"a", "b", "c", "d", "e", "f", "g", "h"}),
               testing::ElementsAre("global cache[\"*\"][0] 8"));
-  EXPECT_THAT(told({"aa", "a", "aaa", "aaaa", "ab", "ba", "aba", "aaab"}),
+  EXPECT_THAT(holder_text({"aa", "a", "aaa", "aaaa", "ab", "ba", "aba", "aaab"}),
               testing::ElementsAre("global cache[\"*\"][0] 8"));
-  EXPECT_THAT(told({"x", "y", "mask"}), testing::SizeIs(3));
+  EXPECT_THAT(holder_text({"x", "y", "mask"}), testing::SizeIs(3));
 }
 
 TEST(Holders, WhatTheCensusFoundAndDidNotNameHasTheHolderOfItsLike) {

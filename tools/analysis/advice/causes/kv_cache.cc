@@ -35,16 +35,17 @@ std::vector<const Life*> CachesOf(const FailureMoment& moment) {
 // True if the name of an operator, a module or a function of the forward pass contains the word
 // attention.
 bool HasAttention(const FailureMoment& moment) {
-  const auto tells = [](std::string_view text) {
+  const auto names_attention = [](std::string_view text) {
     return text.find("ttention") != std::string_view::npos ||
            text.find("softmax") != std::string_view::npos;
   };
   const Detail& detail = moment.detail();
   return std::ranges::any_of(detail.sites, [&](const SiteDetail& site) {
     if (site.phase == Phase::kCache) return true;
-    return tells(site.made_by) || tells(site.module) || tells(site.classes) ||
-           std::ranges::any_of(site.frames,
-                               [&](uint32_t frame) { return tells(detail.frames[frame]); });
+    return names_attention(site.made_by) || names_attention(site.module) ||
+           names_attention(site.classes) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
+             return names_attention(detail.frames[frame]);
+           });
   });
 }
 

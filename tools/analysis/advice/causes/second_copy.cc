@@ -255,7 +255,7 @@ void SayThatModelsAreKept(Cause* cause) {
 }
 
 // True if another cause explains why blocks of the same sizes are live again.
-bool IsToldBetter(const FailureMoment& moment) {
+bool HasBetterCause(const FailureMoment& moment) {
   return IsFound(moment, {AdviceId::kEarlierModels}) || kLoadedFile.cause(moment).has_value();
 }
 
@@ -270,7 +270,7 @@ bool IsReplaced(const FailureMoment& moment, const std::vector<const Life*>& fir
 }
 
 Found FindSecondCopy(const FailureMoment& moment) {
-  if (IsToldBetter(moment)) return std::nullopt;
+  if (HasBetterCause(moment)) return std::nullopt;
   const std::vector<Set> sets = SetsOf(moment);
   const Counts parameters = CountParameters(moment);
   Cause cause;

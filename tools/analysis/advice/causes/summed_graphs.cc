@@ -44,8 +44,8 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   cause.bytes = BytesOf(made);
   if (backward * kSmallPart > all || cause.bytes * 2 < all || !moment.IsLarge(cause.bytes))
     return std::nullopt;
-  const CensusSummary told = SummarizeCensus(moment.holders(), made);
-  if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
+  const CensusSummary summary = SummarizeCensus(moment.holders(), made);
+  if (summary.decides() && summary.in_graph * 4 < summary.known) return std::nullopt;
   cause.change = FreedWithTurn(moment, made, turns);
   DescribeOneBackward(&cause);
   cause.place = CommonPlace(moment.detail(), made, true);
