@@ -12,7 +12,7 @@
 
 #include "base/typed_event.h"
 #include "tracer/format/crc32c.h"
-#include "tracer/host_memory.h"
+#include "tracer/host_memory_usage.h"
 #include "tracer/thread_barrier.h"
 #include "tracer/thread_pointer.h"
 

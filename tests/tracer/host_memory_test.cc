@@ -1,6 +1,6 @@
 // Tests how much memory a job has left: in a real control group if one can be made, and in layouts
 // of /proc and /sys as on other machines.
-#include "tracer/host_memory.h"
+#include "tracer/host_memory_usage.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -16,7 +16,7 @@
 #include "tests/tracer/support.h"
 #include "tracer/clock.h"
 #include "tracer/format/layout.h"
-#include "tracer/host_memory.h"
+#include "tracer/host_memory_usage.h"
 #include "tracer/recorder.h"
 
 namespace vramstow {

@@ -12,7 +12,7 @@
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/this_thread.h"
-#include "tracer/host_memory.h"
+#include "tracer/host_memory_usage.h"
 
 namespace vramstow {
 namespace {

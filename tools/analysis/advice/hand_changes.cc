@@ -7,7 +7,7 @@
 
 #include "tools/analysis/advice/highest_need.h"
 #include "tools/analysis/advice/layers.h"
-#include "tools/analysis/advice/lower_precision.h"
+#include "tools/analysis/advice/precision_use.h"
 #include "tools/analysis/advice/step_cost.h"
 #include "tools/analysis/explain/failure_moment.h"
 

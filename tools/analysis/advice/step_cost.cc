@@ -4,7 +4,7 @@
 
 #include "base/work_cost.h"
 #include "tools/analysis/advice/card_of.h"
-#include "tools/analysis/advice/lower_precision.h"
+#include "tools/analysis/advice/precision_use.h"
 #include "tools/base/words.h"
 
 namespace vramstow {

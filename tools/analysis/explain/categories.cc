@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/explain/bucket_sites.h"
 #include "tools/analysis/explain/category_of.h"
 #include "tools/analysis/explain/census_summary.h"
 #include "tools/analysis/explain/explain.h"
-#include "tools/analysis/explain/gradient_buckets.h"
 #include "tools/analysis/explain/holders.h"
 #include "tools/analysis/explain/phases_over.h"
 

@@ -7,7 +7,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/training_state.h"
-#include "tools/analysis/explain/gradient_buckets.h"
+#include "tools/analysis/explain/bucket_sites.h"
 
 namespace vramstow {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
-#include "tools/analysis/advice/lower_precision.h"
+#include "tools/analysis/advice/precision_use.h"
 #include "tools/analysis/advice/rule.h"
 
 namespace vramstow {

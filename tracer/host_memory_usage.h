@@ -7,8 +7,8 @@
 //
 // Ownership: values. Threads: any; opens and closes files of /proc and /sys. Errors: 0 for figures
 // that cannot be read. No heap. Units: bytes.
-#ifndef VRAMSTOW_TRACER_HOST_MEMORY_H_
-#define VRAMSTOW_TRACER_HOST_MEMORY_H_
+#ifndef VRAMSTOW_TRACER_HOST_MEMORY_USAGE_H_
+#define VRAMSTOW_TRACER_HOST_MEMORY_USAGE_H_
 
 #include <cstdint>
 
@@ -27,4 +27,4 @@ HostMemory ReadHostMemory(const char* root = "");
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TRACER_HOST_MEMORY_H_
+#endif  // VRAMSTOW_TRACER_HOST_MEMORY_USAGE_H_

@@ -7,8 +7,8 @@
 // Reducer.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: none. Units: none.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_GRADIENT_BUCKETS_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_GRADIENT_BUCKETS_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_BUCKET_SITES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_BUCKET_SITES_H_
 
 #include "tools/analysis/facts/detail.h"
 
@@ -19,4 +19,4 @@ bool MakesGradientBuckets(const Detail& detail, const SiteDetail& site);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_GRADIENT_BUCKETS_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_BUCKET_SITES_H_

@@ -1,4 +1,4 @@
-#include "tools/analysis/explain/gradient_buckets.h"
+#include "tools/analysis/explain/bucket_sites.h"
 
 #include <cstdint>
 #include <ranges>

@@ -1,4 +1,4 @@
-#include "tools/analysis/advice/lower_precision.h"
+#include "tools/analysis/advice/precision_use.h"
 
 #include <algorithm>
 #include <string>

@@ -1,8 +1,8 @@
 // UsesLowerPrecision: true if call stacks or operators show autocast, or a conversion to 16 bits.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: none.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECISION_USE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECISION_USE_H_
 
 #include "tools/analysis/facts/detail.h"
 
@@ -12,4 +12,4 @@ bool UsesLowerPrecision(const Detail& detail);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LOWER_PRECISION_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PRECISION_USE_H_

@@ -1,4 +1,4 @@
-#include "tracer/host_memory.h"
+#include "tracer/host_memory_usage.h"
 
 #include <fcntl.h>
 #include <limits.h>
