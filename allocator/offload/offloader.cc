@@ -69,9 +69,8 @@ uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
   return pausing_.Pause(slice, count, /*keep=*/motion == Motion::kPause, result);
 }
 
-// Moves the first `count` of the listed pages and returns how many moved. If fewer than `count`
-// moved, *outcome is the reason. The device's lock is held. The submission gate is closed for each
-// slice and opened after it.
+// Moves the first `count` of the listed pages and returns how many moved. If fewer moved, *outcome
+// is the reason. The device's lock is held. The submission gate is closed for each slice.
 uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reason,
                                OffloadResult* outcome) {
   uint64_t moved = 0;

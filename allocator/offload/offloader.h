@@ -85,6 +85,8 @@ enum class OffloadResult : uint8_t {
 struct PauseOptions {
   bool keep;            // keeps the contents on the host; otherwise they are discarded
   bool graphs = false;  // also pauses memory that captured graphs may use or that they cached
+  uint64_t most_bytes = ~uint64_t{0};  // rounded up to pages
+  uint64_t MostPages(uint64_t page) const { return most_bytes / page + (most_bytes % page != 0); }
 };
 
 class Offloader {
@@ -109,19 +111,16 @@ class Offloader {
   // for work gives up within Standstill::kHearingNs. May be called from any thread, without a lock.
   void StopBringingBack() { standstill_.Stop(); }
 
-  // Releases idle host memory if nothing was moved for the last `unused_ns`. Returns how many bytes
-  // were returned to the host.
+  // Releases host memory if nothing moved for the last `unused_ns`. Returns the released bytes.
   uint64_t ReleaseHost(uint64_t unused_ns) { return host_.Release(unused_ns); }
   // Releases idle host memory after the configured time; call it regularly.
   uint64_t DecayHost() { return host_.Decay(); }
 
   // --- Requests ---------------------------------------------------------------------------------
-  // Each request sets *bytes to the bytes that moved, also if not all did. Offload and Pause then
-  // release as much memory to the device.
+  // Each request sets *bytes to the bytes that moved. Offload and Pause then release as many bytes.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
-  // Evicts up to `most_bytes` of memory that was not touched since Mark returned `before`. The
-  // memory that was idle longest is evicted first.
+  // Evicts up to `most_bytes` of memory not touched since Mark returned `before`, oldest first.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
   // Observes touches from now on, for at least `watch_ns`. Returns `before` for OffloadIdle.
   uint32_t Mark(uint64_t watch_ns);
@@ -221,7 +220,7 @@ class Offloader {
   uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
-  OffloadResult MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes);
+  OffloadResult MoveTag(uint32_t tag, Motion motion, const PauseOptions& options, uint64_t* bytes);
   void NoteGraphs() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t ReturnRegion(uint32_t tag, uint64_t most, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);

@@ -19,7 +19,9 @@ OffloadResult WhyItStays(const PageList::PinnedPages& pinned) {
 // Moves the memory of a tag's blocks off the device. The result gives the reason if pages stay on
 // the device. If the request is for all memory, pages of the heaps of graphs that stay are no
 // reason, because they were not requested.
-OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint64_t* bytes) {
+OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, const PauseOptions& options,
+                                 uint64_t* bytes) {
+  const bool graphs = options.graphs;
   const OffloadReason reason = motion == Motion::kOut     ? OffloadReason::kAsked
                                : motion == Motion::kPause ? OffloadReason::kPaused
                                                           : OffloadReason::kDiscarded;
@@ -34,7 +36,8 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, bool graphs, uint6
     ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag,
               graphs || tag != kAnyTag);
     const PageList::PinnedPages pinned = pages_.DropPinned(graphs);
-    moved = MoveSlices(pages_.count(), motion, reason, &outcome);
+    moved = MoveSlices(std::min(pages_.count(), options.MostPages(pool_->page_bytes())), motion,
+                       reason, &outcome);
     if (moved != 0) pool_->MarkOffloaded();
     if (motion != Motion::kOut) pool_->EndPause(tag);
     if (outcome == OffloadResult::kDone) outcome = WhyItStays(pinned);
@@ -50,13 +53,13 @@ OffloadResult Offloader::Offload(uint32_t tag, uint64_t* bytes) {
   *bytes = 0;
   if (!maps_host_) return OffloadResult::kNotThere;
   Watch(true);
-  return MoveTag(tag, Motion::kOut, /*graphs=*/false, bytes);
+  return MoveTag(tag, Motion::kOut, {.keep = true}, bytes);
 }
 
 OffloadResult Offloader::Pause(uint32_t tag, const PauseOptions& options, uint64_t* bytes) {
   *bytes = 0;
   if (options.keep && !pool_->device().copies) return OffloadResult::kNotThere;
-  return MoveTag(tag, options.keep ? Motion::kPause : Motion::kDiscard, options.graphs, bytes);
+  return MoveTag(tag, options.keep ? Motion::kPause : Motion::kDiscard, options, bytes);
 }
 
 // Updates whether memory that a graph may use is still paused.

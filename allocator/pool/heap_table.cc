@@ -84,7 +84,8 @@ void HeapTable::Unlink(const StreamHeap* heap) {
 StreamHeap* HeapTable::Get(const HeapKey& key) {
   with_.fences->StreamBegins(key.stream);
   StreamHeap* heap = Find(key);
-  if (heap != nullptr) return heap->paused() ? Get({key.stream, key.pool}) : heap;
+  if (heap != nullptr && heap->paused() && key.tag != 0) return Get({key.stream, key.pool});
+  if (heap != nullptr) return heap;
   const uint32_t timeline = TimelineOf(key.stream);
   heap = ReuseVacant(key, timeline);
   if (heap == nullptr) {

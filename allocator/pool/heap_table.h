@@ -42,8 +42,9 @@ class HeapTable {
   }
 
   StreamHeap* Find(const HeapKey& key) const;
-  // Returns the heap of this key and creates it if it does not exist. If that heap is paused, or if
-  // there are too many heaps, returns another heap that can serve the stream. The stream must not
+  // Returns the heap of this key and creates it if it does not exist. If the heap of a tag is
+  // paused, returns the heap without a tag, which may be paused, too. If there are too many heaps,
+  // returns another heap that can serve the stream. The stream must not
   // be destroyed yet, and the caller holds no heap's lock.
   StreamHeap* Get(const HeapKey& key) VRAMSTOW_REQUIRES(kDeviceLock);
   // Returns the timeline (the record of the events) of a stream. Returns kEverything if the stream

@@ -54,6 +54,13 @@ void PoolPages::Release(uint64_t address, uint64_t size) {
   }
 }
 
+bool PoolPages::HasWorkEnded() {
+  DeviceLock device_lock(&parts_->mutex);
+  Fences& fences = parts_->fences;
+  if (fences.capturing()) return false;
+  return fences.WaitFor(Fences::kEverything, fences.OpenTick(Fences::kEverything), WaitClock());
+}
+
 uint64_t PoolPages::ReleaseIdle(uint64_t count) { return trimmer_->ReleaseIdle(count); }
 
 void PoolPages::Trim(uint64_t bytes, uint64_t released) {

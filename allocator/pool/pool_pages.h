@@ -55,6 +55,8 @@ class PoolPages {
   ChunkStore& chunks() const { return parts_->chunks; }
   ChunkExchange& exchange() const { return parts_->exchange; }
   Fences& fences() const { return parts_->fences; }
+  // True if all work that was submitted so far has ended, and no stream is being captured.
+  bool HasWorkEnded();
   // Bytes of the live blocks of all heaps.
   uint64_t AllocatedBytes() const { return parts_->heaps.AllocatedBytes(); }
   // Makes chunks until the store has `count` of them, as far as the limit and the device allow it.

@@ -85,6 +85,11 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Bloc
   DeviceLock device_lock(&parts_->mutex);
   if (!FindHeap(attempt)) return Outcome::kNoRecords;
   StreamHeap* heap = attempt->heap;
+  if (heap->paused()) {
+    // All memory of the process is paused. The request waits until it is back (Offload).
+    attempt->lacking = DivideUp(attempt->size, parts_->config.chunk_bytes);
+    return Outcome::kNotServed;
+  }
   bool served = false;
   uint64_t sum = 0;
   {
