@@ -195,7 +195,7 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
   for (const char* pool : {"off", "on"}) {
     // The program reads the data that it copied, and copies more than a simulated run keeps by
     // default.
-    const std::string card = "h200,memory=2GiB,contents=keep,share=" + folder();
+    const std::string card = "h200,memory=2GiB,contents=keep,share=" + folder() + "/shared";
     const Outcome outcome = RunPool({"pool_sharer"}, pool, {{"VRAMSTOW_SIMULATE", card}});
     EXPECT_EQ(outcome.status, 0) << pool << ": " << outcome.error;
     EXPECT_EQ(outcome.out, "4096\n3146240\n20971520\n314572800\nshared\n");
@@ -205,9 +205,10 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
 // Large chunks are used only for a block that is large compared with the memory that the process
 // already has. Only the last block is.
 TEST_F(PoolBehindCuMemAlloc, WhatLiesInLargeChunksCannotBeShared) {
-  const Outcome outcome = RunPool({"pool_sharer", "2500000000"}, "on",
-                                  {{"VRAMSTOW_SIMULATE", "h200,memory=4GiB,share=" + folder()},
-                                   {"VRAMSTOW_LARGE_CHUNKS", "4MiB"}});
+  const Outcome outcome =
+      RunPool({"pool_sharer", "2500000000"}, "on",
+              {{"VRAMSTOW_SIMULATE", "h200,memory=4GiB,share=" + folder() + "/shared"},
+               {"VRAMSTOW_LARGE_CHUNKS", "4MiB"}});
   EXPECT_EQ(outcome.status, 99);
   EXPECT_THAT(outcome.error, HasSubstr("get(&handle, block)"));
   EXPECT_THAT(outcome.out, testing::StartsWith("4096\n"));
@@ -215,17 +216,17 @@ TEST_F(PoolBehindCuMemAlloc, WhatLiesInLargeChunksCannotBeShared) {
 }
 
 TEST_F(PoolBehindCuMemAlloc, ThePlainDriversMemoryCannotBeShared) {
-  const Outcome outcome =
-      RunPool({"pool_sharer"}, "on",
-              {{"VRAMSTOW_SIMULATE", "h200,share=" + folder()}, {"VRAMSTOW_BACKING", "malloc"}});
+  const Outcome outcome = RunPool({"pool_sharer"}, "on",
+                                  {{"VRAMSTOW_SIMULATE", "h200,share=" + folder() + "/shared"},
+                                   {"VRAMSTOW_BACKING", "malloc"}});
   EXPECT_EQ(outcome.status, 99);
   EXPECT_THAT(outcome.error, HasSubstr("get(&handle, block)"));
 }
 
 TEST_F(PoolBehindCuMemAlloc, WithoutAControlSocketNothingCanBeShared) {
-  const Outcome outcome =
-      RunPool({"pool_sharer"}, "on",
-              {{"VRAMSTOW_SIMULATE", "h200,share=" + folder()}, {"VRAMSTOW_CONTROL", "0"}});
+  const Outcome outcome = RunPool(
+      {"pool_sharer"}, "on",
+      {{"VRAMSTOW_SIMULATE", "h200,share=" + folder() + "/shared"}, {"VRAMSTOW_CONTROL", "0"}});
   EXPECT_EQ(outcome.status, 99);
   EXPECT_THAT(outcome.error, HasSubstr("get(&handle, block)"));
 }
