@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <sys/stat.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -133,6 +134,18 @@ bool ReadOffload(const char* variable, const char* text, const char** value, Opt
   std::snprintf(error->sentence, sizeof error->sentence,
                 "%s is '%.200s': write off, auto or explicit, perhaps with ,host=64GiB or "
                 ",policy=coldest (or size, or next-use) or ,touches.",
+                variable, text);
+  return false;
+}
+
+bool ReadShare(const char* variable, const char* text, const char** value, OptionError* error,
+               const char*) {
+  ShareSetting setting;
+  *value = text;
+  if (ParseShare(text, &setting)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s': write off or on, perhaps with ,weight=N (from 1 to 100) or "
+                ",priority=interactive (or normal) or ,dir=FOLDER.",
                 variable, text);
   return false;
 }
@@ -324,6 +337,38 @@ bool ParseOffload(std::string_view text, OffloadSetting* setting) {
       return false;
     }
   }
+  return true;
+}
+
+bool ParseShare(std::string_view text, ShareSetting* setting) {
+  *setting = ShareSetting();
+  if (text == "off") return true;
+  constexpr std::string_view kWeight = "weight=";
+  constexpr std::string_view kFolder = "dir=";
+  constexpr uint32_t kMaxWeight = 100;
+  setting->on = true;
+  bool is_first = true;
+  do {
+    if (!is_first) text.remove_prefix(1);
+    std::string_view part = NextPart(&text);
+    if (part.starts_with(kWeight)) {
+      part.remove_prefix(kWeight.size());
+      const auto [end, error] =
+          std::from_chars(part.data(), part.data() + part.size(), setting->weight);
+      if (error != std::errc() || end != part.data() + part.size()) return false;
+      if (setting->weight == 0 || setting->weight > kMaxWeight) return false;
+    } else if (part.starts_with(kFolder)) {
+      part.remove_prefix(kFolder.size());
+      if (part.empty() || part.size() >= sizeof setting->folder) return false;
+      std::memcpy(setting->folder, part.data(), part.size());
+      setting->folder[part.size()] = 0;
+    } else if (part == "priority=interactive" || part == "priority=normal") {
+      setting->interactive = part == "priority=interactive";
+    } else if (!is_first || part != "on") {
+      return false;
+    }
+    is_first = false;
+  } while (!text.empty());
   return true;
 }
 

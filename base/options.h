@@ -30,6 +30,7 @@ enum class OptionType {
   kDuration,
   kLimit,
   kOffload,
+  kShare,
   kLaunches,
   kMetrics,
   kTraceSize
@@ -63,6 +64,7 @@ using BytesValue = const char*;
 using DurationValue = const char*;
 using LimitValue = const char*;
 using OffloadValue = const char*;
+using ShareValue = const char*;
 using LaunchesValue = const char*;
 using MetricsValue = const char*;
 using TraceSizeValue = const char*;
@@ -92,6 +94,17 @@ struct OffloadSetting {
   uint64_t host_bytes = 0;  // 0 if not given
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
+
+// A parsed value of type Share: "off", or "on" with parts that can be added: the weight of the
+// process's turns, its priority, and the folder of the tables, as in
+// "on,weight=2,priority=interactive,dir=/run/share". "on" can be left out before another part.
+struct ShareSetting {
+  bool on = false;
+  bool interactive = false;
+  uint32_t weight = 1;    // from 1 to 100
+  char folder[108] = "";  // empty: the default
+};
+bool ParseShare(std::string_view text, ShareSetting* setting);
 
 // A parsed value of type Launches: "off", "count", or "sample=N".
 struct LaunchesSetting {

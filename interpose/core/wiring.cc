@@ -32,6 +32,8 @@
 #include "interpose/core/pools/regions.h"
 #include "interpose/core/pools/registrations.h"
 #include "interpose/core/pools/residency.h"
+#include "interpose/core/pools/room_request.h"
+#include "interpose/core/pools/turn_gate.h"
 #include "interpose/core/record/activity.h"
 #include "interpose/core/record/annotations.h"
 #include "interpose/core/record/facts.h"
@@ -60,6 +62,7 @@
 #include "interpose/core/service/metrics_server.h"
 #include "interpose/core/service/metrics_text.h"
 #include "interpose/core/service/service.h"
+#include "interpose/core/share/sharer.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
 #include "tracer/capture/caller.h"
@@ -108,7 +111,9 @@ struct Parts {
   LiveStreams live_streams;
   ApplicationHooks hooks;
   PoolTrace pool_trace{trace, nvtx_memory};
-  Offloaders offloaders{process, driver};
+  TurnGate turn_gate;
+  RoomRequest room_request;
+  Offloaders offloaders{process, driver, turn_gate};
   Pools pools{{process,
                driver,
                contexts,
@@ -117,6 +122,7 @@ struct Parts {
                trace,
                pool_trace,
                offloaders,
+               room_request,
                hooks,
                OnPoolOpened,
                ForgetFunctions,
@@ -133,6 +139,9 @@ struct Parts {
   RegistrationTable registration_table;
   Registrations registrations{pools, registration_table};
 
+  // --- share
+  Sharer sharer{{process, driver, trace, pools, turn_gate, room_request}};
+
   // --- service
   ControlVerbs control_verbs{{application, residency, trace, exports, RunCensusFor}};
   ControlSocket control_socket;
@@ -147,9 +156,9 @@ struct Parts {
   process, driver, contexts, unseen_contexts, handle_kinds, kernel_arguments, routing, callers,  \
       interception_counters, interception_report, trace, free_bytes, launches, activity,         \
       annotations, nvtx_memory, observed_memory, uncomputed_reads, regions, live_streams, hooks, \
-      pool_trace, offloaders, pools, offloading, application, open_collectives, residency,       \
-      exports, imports, pool_service, registration_table, registrations, control_verbs,          \
-      control_socket, metrics_text, metrics_server, service
+      pool_trace, turn_gate, room_request, offloaders, pools, offloading, application,           \
+      open_collectives, residency, exports, imports, pool_service, registration_table,           \
+      registrations, sharer, control_verbs, control_socket, metrics_text, metrics_server, service
 
 constinit Parts parts;
 auto& [VRAMSTOW_PARTS] = parts;
@@ -165,8 +174,14 @@ void NoteFrameworkRefused(int device) { observed_memory.NoteDriverRefusal(device
 // thread before the driver shuts down.
 void OnPoolOpened() {
   static constinit std::atomic<bool> registered{false};
-  if (!registered.exchange(true)) std::atexit([] { service.Stop(); });
+  if (!registered.exchange(true)) {
+    std::atexit([] {
+      sharer.Stop();
+      service.Stop();
+    });
+  }
   service.Start();
+  sharer.Start();
 }
 
 // Called when a context has ended, and its modules with it.
@@ -271,6 +286,7 @@ void Finish() {
   const bool is_forked_child = process.is_forked_child();
   if (!process.Finish() || is_forked_child) return;
   ComplainOfMetrics();
+  sharer.Stop();
   service.Stop();
   activity.Finish();
   uncomputed_reads.Finish();

@@ -42,6 +42,7 @@ RULE: dict[str, set[str]] = {
         "interpose/core/record",
         "interpose/core/pools",
         "interpose/core/handlers",
+        "interpose/core/share",
         "interpose/core/service",
         "interpose/core/framework",
         "interpose/shim",
@@ -72,6 +73,13 @@ RULE: dict[str, set[str]] = {
         "base",
     },
     "interpose/core/handlers": {
+        "interpose/core/pools",
+        "interpose/core/record",
+        "interpose/core/runtime",
+        "interpose/shim",
+        "base",
+    },
+    "interpose/core/share": {
         "interpose/core/pools",
         "interpose/core/record",
         "interpose/core/runtime",

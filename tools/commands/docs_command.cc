@@ -44,6 +44,8 @@ std::string ValuesOf(const OptionRow& row) {
       return "a number of bytes, or a part of the device: 20GiB or 50%";
     case OptionType::kOffload:
       return "off, auto or explicit, optionally with ,host=BYTES";
+    case OptionType::kShare:
+      return "off or on, optionally with ,weight=N";
     case OptionType::kLaunches:
       return "off, count, or sample=N with N from 1 to 1000000";
     case OptionType::kMetrics:

@@ -24,8 +24,10 @@ struct ImpliedValue {
 };
 
 const char* FindImpliedValue(std::string_view flag, std::string_view next) {
-  static const auto* const kImplied = new std::vector<ImpliedValue>{
-      {"--pool", {"on", "off"}, "on"}, {"--offload", {"off", "auto", "explicit"}, "auto"}};
+  static const auto* const kImplied =
+      new std::vector<ImpliedValue>{{"--pool", {"on", "off"}, "on"},
+                                    {"--offload", {"off", "auto", "explicit"}, "auto"},
+                                    {"--share", {"off", "on"}, "on"}};
   for (const ImpliedValue& implied : *kImplied) {
     if (implied.flag != flag) continue;
     const std::string_view word = next.substr(0, next.find(','));

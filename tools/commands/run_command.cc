@@ -54,7 +54,8 @@ std::string GroupOf(const OptionRow& row) {
        {"--stacks", "--trace-dir", "--no-trace", "--simulate", "--quiet"}},
       {"Pool: vramstow serves the memory, instead of the driver and PyTorch",
        {"--pool", "--limit"}},
-      {"Offload: run a job that needs more memory than the GPU has", {"--offload"}}};
+      {"Offload: run a job that needs more memory than the GPU has", {"--offload"}},
+      {"Share: use one GPU in turns with other jobs", {"--share"}}};
   for (const FirstScreen& screen : *kFirstScreen) {
     for (const std::string& flag : screen.flags) {
       if (flag == row.flag) return screen.group;

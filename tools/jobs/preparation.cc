@@ -41,6 +41,19 @@ absl::StatusOr<JobFolder> ParseJobFolder(FlagValues* flags) {
   return folder;
 }
 
+// Lets all simulated runs with --share use the same simulated GPU. Otherwise each run would have
+// one of its own.
+void ShareSimulatedCard(CheckedJob* checked) {
+  std::string& spec = checked->settings.simulate;
+  const auto share = checked->flags.find("VRAMSTOW_SHARE");
+  ShareSetting setting;
+  const bool is_shared =
+      share != checked->flags.end() && ParseShare(share->second, &setting) && setting.on;
+  if (!is_shared || spec.empty() || absl::StrContains(spec, "share=")) return;
+  spec += ",share=turns";
+  checked->flags["VRAMSTOW_SIMULATE"] = spec;
+}
+
 // Replaces "match=SNAPSHOT" by the card that matches the snapshot.
 absl::Status ApplyMatchedCard(const Job& job, CheckedJob* checked) {
   Settings& settings = checked->settings;
@@ -116,6 +129,7 @@ absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
   if (checked.settings.simulate.starts_with(kMatchSpec)) {
     if (absl::Status status = ApplyMatchedCard(job, &checked); !status.ok()) return status;
   }
+  ShareSimulatedCard(&checked);
   if (job.command.empty()) {
     return absl::InvalidArgumentError(
         "no command to run: put it after --, as in vramstow run -- python train.py.");

@@ -27,6 +27,12 @@ bool MovesMemory(const FlagValues& flags) {
   return flag != flags.end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
 }
 
+bool SharesCard(const FlagValues& flags) {
+  const auto flag = flags.find("VRAMSTOW_SHARE");
+  ShareSetting share;
+  return flag != flags.end() && ParseShare(flag->second, &share) && share.on;
+}
+
 const char* FlagOf(std::string_view variable) {
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {
@@ -96,7 +102,7 @@ void ImplyPool(FlagValues* flags) {
   const bool is_of_pool =
       std::any_of(std::begin(kPoolSettings), std::end(kPoolSettings),
                   [flags](const char* variable) { return flags->contains(variable); });
-  if (is_of_pool || MovesMemory(*flags)) (*flags)[kPoolVariable] = "on";
+  if (is_of_pool || MovesMemory(*flags) || SharesCard(*flags)) (*flags)[kPoolVariable] = "on";
 }
 
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
@@ -118,6 +124,10 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   OffloadSetting offload;
   if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
     return absl::InvalidArgumentError("--offload moves memory of the pool: add --pool=on.");
+  }
+  ShareSetting share;
+  if (ParseShare(options.share, &share) && share.on && !pool) {
+    return absl::InvalidArgumentError("--share moves memory of the pool: add --pool=on.");
   }
   if (options.nvtx_memory && !pool) {
     return absl::InvalidArgumentError("--nvtx-memory announces blocks of the pool: add --pool=on.");

@@ -272,6 +272,28 @@ std::string CarriedStory(const Facts& total) {
          (moved.empty() ? "" : Line("moved", moved)) + CostsAndChanges(total);
 }
 
+// Says what sharing the GPU with other processes did to the job (--share). Returns an empty text if
+// the job did not share.
+std::string SharedInWords(const FactSet& set) {
+  uint64_t turns = 0;
+  uint64_t waited_ns = 0;
+  uint64_t out_bytes = 0;
+  bool is_shared = false;
+  for (const Facts& trace : set.traces) {
+    uint64_t value = 0;
+    if (!absl::SimpleAtoi(FactOr(trace, "share.turns"), &value)) continue;
+    is_shared = true;
+    turns += value;
+    if (absl::SimpleAtoi(FactOr(trace, "share.waited_ns"), &value)) waited_ns += value;
+    if (absl::SimpleAtoi(FactOr(trace, "share.out_bytes"), &value)) out_bytes += value;
+  }
+  if (!is_shared) return "";
+  if (out_bytes == 0 && waited_ns == 0) return "no process had to wait for its turn on the GPU";
+  return absl::StrCat("the job had ", Counted(turns, "turn"), " on the GPU and waited ",
+                      Time(waited_ns), "; ", Bytes(out_bytes),
+                      " of its memory moved to the host for other processes");
+}
+
 // Says that the device cannot map host memory, if the test before the run has found that.
 std::string WhyNothingMoves(const FactSet& set) {
   for (const Facts& trace : set.traces) {
@@ -377,6 +399,8 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   if (const std::string step = StepInWords(total.model_clock); !step.empty()) {
     text += Line("iteration", step);
   }
+  if (const std::string shared = SharedInWords(set); !shared.empty())
+    text += Line("shared", shared);
   if (const std::string why = WhyNothingMoves(set); !why.empty()) text += Line("offload", why);
   if (!one) text += Line("processes", Processes(set));
   if (const std::string missing = MissingInShort(set, place.unread); !missing.empty()) {

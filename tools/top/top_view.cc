@@ -21,6 +21,7 @@
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/top/control_client.h"
+#include "tools/top/share_view.h"
 #include "tools/top/top_table.h"
 
 namespace vramstow {
@@ -292,6 +293,7 @@ std::string TopView::Text(size_t rows, size_t columns) const {
     break;
   }
   for (std::string& line : TopTable(processes_, columns)) lines.push_back(std::move(line));
+  for (std::string& line : SharersInText(ReadSharers(""))) lines.push_back(std::move(line));
   if (!processes_.empty()) AddHolders(columns, &lines);
   if (lines.size() > rows) lines.resize(rows);
   for (std::string& line : lines) line = Shortened(line, columns, false);
@@ -329,7 +331,8 @@ void TopView::AddHolders(size_t columns, std::vector<std::string>* page) const {
 std::string TopView::Json() const {
   JsonValue json =
       JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.top"}, {"version", 1}})},
-                         {"processes", JsonValue::Array()}});
+                         {"processes", JsonValue::Array()},
+                         {"sharing", SharersInJson(ReadSharers(""))}});
   for (const TopProcess& process : processes_) {
     const Facts& facts = process.facts;
     JsonValue one = JsonValue::Object({{"pid", process.process},

@@ -61,11 +61,12 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   ParseDuration(process_.options().decay, &config.decay_ns);
   config.policy = MakeOffloadPolicy(setting.policy);
   config.records_touches = setting.touches;
-  config.tries_host = true;
+  // With --share alone, memory is only paused, which needs no mapping.
+  config.tries_host = setting.on;
   // Half of the allowed mappings are reserved for the program itself.
   config.host_mappings = MostMappings() / 2;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
-  if (offloader->Open(pool->pages(), &gate_, config)) return;
+  if (offloader->Open(pool->pages(), &gate_, config) || !setting.on) return;
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
   LogRefusal(offloader->host_refusal(), pool->pages()->device().ordinal);
 }
@@ -93,7 +94,15 @@ Offloaders::GateTicket::GateTicket(Offloaders* offloaders)
   uint32_t& lane = ThisThread()->lane;
   if (lane == 0) lane = offloaders->lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
   lane_ = lane;
-  gate_->Enter(lane_);
+  TurnGate& turns = offloaders->turns_;
+  for (;;) {
+    if (turns.is_closed()) [[unlikely]]
+      turns.Wait();
+    gate_->Enter(lane_);
+    if (!turns.is_closed()) break;
+    gate_->Leave(lane_);
+  }
+  turns.Count();
 }
 
 void Offloaders::StopBringingBack() {

@@ -15,6 +15,7 @@
 #include "allocator/offload/gate.h"
 #include "allocator/offload/offloader.h"
 #include "allocator/pool/pool.h"
+#include "interpose/core/pools/turn_gate.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/settings.h"
 
@@ -24,8 +25,8 @@ class Offloaders {
  public:
   static constexpr int kMax = 64;  // one for each slot of a pool
 
-  constexpr Offloaders(const Process& process, const Driver& driver)
-      : process_(process), driver_(driver) {}
+  constexpr Offloaders(const Process& process, const Driver& driver, TurnGate& turns)
+      : process_(process), driver_(driver), turns_(turns) {}
   Offloaders(const Offloaders&) = delete;
   Offloaders& operator=(const Offloaders&) = delete;
 
@@ -63,7 +64,8 @@ class Offloaders {
   bool AnyTracksTouches() const;
 
   // While a GateTicket exists, its thread has passed the gate (SubmissionGate, which stops
-  // submissions while memory moves) and may submit work.
+  // submissions while memory moves) and may submit work. With --share it has waited for the turn of
+  // this process before.
   class GateTicket {
    public:
     explicit GateTicket(Offloaders* offloaders);
@@ -100,6 +102,7 @@ class Offloaders {
 
   const Process& process_;
   const Driver& driver_;
+  TurnGate& turns_;
   SubmissionGate gate_;
   std::atomic<int> count_{0};
   std::atomic<Offloader*> offloaders_[kMax] = {};

@@ -32,8 +32,7 @@ bool ReachesHost(const Driver& driver, int device) {
 
 // --- Finding a pool -----------------------------------------------------------------------------
 
-// The order of the two steps matters: Enter increments the number of users before it reads the
-// state, and Close changes the state before it reads the number of users.
+// Enter counts the user before it reads the state; Close sets the state before it reads the count.
 bool Pools::Enter(Slot* slot) {
   slot->users.fetch_add(1, std::memory_order_seq_cst);
   if (slot->state.load(std::memory_order_seq_cst) == State::kOpen) return true;
@@ -172,9 +171,9 @@ void Pools::LogSegmentsOnce(bool asked_for) {
 }
 
 // True if memory may be moved without a request of the program. It is false if the driver is newer
-// than the table of hooks: a function that submits work and is missing in the table would not wait
-// while memory moves. A driver before CUDA 12.4 does not describe kernel arguments, so it is
-// unknown which memory kernels use. In that case the result is true, and a warning is logged once.
+// than the table of hooks: a function that submits work and is missing there would not wait while
+// memory moves. A driver before CUDA 12.4 does not describe kernel arguments, so it is unknown
+// which memory kernels use; then the result is true, and a warning is logged once.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
   constexpr int kDescribesArguments = 12040;
@@ -252,7 +251,9 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
-    if (MovesByItself()) config.reclaim_callback = {Offloader::Reclaim, slot->offloader};
+    slot->reclaim = {MovesByItself() ? slot->offloader : nullptr,
+                     WantsShare(options) ? &links_.room_request : nullptr};
+    if (slot->reclaim.any()) config.reclaim_callback = {ReclaimSource::Reclaim, &slot->reclaim};
     // Only memory in chunks can be moved.
     config.backing = PoolBacking::kVirtual;
   }

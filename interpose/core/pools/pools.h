@@ -23,6 +23,7 @@
 #include "base/thread_annotations.h"
 #include "interpose/core/pools/captures.h"
 #include "interpose/core/pools/pool_driver.h"
+#include "interpose/core/pools/reclaim_source.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/cuda_abi.h"
 
@@ -47,6 +48,7 @@ class Pools {
     Trace& trace;
     PoolTrace& pool_trace;
     Offloaders& offloaders;
+    RoomRequest& room_request;
     ApplicationHooks& hooks;
     void (*on_opened)();
     void (*on_unseen_end)();  // a context ended past every hook
@@ -56,7 +58,6 @@ class Pools {
   constexpr explicit Pools(const Links& links) : links_(links) {}
   Pools(const Pools&) = delete;
   Pools& operator=(const Pools&) = delete;
-
   // Keeps a pool open while the object exists.
   class Use {
    public:
@@ -74,11 +75,11 @@ class Pools {
     Pool* get() const { return slot_->pool; }
     // Returns the pool's offloader; null if there is none, or if the pool's memory cannot move.
     Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
-    // Returns idle memory of the offloader to the host. The result is the number of these bytes.
+    // Returns idle memory of the offloader to the host, and the number of these bytes.
     uint64_t ReleaseHost() const {
       return offloader() == nullptr ? 0 : offloader()->ReleaseHost(0);
     }
-    // Returns memory of the offloader that was idle for the time of --decay to the host.
+    // Returns memory of the offloader to the host that was idle for the time of --decay.
     void DecayHost() const {
       if (offloader() != nullptr) offloader()->DecayHost();
     }
@@ -94,8 +95,7 @@ class Pools {
 
   // Returns the pool of the thread's current context, and opens it first if needed.
   Use ForCurrentContext();
-  // Returns the pool that an address belongs to, whether the address is in a block or not. For an
-  // address of the driver's own memory this costs a few comparisons, and the result is empty.
+  // Returns the pool that owns an address; empty for an address of the driver's own memory.
   Use Owning(uint64_t address);
   // Returns the pool with this number (0 ≤ number < count()), for callers that visit all pools.
   Use At(int number);
@@ -107,8 +107,8 @@ class Pools {
   // Called after the driver has destroyed the context, or the device's primary context.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
-  // Closes the pools of contexts that ended without a hooked call. This costs one load. If the
-  // program has contexts that no hooked call made, it also costs a driver call for each pool.
+  // Closes the pools of contexts that ended without a hooked call. This costs one load, and a
+  // driver call for each pool if the program has contexts that no hooked call made.
   void CloseEnded();
   // Notes that the current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
@@ -119,7 +119,6 @@ class Pools {
     return has_unreachable_peers_.load(std::memory_order_relaxed);
   }
   bool CannotReach(int device, int other) const;
-
   void StreamCreated(CUstream stream);
   // Called before the driver destroys the stream. StreamDestroyFailed is called if it fails.
   void StreamDestroyed(CUstream stream);
@@ -129,13 +128,12 @@ class Pools {
   void CaptureEnded(CUstream stream);
   bool AnyCapture() const { return captures_.count() != 0; }
 
-  // Notes that the process has, or had, memory that both the host and a device can access.
+  // Notes that the process has, or had, memory that both host and device can access.
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
   // Returns why no pool was ever opened, as the end of a sentence; null if one was opened.
   const char* WhyNothingWasServed() const;
   // True if a free has to wait for submitted work, as cuMemFree of the driver does.
   bool FreesWait() const;
-
   // Forgets what belongs to the parent. Called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
@@ -150,6 +148,7 @@ class Pools {
     Pool* pool = nullptr;
     Offloader* offloader = nullptr;
     PoolDriver driver;
+    ReclaimSource reclaim;
     int16_t device = 0;
     uint32_t opening = 0;
   };

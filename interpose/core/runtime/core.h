@@ -47,6 +47,11 @@ class Regions;
 class RegistrationTable;
 class Registrations;
 class Residency;
+class RoomRequest;
+class TurnGate;
+
+// share
+class Sharer;
 
 // service
 class ControlSocket;

@@ -49,6 +49,7 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorCountUnknownSizes", &simulator_count_sizes_);
   look_up("vramstowSimulatorReadModelClock", &simulator_clock_);
   look_up("vramstowSimulatorPass", &simulator_pass_);
+  look_up("vramstowSimulatorJoinTime", &simulator_join_);
   ready_.store(true, std::memory_order_release);
   return true;
 }
@@ -156,6 +157,11 @@ bool Driver::ReadModelClock(ModelClock* clock) const {
 void Driver::PassModelTime(uint64_t nanoseconds) const {
   const auto pass = reinterpret_cast<void (*)(uint64_t)>(Load(simulator_pass_));
   if (pass != nullptr) pass(nanoseconds);
+}
+
+void Driver::JoinModelTime(uint64_t time_ns) const {
+  const auto join = reinterpret_cast<uint64_t (*)(uint64_t)>(Load(simulator_join_));
+  if (join != nullptr) join(time_ns);
 }
 
 const char* Driver::path() const {

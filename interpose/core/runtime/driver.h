@@ -124,6 +124,8 @@ class Driver {
   bool ReadModelClock(ModelClock* clock) const;
   // Advances the clock of a simulated GPU as if this thread had been idle for so long.
   void PassModelTime(uint64_t nanoseconds) const;
+  // Advances the clock of a simulated GPU to this time, if it is earlier.
+  void JoinModelTime(uint64_t time_ns) const;
 
   // Returns the path of the driver's library, or null if there is no driver yet.
   const char* path() const;
@@ -147,6 +149,7 @@ class Driver {
   Address simulator_count_sizes_{nullptr};
   Address simulator_clock_{nullptr};
   Address simulator_pass_{nullptr};
+  Address simulator_join_{nullptr};
 };
 
 }  // namespace vramstow

@@ -28,9 +28,15 @@ bool WantsPool(const Options& options) { return std::strcmp(options.pool, "on") 
 
 bool WantsMetrics(const Options& options) { return *options.metrics != '\0'; }
 
+bool WantsShare(const Options& options) {
+  ShareSetting setting;
+  return WantsPool(options) && ParseShare(options.share, &setting) && setting.on;
+}
+
 bool WantsOffload(const Options& options) {
   OffloadSetting setting;
-  return WantsPool(options) && ParseOffload(options.offload, &setting) && setting.on;
+  const bool offloads = ParseOffload(options.offload, &setting) && setting.on;
+  return WantsPool(options) && (offloads || WantsShare(options));
 }
 
 bool WantsNames(const Options& options) {

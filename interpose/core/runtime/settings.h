@@ -18,6 +18,8 @@ bool WantsPool(const Options& options);
 bool WantsMetrics(const Options& options);
 // True if live memory may be evicted to the host.
 bool WantsOffload(const Options& options);
+// True if this process shares its GPU with others by turns.
+bool WantsShare(const Options& options);
 // True if launches of kernels are counted or sampled.
 bool WantsLaunches(const Options& options);
 

@@ -1,0 +1,229 @@
+#include "base/share_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMagic = 0x6572616873777673;  // "svwshare"
+constexpr uint32_t kVersion = 1;
+// The byte whose lock protects the contents; the bytes after it are those of the slots.
+constexpr off_t kContentsByte = 0;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+uint64_t Now() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * kSecond + static_cast<uint64_t>(time.tv_nsec);
+}
+
+timespec TimeOf(uint64_t nanoseconds) {
+  return {static_cast<time_t>(nanoseconds / kSecond), static_cast<long>(nanoseconds % kSecond)};
+}
+
+off_t ByteOf(size_t slot) { return kContentsByte + 1 + static_cast<off_t>(slot); }
+
+// Locks or unlocks one byte of the file for this open file description. Returns false if another
+// process holds the lock.
+bool SetLock(int file, off_t byte, short type) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
+// True if another open file description holds the lock of this byte.
+bool IsLocked(int file, off_t byte) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// Makes the folder, for its user alone, if it does not exist. Returns false if it is not a folder
+// of this user.
+bool EnsureDirectory(const char* path) {
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return false;
+  struct stat about = {};
+  return lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid();
+}
+
+}  // namespace
+
+bool ShareTable::Directory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
+                           size_t size) {
+  int length = 0;
+  if (chosen != nullptr && *chosen != 0) {
+    length = std::snprintf(path, size, "%s", chosen);
+  } else {
+    const bool has_dir = runtime_dir != nullptr && *runtime_dir != 0;
+    length =
+        std::snprintf(path, size, "%s/vramstow-share-%u", has_dir ? runtime_dir : "/tmp", user);
+  }
+  return length > 0 && static_cast<size_t>(length) < size;
+}
+
+bool ShareTable::Open(const char* directory, const char* card, char* why, size_t why_size) {
+  if (!EnsureDirectory(directory)) {
+    std::snprintf(why, why_size, "%s cannot be used as a folder of this user", directory);
+    return false;
+  }
+  const int length = std::snprintf(path_, sizeof path_, "%s/%s.share", directory, card);
+  if (length <= 0 || static_cast<size_t>(length) >= sizeof path_) {
+    std::snprintf(why, why_size, "the path of the table is too long");
+    return false;
+  }
+  return OpenFile(O_CREAT, why, why_size);
+}
+
+bool ShareTable::OpenExisting(const char* path, char* why, size_t why_size) {
+  const int length = std::snprintf(path_, sizeof path_, "%s", path);
+  if (length <= 0 || static_cast<size_t>(length) >= sizeof path_) {
+    std::snprintf(why, why_size, "the path of the table is too long");
+    return false;
+  }
+  return OpenFile(0, why, why_size);
+}
+
+// Opens and maps path_. A file without contents gets a header, under the contents' lock.
+bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
+  file_ = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+  if (file_ < 0) {
+    std::snprintf(why, why_size, "%s cannot be opened (error %d)", path_, errno);
+    return false;
+  }
+  bool is_locked = false;
+  for (int i = 0; i < 1000 && !is_locked; ++i) {
+    is_locked = SetLock(file_, kContentsByte, F_WRLCK);
+    const timespec wait = TimeOf(1'000'000);
+    if (!is_locked) nanosleep(&wait, nullptr);
+  }
+  struct stat about = {};
+  const bool is_known = is_locked && fstat(file_, &about) == 0;
+  const bool is_new = is_known && about.st_size == 0 && flags != 0;
+  bool is_good = is_known && S_ISREG(about.st_mode) && about.st_uid == geteuid();
+  if (is_good && is_new) is_good = ftruncate(file_, sizeof(Shared)) == 0;
+  if (is_good && !is_new) is_good = about.st_size == static_cast<off_t>(sizeof(Shared));
+  void* const memory =
+      is_good ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
+              : MAP_FAILED;
+  if (memory != MAP_FAILED) shared_ = static_cast<Shared*>(memory);
+  const bool is_right = shared_ != nullptr && Check(is_new, why, why_size);
+  SetLock(file_, kContentsByte, F_UNLCK);
+  if (is_right) return true;
+  if (shared_ == nullptr) {
+    std::snprintf(why, why_size, "%s is not a table of this user and this version", path_);
+  }
+  Close();
+  return false;
+}
+
+bool ShareTable::Check(bool is_new, char* why, size_t why_size) {
+  ShareHeader& header = shared_->header;
+  if (is_new) {
+    header.magic = kMagic;
+    header.version = kVersion;
+    header.slot_bytes = sizeof(ShareSlot);
+  }
+  if (header.magic == kMagic && header.version == kVersion &&
+      header.slot_bytes == sizeof(ShareSlot)) {
+    return true;
+  }
+  std::snprintf(why, why_size, "%s was made by another version of vramstow", path_);
+  return false;
+}
+
+// True if the last process has removed the file since it was opened.
+bool ShareTable::IsRemoved() const {
+  struct stat about = {};
+  return fstat(file_, &about) != 0 || about.st_nlink == 0;
+}
+
+bool ShareTable::Join() {
+  constexpr uint64_t kWaitNs = 5 * kSecond;
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    if (!Lock(kWaitNs)) return false;
+    if (!IsRemoved()) break;
+    Unlock();
+    char why[kMaxPath + 100];
+    Close();
+    if (!OpenFile(O_CREAT, why, sizeof why)) return false;
+  }
+  for (size_t slot = 0; slot < kMaxSharers && slot_ == kNoSlot; ++slot) {
+    if (SetLock(file_, ByteOf(slot), F_WRLCK)) slot_ = slot;
+  }
+  if (slot_ != kNoSlot) shared_->slots[slot_] = ShareSlot{};
+  Unlock();
+  return slot_ != kNoSlot;
+}
+
+void ShareTable::Leave() {
+  if (slot_ == kNoSlot) return;
+  constexpr uint64_t kWaitNs = kSecond / 10;
+  const bool is_locked = Lock(kWaitNs);
+  bool is_last = is_locked;
+  for (size_t slot = 0; slot < kMaxSharers; ++slot)
+    is_last = is_last && !IsLocked(file_, ByteOf(slot));
+  if (is_last) unlink(path_);
+  SetLock(file_, ByteOf(slot_), F_UNLCK);
+  slot_ = kNoSlot;
+  if (is_locked) Unlock();
+  Wake();
+}
+
+void ShareTable::Close() {
+  if (shared_ != nullptr) munmap(shared_, sizeof(Shared));
+  if (file_ >= 0) close(file_);
+  shared_ = nullptr;
+  file_ = -1;
+  slot_ = kNoSlot;
+}
+
+void ShareTable::Abandon() { Close(); }
+
+bool ShareTable::Lock(uint64_t wait_ns) {
+  const uint64_t deadline = Now() + wait_ns;
+  uint64_t pause = 2'000;
+  while (!SetLock(file_, kContentsByte, F_WRLCK)) {
+    if (Now() >= deadline) return false;
+    const timespec wait = TimeOf(pause);
+    nanosleep(&wait, nullptr);
+    if (pause < 1'000'000) pause *= 2;
+  }
+  return true;
+}
+
+void ShareTable::Unlock() { SetLock(file_, kContentsByte, F_UNLCK); }
+
+bool ShareTable::IsLive(size_t number) const {
+  return number == slot_ || IsLocked(file_, ByteOf(number));
+}
+
+void ShareTable::Wake() {
+  shared_->header.sequence.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &shared_->header.sequence, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+void ShareTable::Wait(uint32_t seen, uint64_t wait_ns) const {
+  const timespec wait = TimeOf(wait_ns);
+  syscall(SYS_futex, &shared_->header.sequence, FUTEX_WAIT, seen, &wait, nullptr, 0);
+}
+
+}  // namespace vramstow

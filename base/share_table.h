@@ -1,0 +1,122 @@
+// ShareTable: the table through which the processes that share a GPU know of one another (--share).
+//
+// Idea: the table is a file in a folder of the user, mapped by each process. It has a slot for each
+// process. There is no server: every process reads all slots and follows the same rules
+// (share_turns.h). A process holds a lock on a byte of the file while it lives, so the kernel
+// releases its slot however it ends, and process ids of other containers do not matter. Another
+// byte's lock protects the contents; it is held for microseconds.
+//
+// Ownership: the mapping and the descriptor, until Close. The last process that leaves removes the
+// file. Threads: one, except for Wake and sequence. Errors: false, and a sentence in `why`. After a
+// fork the child calls Abandon. Units: bytes, nanoseconds of CLOCK_MONOTONIC. No heap.
+#ifndef VRAMSTOW_BASE_SHARE_TABLE_H_
+#define VRAMSTOW_BASE_SHARE_TABLE_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/share_turns.h"
+
+namespace vramstow {
+
+inline constexpr size_t kMaxSharers = 64;
+
+struct ShareSlot {
+  ShareMember member;
+  int64_t process;           // as the process itself sees it
+  uint64_t published_at_ns;  // when the process wrote its figures
+  uint64_t free_bytes;       // of the GPU, at that time
+  uint64_t turns;
+  uint64_t waited_ns;
+  uint64_t out_bytes;  // moved to the host for others, and back
+  uint64_t in_bytes;
+  uint64_t turn_ns;  // of the present turn, by the clock of its GPU
+  char name[64];     // of the program, with its zero byte
+};
+
+struct ShareHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t slot_bytes;
+  // Changes when something has changed that another process may wait for.
+  std::atomic<uint32_t> sequence;
+  uint32_t reserved;
+  uint64_t holder;         // the group whose turn it is, or 0 if all run
+  uint64_t granted_at_ns;  // when the turn was given to it
+  uint64_t card_time_ns;   // the latest time of a simulated GPU at the end of a turn
+  char last_name[64];      // of the program that had the turn before
+};
+
+class ShareTable {
+ public:
+  constexpr ShareTable() = default;
+  ShareTable(const ShareTable&) = delete;
+  ShareTable& operator=(const ShareTable&) = delete;
+
+  // Writes the folder of the tables to `path`: `chosen` if it is not empty, otherwise
+  // "vramstow-share-UID" in `runtime_dir` (XDG_RUNTIME_DIR), or in /tmp if that is null or empty.
+  // Returns false if the path is too long.
+  static bool Directory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
+                        size_t size);
+
+  // Opens the table of the GPU `card` (a name that can be part of a file's name), and makes folder
+  // and file if they do not exist. Refuses files of other users and files of another size or
+  // version.
+  bool Open(const char* directory, const char* card, char* why, size_t why_size);
+  // Opens an existing table to read it. Returns false if there is none.
+  bool OpenExisting(const char* path, char* why, size_t why_size);
+  // Takes a free slot. Returns false if all slots are taken.
+  bool Join();
+  // Gives the slot up. Removes the file if no other process has a slot.
+  void Leave();
+  void Close();
+  // Closes what belongs to the parent. Called in a forked child; async-signal-safe.
+  void Abandon();
+  bool is_open() const { return shared_ != nullptr; }
+
+  // Locks the contents; waits up to `wait_ns`. A process that is stopped at this moment (SIGSTOP)
+  // may hold the lock for longer; then false is returned.
+  bool Lock(uint64_t wait_ns);
+  void Unlock();
+
+  // --- While the table is locked
+  ShareHeader& header() { return shared_->header; }
+  ShareSlot& own() { return shared_->slots[slot_]; }
+  size_t own_number() const { return slot_; }
+  const ShareSlot& At(size_t number) const { return shared_->slots[number]; }
+  // Returns the slot of any process, to settle its account at the end of a turn.
+  ShareSlot& SlotToSettle(size_t number) { return shared_->slots[number]; }
+  // True if the process of this slot lives.
+  bool IsLive(size_t number) const;
+
+  // --- Without the lock
+  uint32_t sequence() const { return shared_->header.sequence.load(std::memory_order_acquire); }
+  // Wakes all processes that wait.
+  void Wake();
+  // Waits until sequence() is not `seen`, at most `wait_ns`.
+  void Wait(uint32_t seen, uint64_t wait_ns) const;
+
+ private:
+  struct Shared {
+    ShareHeader header;
+    ShareSlot slots[kMaxSharers];
+  };
+  static constexpr size_t kNoSlot = kMaxSharers;
+  static constexpr size_t kMaxPath = 256;
+
+  bool OpenFile(int flags, char* why, size_t why_size);
+  bool Check(bool is_new, char* why, size_t why_size);
+  bool IsRemoved() const;
+
+  Shared* shared_ = nullptr;
+  int file_ = -1;
+  size_t slot_ = kNoSlot;
+  char path_[kMaxPath] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_SHARE_TABLE_H_

@@ -1,0 +1,123 @@
+#include "base/share_turns.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+uint64_t LackingOfGroup(const ShareMember* members, size_t count, uint64_t group) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group == group) bytes += LackingBytes(members[i]);
+  }
+  return bytes;
+}
+
+template <typename Is>
+bool AnyOf(const ShareMember* members, size_t count, Is is) {
+  return std::any_of(members, members + count, is);
+}
+
+// The time that decides which group is next: the group with the least time is.
+int64_t Claim(const ShareMember& member) {
+  const auto used = static_cast<int64_t>(member.used_ns);
+  return member.is_interactive ? used - static_cast<int64_t>(kShareHeadStartNs) : used;
+}
+
+// Returns the waiting member of another group than `holder` that should be next, or null.
+const ShareMember* FirstWaiting(const ShareMember* members, size_t count, uint64_t holder) {
+  const ShareMember* first = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    const ShareMember& member = members[i];
+    if (member.group == holder || !member.is_waiting) continue;
+    if (LackingOfGroup(members, count, member.group) == 0) continue;
+    if (first == nullptr || Claim(member) < Claim(*first)) first = &member;
+  }
+  return first;
+}
+
+// True if the turn of the holder, a living group, ends in favour of the member `next`.
+bool TurnEnds(const ShareCard& card, const ShareMember* members, size_t count,
+              const ShareMember& next) {
+  bool is_idle = true;
+  int64_t claim = INT64_MAX;
+  uint64_t exchange = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group != card.holder) continue;
+    is_idle = is_idle && members[i].is_idle && LackingBytes(members[i]) == 0;
+    claim = std::min(claim, Claim(members[i]));
+    exchange = std::max(exchange, members[i].exchange_ns);
+  }
+  if (is_idle) return true;
+  // A burst of interactive work does not wait for a whole turn, but exchanges must not take more
+  // time than the work between them.
+  const uint64_t least = std::max(exchange, next.exchange_ns);
+  if (next.is_interactive && Claim(next) < claim && card.turn_ns >= least) return true;
+  return card.turn_ns >= TurnLength(members, count, card.holder);
+}
+
+// True if `one` gives up memory before `other`.
+bool GivesBefore(const ShareMember& one, const ShareMember& other) {
+  if (one.is_idle != other.is_idle) return one.is_idle;
+  if (one.is_interactive != other.is_interactive) return other.is_interactive;
+  return MovableBytes(one) > MovableBytes(other);
+}
+
+}  // namespace
+
+bool AllFit(const ShareCard& card, const ShareMember* members, size_t count) {
+  uint64_t lacking = 0;
+  for (size_t i = 0; i < count; ++i) lacking += LackingBytes(members[i]);
+  return lacking <= card.free_bytes;
+}
+
+uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
+  uint64_t exchange = 0;
+  uint64_t weight = 1;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group == group) weight = std::max<uint64_t>(weight, members[i].weight);
+    exchange = std::max(exchange, members[i].exchange_ns);
+  }
+  return std::max(kShareLeastTurnNs, exchange * (kShareExchangePart - 1)) * weight;
+}
+
+uint64_t NextHolder(const ShareCard& card, const ShareMember* members, size_t count) {
+  if (AllFit(card, members, count)) return 0;
+  const ShareMember* const next = FirstWaiting(members, count, card.holder);
+  const bool lives =
+      AnyOf(members, count, [&](const ShareMember& member) { return member.group == card.holder; });
+  if (next == nullptr) return lives ? card.holder : 0;
+  if (!lives || TurnEnds(card, members, count, *next)) return next->group;
+  return card.holder;
+}
+
+bool MustWait(const ShareCard& card, const ShareMember* members, size_t count, size_t self) {
+  const ShareMember& member = members[self];
+  return member.away_bytes != 0 || BytesToMove(card, members, count, self) != 0;
+}
+
+uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t count, size_t self) {
+  const ShareMember& member = members[self];
+  if (card.holder == 0 || member.group == card.holder) return 0;
+  const uint64_t lacking = LackingOfGroup(members, count, card.holder);
+  if (lacking <= card.free_bytes) return 0;
+  uint64_t left = lacking - card.free_bytes;
+  for (size_t i = 0; i < count; ++i) {
+    const ShareMember& other = members[i];
+    if (i == self || other.group == card.holder) continue;
+    const bool is_first = GivesBefore(other, member) || (!GivesBefore(member, other) && i < self);
+    if (is_first) left -= std::min(left, MovableBytes(other));
+  }
+  return std::min(left, MovableBytes(member));
+}
+
+bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group,
+                 uint64_t reserved) {
+  uint64_t reachable = card.free_bytes;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group != group) reachable += MovableBytes(members[i]);
+  }
+  return LackingOfGroup(members, count, group) + reserved <= reachable;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,88 @@
+// ShareTurns: the rules by which several processes use one GPU in turns (--share).
+//
+// Idea: while the memory of all processes fits on the GPU, all run. When it does not, the GPU
+// belongs to one group of processes at a time, the holder. Members of the other groups wait before
+// they submit work, and as much of their memory moves to the host as the holder lacks. A turn ends
+// when the holder has nothing to do, or when it took so long that exchanging the memory cost at
+// most a tenth of it. The next holder is the waiting group that has had the least time so far, as
+// in Linux's Completely Fair Scheduler.
+//
+// Every process evaluates these rules with the same numbers, those of the table (share_table.h), so
+// that no process has to be asked or trusted to be alive.
+//
+// Ownership: none. Threads: pure functions. Errors: none. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_BASE_SHARE_TURNS_H_
+#define VRAMSTOW_BASE_SHARE_TURNS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow {
+
+// One process. A group is the processes of one run of `vramstow run`; they have their turns
+// together, because they may wait for one another.
+struct ShareMember {
+  uint64_t group;           // never 0
+  uint64_t resident_bytes;  // device memory of its pool
+  uint64_t stuck_bytes;     // of these, the bytes that cannot move
+  uint64_t away_bytes;      // bytes on the host that must return before its work can run
+  uint64_t wanted_bytes;    // bytes of requests that wait for memory
+  bool is_waiting;          // its work or a request of it waits for the turn
+  bool is_idle;             // nothing was submitted for kShareIdleNs, and all its work has ended
+  bool is_interactive;      // short bursts of work, which somebody waits for
+  uint32_t weight;          // from 1; a group with a larger weight has longer turns
+  uint64_t used_ns;         // the sum of its turns, divided by its weight
+  uint64_t exchange_ns;     // what the exchange of memory at the last turn took
+};
+
+struct ShareCard {
+  uint64_t free_bytes;  // free memory of the GPU
+  uint64_t holder;      // the group whose turn it is, or 0 if all run
+  uint64_t turn_ns;     // for how long the holder has been running
+};
+
+inline constexpr uint64_t kShareIdleNs = 100'000'000;
+// The shortest turn that ends while its holder has work, and the part of a turn that an exchange
+// may take: one in kShareExchangePart.
+inline constexpr uint64_t kShareLeastTurnNs = 500'000'000;
+inline constexpr uint64_t kShareExchangePart = 10;
+// By how much used time an interactive group may be ahead of others and still be next.
+inline constexpr uint64_t kShareHeadStartNs = 10'000'000'000;
+
+// The part of the GPU, one in so many, that no pool takes while several processes share it. The
+// driver itself may need more memory later (streams, modules, stacks of kernels). If the pools had
+// left nothing for that, the memory of a process could not return.
+inline constexpr uint64_t kShareReservedPart = 64;
+
+// The bytes that the member lacks before it can continue.
+inline uint64_t LackingBytes(const ShareMember& member) {
+  return member.away_bytes + member.wanted_bytes;
+}
+// The bytes that the member can give up.
+inline uint64_t MovableBytes(const ShareMember& member) {
+  return member.resident_bytes -
+         (member.stuck_bytes < member.resident_bytes ? member.stuck_bytes : member.resident_bytes);
+}
+
+// True if the free memory suffices for everything that all members lack.
+bool AllFit(const ShareCard& card, const ShareMember* members, size_t count);
+// Returns the group that holds the GPU from now on, or 0 if all run. It is the present holder
+// unless its turn ends.
+uint64_t NextHolder(const ShareCard& card, const ShareMember* members, size_t count);
+// True if the member `self` must not submit work now, because memory of it is on the host or has to
+// move there.
+bool MustWait(const ShareCard& card, const ShareMember* members, size_t count, size_t self);
+// Returns how many bytes the member `self` must move to the host now, so that the holder has what
+// it lacks. Idle members give first, then those with the most movable memory; interactive ones give
+// last.
+uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t count, size_t self);
+// True if the group can get what it lacks, once every other member has moved what it can, and
+// `reserved` bytes remain free.
+bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group,
+                 uint64_t reserved);
+// The time after which the turn of this group ends if another group waits.
+uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_SHARE_TURNS_H_

@@ -1,0 +1,16 @@
+#include "interpose/core/pools/reclaim_source.h"
+
+#include "allocator/offload/offloader.h"
+#include "interpose/core/pools/room_request.h"
+
+namespace vramstow {
+
+uint64_t ReclaimSource::Reclaim(void* self, uint64_t bytes) {
+  const auto* const source = static_cast<ReclaimSource*>(self);
+  const uint64_t moved =
+      source->offloader == nullptr ? 0 : Offloader::Reclaim(source->offloader, bytes);
+  if (moved >= bytes || source->room_request == nullptr) return moved;
+  return source->room_request->Ask(bytes - moved) ? bytes : moved;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,30 @@
+// ReclaimSource makes room for a request of a pool for which the device has no memory.
+//
+// Idea: memory of this process moves to the host (--offload=auto). If that is not enough, the
+// request waits until other processes have made room (--share).
+//
+// Ownership: none; both sources may be null and outlive the pool. Threads: any that holds no lock
+// of the pool. Errors: returns fewer bytes than requested. Units: bytes.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_RECLAIM_SOURCE_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_RECLAIM_SOURCE_H_
+
+#include <cstdint>
+
+#include "interpose/core/runtime/core.h"
+
+namespace vramstow {
+
+class Offloader;
+
+struct ReclaimSource {
+  Offloader* offloader = nullptr;
+  RoomRequest* room_request = nullptr;
+
+  bool any() const { return offloader != nullptr || room_request != nullptr; }
+  // PoolConfig::reclaim_callback; `self` is a ReclaimSource.
+  static uint64_t Reclaim(void* self, uint64_t bytes);
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_RECLAIM_SOURCE_H_

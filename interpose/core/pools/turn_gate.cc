@@ -1,0 +1,31 @@
+#include "interpose/core/pools/turn_gate.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/keep_errno.h"
+
+namespace vramstow {
+
+void TurnGate::Wait() {
+  const KeepErrno keep_errno;
+  waiting_.fetch_add(1, std::memory_order_acq_rel);
+  while (is_closed()) {
+    syscall(SYS_futex, &closed_, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+  waiting_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void TurnGate::Open() {
+  if (closed_.exchange(0, std::memory_order_seq_cst) == 0) return;
+  syscall(SYS_futex, &closed_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+void TurnGate::Reset() {
+  closed_.store(0, std::memory_order_relaxed);
+  waiting_.store(0, std::memory_order_relaxed);
+  counts_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

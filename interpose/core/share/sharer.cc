@@ -1,0 +1,458 @@
+#include "interpose/core/share/sharer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/host_mapping.h"
+#include "base/keep_errno.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/pools/room_request.h"
+#include "interpose/core/pools/turn_gate.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/log.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/reentrancy_guard.h"
+#include "interpose/core/runtime/relaxed_capture_mode.h"
+#include "interpose/core/runtime/settings.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+// How often the table is read while all memory fits, and while some process lacks memory.
+constexpr uint64_t kTickNs = 200 * kMillisecond;
+constexpr uint64_t kShortTickNs = 5 * kMillisecond;
+constexpr uint64_t kLockWaitNs = 1000 * kMillisecond;
+// How long memory is reserved for a granted request.
+constexpr uint64_t kGrantNs = 200 * kMillisecond;
+constexpr size_t kStackBytes = 256 * 1024;
+
+uint64_t Now() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// Returns a number for the run that this process belongs to, never 0. Without an id of a run each
+// process is a group of its own.
+uint64_t GroupOf(const char* run_id) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  if (run_id == nullptr || *run_id == 0) return (static_cast<uint64_t>(getpid()) << 32 | Now()) | 1;
+  for (const char* at = run_id; *at != 0; ++at) {
+    hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
+  }
+  return hash | 1;
+}
+
+}  // namespace
+
+// --- The thread ---------------------------------------------------------------------------------
+
+void Sharer::Start() {
+  const Options& options = links_.process.options();
+  if (!ParseShare(options.share, &setting_) || !setting_.on) return;
+  State expected = State::kNone;
+  if (!state_.compare_exchange_strong(expected, State::kRunning)) return;
+  const KeepErrno keep_errno;
+  if (!OpenTable()) return;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  // The program's signals must reach its own threads only. The new thread inherits this mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  busy_.store(true, std::memory_order_seq_cst);
+  links_.gate.CountFromNowOn();
+  links_.requests.StartAnswering([](void* table) { static_cast<ShareTable*>(table)->Wake(); },
+                                 &table_);
+  if (pthread_create(&thread, &attributes, Run, this) != 0) {
+    links_.requests.StopAnswering();
+    busy_.store(false, std::memory_order_release);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+bool Sharer::OpenTable() {
+  const Pools::Use use = links_.pools.At(0);
+  if (!use || use.offloader() == nullptr) {
+    Log("--share: this process does not share its GPU, because the memory of its pool cannot "
+        "move.");
+    return false;
+  }
+  device_ = use.device();
+  own_limit_bytes_ = use->limit();
+  CUuuid uuid = {};
+  const auto ask = links_.driver.cuDeviceGetUuid_v2();
+  if (ask != nullptr) ask(&uuid, device_);
+  char card[kDeviceUuidBytes];
+  WriteDeviceUuid(uuid.bytes, card);
+  char folder[200];
+  char why[300] = "the path of the folder is too long";
+  const bool is_open = ShareTable::Directory(setting_.folder, std::getenv("XDG_RUNTIME_DIR"),
+                                             geteuid(), folder, sizeof folder) &&
+                       table_.Open(folder, card, why, sizeof why);
+  if (!is_open || !table_.Join()) {
+    Log("--share: this process does not share its GPU, because %s.",
+        is_open ? "the table has no free place" : why);
+    return false;
+  }
+  group_ = GroupOf(std::getenv(kRunIdVariable));
+  return true;
+}
+
+void* Sharer::Run(void* self) {
+  pthread_setname_np(pthread_self(), "vramstow-share");
+  auto* const sharer = static_cast<Sharer*>(self);
+  // Calls that the driver makes in this thread pass through the hooks unchanged.
+  const ReentrancyGuard guard;
+  if (sharer->state_.load(std::memory_order_seq_cst) == State::kRunning) {
+    RelaxCaptureMode(sharer->links_.driver);
+  }
+  sharer->Loop();
+  sharer->busy_.store(false, std::memory_order_release);
+  return nullptr;
+}
+
+void Sharer::Loop() {
+  while (state_.load(std::memory_order_seq_cst) == State::kRunning) {
+    const uint32_t seen = table_.sequence();
+    const Figures figures = Measure();
+    if (links_.requests.wanted_bytes() == 0) {
+      requested_at_ns_ = 0;
+    } else if (requested_at_ns_ == 0) {
+      requested_at_ns_ = Now();
+      table_.Wake();  // the others publish their figures anew
+    }
+    Publish(figures);
+    const Duty duty = Decide(figures);
+    if (Act(duty)) {
+      table_.Wake();
+      continue;
+    }
+    table_.Wait(seen, duty.is_contended ? kShortTickNs : kTickNs);
+  }
+}
+
+void Sharer::Stop() {
+  State expected = State::kRunning;
+  if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
+  links_.requests.StopAnswering();
+  table_.Wake();
+  constexpr int kMaxWaits = 2000;
+  for (int i = 0; i < kMaxWaits && busy_.load(std::memory_order_seq_cst); ++i) {
+    const timespec wait = {0, 1'000'000};
+    nanosleep(&wait, nullptr);
+  }
+  DescribeTurns();
+  links_.gate.Open();
+  table_.Leave();
+}
+
+// Writes what sharing did to this process into the trace.
+void Sharer::DescribeTurns() {
+  if (!table_.is_open() || !table_.Lock(kLockWaitNs)) return;
+  const ShareSlot slot = table_.own();
+  table_.Unlock();
+  const struct {
+    const char* key;
+    uint64_t value;
+  } facts[] = {{"share.turns", slot.turns},
+               {"share.waited_ns", slot.waited_ns},
+               {"share.out_bytes", slot.out_bytes},
+               {"share.in_bytes", slot.in_bytes}};
+  for (const auto& [key, value] : facts) {
+    char text[24];
+    std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(value));
+    links_.trace.Describe(key, text);
+  }
+}
+
+void Sharer::AbandonAfterFork() {
+  table_.Abandon();
+  links_.gate.Reset();
+  links_.requests.Reset();
+  state_.store(State::kNone, std::memory_order_relaxed);
+  busy_.store(false, std::memory_order_relaxed);
+  turn_began_ns_ = 0;
+  stuck_bytes_ = 0;
+  granted_bytes_ = 0;
+}
+
+// --- What this process holds --------------------------------------------------------------------
+
+template <typename Visit>
+void Sharer::VisitPools(Visit visit) const {
+  const ScopedCallContext call;
+  for (int i = 0; i < links_.pools.count(); ++i) {
+    const Pools::Use use = links_.pools.At(i);
+    if (use && use.offloader() != nullptr && use.device() == device_) visit(use);
+  }
+}
+
+Sharer::Figures Sharer::Measure() const {
+  Figures figures;
+  VisitPools([&](const Pools::Use& use) {
+    figures.resident_bytes += use->Stats().reserved_bytes;
+    figures.away_bytes += use.offloader()->Stats().paused_bytes;
+    const DriverTable* const driver = use->pages()->driver();
+    if (figures.total_bytes != 0) return;
+    driver->memory_info(driver->self, &figures.free_bytes, &figures.total_bytes);
+  });
+  return figures;
+}
+
+// True if nothing was submitted for a while and all submitted work has ended.
+bool Sharer::IsIdle() {
+  const uint64_t count = links_.gate.submissions();
+  const uint64_t now = Now();
+  if (count != submissions_) {
+    submissions_ = count;
+    submitted_at_ns_ = now;
+  }
+  if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < kShareIdleNs) return false;
+  bool has_ended = true;
+  VisitPools([&](const Pools::Use& use) { has_ended = has_ended && use->pages()->HasWorkEnded(); });
+  return has_ended;
+}
+
+uint64_t Sharer::CardTime() const {
+  uint64_t now = 0;
+  VisitPools([&](const Pools::Use& use) { now = use->pages()->Now(); });
+  return now;
+}
+
+// Notes how long the present turn has taken, by the clock of the GPU.
+void Sharer::NoteTurn() {
+  if (turn_began_ns_ == 0) return;
+  const uint64_t now = CardTime();
+  table_.own().turn_ns = now > turn_began_ns_ ? now - turn_began_ns_ : 0;
+}
+
+// Returns the least used time of all other processes, so that a new process does not have the GPU
+// alone until it has used as much time as they; the table is locked.
+uint64_t Sharer::LeastUsedTime() const {
+  uint64_t least = ~uint64_t{0};
+  for (size_t i = 0; i < kMaxSharers; ++i) {
+    const ShareMember& member = table_.At(i).member;
+    if (i == table_.own_number() || member.group == 0 || !table_.IsLive(i)) continue;
+    least = std::min(least, member.used_ns);
+  }
+  return least == ~uint64_t{0} ? 0 : least;
+}
+
+// Writes the figures of this process into its slot.
+void Sharer::Publish(const Figures& figures) {
+  const bool is_idle = IsIdle();
+  const uint64_t now = Now();
+  if (figures.resident_bytes >= granted_from_bytes_ + granted_bytes_ || now > granted_until_ns_) {
+    granted_bytes_ = 0;
+  }
+  if (!table_.Lock(kLockWaitNs)) return;
+  ShareSlot& slot = table_.own();
+  ShareMember& member = slot.member;
+  const bool is_new = member.group == 0;
+  member.group = group_;
+  member.resident_bytes = figures.resident_bytes;
+  member.stuck_bytes = std::min(stuck_bytes_, figures.resident_bytes);
+  member.away_bytes = figures.away_bytes;
+  member.wanted_bytes = links_.requests.wanted_bytes() + granted_bytes_;
+  member.is_waiting = links_.gate.waiting() != 0 || member.wanted_bytes != 0;
+  slot.published_at_ns = now;
+  slot.free_bytes = figures.free_bytes;
+  member.is_idle = is_idle;
+  member.is_interactive = setting_.interactive;
+  member.weight = setting_.weight;
+  if (is_new) {
+    member.used_ns = LeastUsedTime();
+    slot.process = getpid();
+    std::snprintf(slot.name, sizeof slot.name, "%s", program_invocation_short_name);
+  }
+  if (member.is_waiting && ticked_at_ns_ != 0) slot.waited_ns += now - ticked_at_ns_;
+  ticked_at_ns_ = now;
+  NoteTurn();
+  table_.Unlock();
+}
+
+// --- Following the rules ------------------------------------------------------------------------
+
+// Gives the turn to the group `next`, or lets all run if it is 0; the table is locked.
+void Sharer::HandOver(uint64_t next) {
+  ShareHeader& header = table_.header();
+  for (size_t i = 0; i < kMaxSharers; ++i) {
+    if (!table_.IsLive(i)) continue;
+    ShareSlot& slot = table_.SlotToSettle(i);
+    if (slot.member.group == header.holder) {
+      slot.member.used_ns += slot.turn_ns / std::max(1u, slot.member.weight);
+    }
+    slot.turn_ns = 0;
+    if (slot.member.group == next) ++slot.turns;
+  }
+  header.holder = next;
+  header.granted_at_ns = Now();
+}
+
+// Lets the pools of this process take at most what all sharing processes have together, without the
+// part that is reserved for the driver.
+void Sharer::LimitPools(const ShareMember* members, size_t count, const Figures& figures) {
+  uint64_t limit = figures.free_bytes;
+  for (size_t i = 0; i < count; ++i) limit += members[i].resident_bytes;
+  limit -= std::min(limit, figures.total_bytes / kShareReservedPart);
+  if (count < 2 || limit == 0) limit = own_limit_bytes_;
+  if (own_limit_bytes_ != 0) limit = std::min(limit, own_limit_bytes_);
+  VisitPools([limit](const Pools::Use& use) {
+    if (use->limit() != limit) use->SetLimit(limit);
+  });
+}
+
+Sharer::Duty Sharer::Decide(const Figures& figures) {
+  Duty duty;
+  if (!table_.Lock(kLockWaitNs)) return duty;
+  ShareMember members[kMaxSharers];
+  size_t count = 0;
+  size_t self = 0;
+  bool is_listed = false;
+  ShareCard card = {figures.free_bytes, table_.header().holder, 0};
+  for (size_t i = 0; i < kMaxSharers; ++i) {
+    if (!table_.IsLive(i)) continue;
+    const ShareSlot& slot = table_.At(i);
+    duty.is_fresh = duty.is_fresh && slot.published_at_ns >= requested_at_ns_;
+    if (slot.member.group == 0) continue;  // it has joined, but published nothing yet
+    if (i == table_.own_number()) {
+      self = count;
+      is_listed = true;
+    }
+    if (slot.member.group == card.holder) card.turn_ns = std::max(card.turn_ns, slot.turn_ns);
+    members[count++] = slot.member;
+  }
+  const uint64_t next = is_listed ? NextHolder(card, members, count) : card.holder;
+  if (next != card.holder) {
+    HandOver(next);
+    card.holder = next;
+    card.turn_ns = 0;
+  }
+  table_.Unlock();
+  if (!is_listed) return duty;
+  LimitPools(members, count, figures);
+  for (size_t i = 0; i < count; ++i) duty.is_contended |= LackingBytes(members[i]) != 0;
+  duty.must_wait = MustWait(card, members, count, self);
+  duty.move_bytes = BytesToMove(card, members, count, self);
+  duty.is_holder = card.holder == group_;
+  const bool is_ours = duty.is_holder || card.holder == 0;
+  uint64_t lacking = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group == group_) lacking += LackingBytes(members[i]);
+  }
+  const bool has_room = is_ours && lacking <= card.free_bytes;
+  duty.must_return = has_room && figures.away_bytes != 0;
+  if (links_.requests.wanted_bytes() != 0) {
+    if (has_room && figures.away_bytes == 0) duty.answer = Duty::Answer::kGrant;
+    const bool can_be_served =
+        CanBeServed(card, members, count, group_, figures.total_bytes / kShareReservedPart);
+    if (duty.is_fresh && !can_be_served) duty.answer = Duty::Answer::kRefuse;
+  }
+  return duty;
+}
+
+// Does what Decide found. Returns true if something has changed, so that the table should be
+// read again at once.
+bool Sharer::Act(const Duty& duty) {
+  bool has_changed = false;
+  if (duty.must_return) {
+    has_changed = MoveBack();
+  } else if (duty.must_wait) {
+    links_.gate.Close();
+    turn_began_ns_ = 0;
+    return duty.move_bytes != 0 && MoveOut(duty.move_bytes);
+  }
+  if (!duty.must_wait || has_changed) BeginTurn(duty.is_holder);
+  if (duty.answer == Duty::Answer::kGrant) {
+    granted_bytes_ = links_.requests.wanted_bytes();
+    granted_from_bytes_ = Measure().resident_bytes;
+    granted_until_ns_ = Now() + kGrantNs;
+  }
+  if (duty.answer != Duty::Answer::kNone) {
+    links_.requests.Answer(duty.answer == Duty::Answer::kGrant);
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+// Opens the gate, because no memory of this process is on the host for other processes.
+void Sharer::BeginTurn(bool is_holder) {
+  if (!is_holder) turn_began_ns_ = 0;
+  if (is_holder && turn_began_ns_ == 0) {
+    uint64_t card_time = 0;
+    if (table_.Lock(kLockWaitNs)) {
+      table_.own().member.exchange_ns = Now() - table_.header().granted_at_ns;
+      card_time = table_.header().card_time_ns;
+      table_.Unlock();
+    }
+    // A simulated GPU continues at the time at which the turn before ended.
+    links_.driver.JoinModelTime(card_time);
+    turn_began_ns_ = CardTime();
+  }
+  links_.gate.Open();
+}
+
+// Moves this many bytes of cached or live memory off the GPU. Returns true if some bytes moved.
+bool Sharer::MoveOut(uint64_t bytes) {
+  uint64_t moved = 0;
+  uint64_t all_paused = 0;
+  bool is_stuck = false;
+  VisitPools([&](const Pools::Use& use) {
+    if (moved >= bytes) return;
+    moved += use->Trim({.bytes = bytes - moved}).released_bytes;
+    if (moved >= bytes) return;
+    uint64_t paused = 0;
+    const PauseOptions options = {.keep = true, .graphs = true, .most_bytes = bytes - moved};
+    const OffloadResult result = use.offloader()->Pause(Offloader::kAnyTag, options, &paused);
+    is_stuck = is_stuck || (result != OffloadResult::kBusy && paused < bytes - moved);
+    moved += paused;
+    all_paused += paused;
+  });
+  if (is_stuck) stuck_bytes_ = Measure().resident_bytes;
+  if (moved != 0 && table_.Lock(kLockWaitNs)) {
+    table_.own().out_bytes += all_paused;
+    uint64_t& latest = table_.header().card_time_ns;
+    latest = std::max(latest, CardTime());
+    table_.Unlock();
+  }
+  return moved != 0;
+}
+
+// Brings all memory back. Returns true if all of it is back.
+bool Sharer::MoveBack() {
+  uint64_t moved = 0;
+  uint64_t away = 0;
+  VisitPools([&](const Pools::Use& use) {
+    if (use.offloader()->Stats().paused_bytes == 0) return;
+    uint64_t back = 0;
+    use.offloader()->Resume(Offloader::kAnyTag, ~uint64_t{0}, &back);
+    moved += back;
+    away += use.offloader()->Stats().paused_bytes;
+  });
+  if (away == 0) stuck_bytes_ = 0;
+  if (table_.Lock(kLockWaitNs)) {
+    table_.own().in_bytes += moved;
+    table_.own().member.away_bytes = away;
+    table_.Unlock();
+  }
+  return away == 0;
+}
+
+}  // namespace vramstow

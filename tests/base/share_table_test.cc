@@ -1,0 +1,211 @@
+#include "base/share_table.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+class ShareTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/share-table-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    folder_ = path;
+  }
+  void TearDown() override { EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0); }
+
+  std::string file() const { return folder_ + "/card.share"; }
+  bool Open(ShareTable* table) {
+    return table->Open(folder_.c_str(), "card", why_, sizeof why_) && table->Join();
+  }
+  // Runs `body` in a child process that then waits to be killed. Returns its number once body has
+  // returned true, else -1.
+  template <typename Body>
+  pid_t InChild(Body body) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const char is_good = body() ? 'y' : 'n';
+      if (write(ends[1], &is_good, 1) != 1) _exit(1);
+      for (;;) pause();
+    }
+    char said = 'n';
+    EXPECT_EQ(read(ends[0], &said, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return said == 'y' ? child : -1;
+  }
+  static void Kill(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+
+  std::string folder_;
+  char why_[300] = "";
+};
+
+TEST_F(ShareTableTest, EachProcessSeesTheOthersUntilTheyAreKilled) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  const pid_t child = InChild([&] {
+    table.Abandon();
+    ShareTable own;
+    if (!Open(&own) || !own.Lock(kSecond)) return false;
+    own.own().member.resident_bytes = 7;
+    own.Unlock();
+    return own.own_number() == 1;
+  });
+  ASSERT_GT(child, 0);
+  ASSERT_TRUE(table.Lock(kSecond));
+  EXPECT_TRUE(table.IsLive(0));
+  EXPECT_TRUE(table.IsLive(1));
+  EXPECT_EQ(table.At(1).member.resident_bytes, 7u);
+  table.Unlock();
+  Kill(child);
+  EXPECT_FALSE(table.IsLive(1));
+  table.Leave();
+  table.Close();
+}
+
+TEST_F(ShareTableTest, AProcessThatIsKilledWithTheLockReleasesIt) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  const pid_t child = InChild([&] {
+    table.Abandon();
+    ShareTable own;
+    return Open(&own) && own.Lock(kSecond);
+  });
+  ASSERT_GT(child, 0);
+  EXPECT_FALSE(table.Lock(kSecond / 100));
+  Kill(child);
+  EXPECT_TRUE(table.Lock(kSecond));
+  table.Unlock();
+  table.Leave();
+  table.Close();
+}
+
+TEST_F(ShareTableTest, AForkedChildDoesNotHoldTheSlotOfItsParent) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  const pid_t owner = InChild([&] {
+    table.Abandon();
+    static ShareTable own;
+    if (!Open(&own)) return false;
+    if (fork() == 0) {
+      own.Abandon();
+      alarm(20);
+      for (;;) pause();
+    }
+    return true;
+  });
+  ASSERT_GT(owner, 0);
+  EXPECT_TRUE(table.IsLive(1));
+  Kill(owner);
+  // The grandchild closes its copy of the descriptor as soon as it runs.
+  for (int i = 0; i < 1000 && table.IsLive(1); ++i) usleep(1000);
+  EXPECT_FALSE(table.IsLive(1));
+  table.Leave();
+  table.Close();
+}
+
+TEST_F(ShareTableTest, TheLastProcessRemovesTheFileAndTheNextMakesItAnew) {
+  ShareTable first;
+  ShareTable second;
+  ASSERT_TRUE(Open(&first)) << why_;
+  ASSERT_TRUE(Open(&second)) << why_;
+  first.Leave();
+  EXPECT_EQ(access(file().c_str(), F_OK), 0);
+  ASSERT_TRUE(first.Join());
+  first.Leave();
+  second.Leave();
+  EXPECT_NE(access(file().c_str(), F_OK), 0);
+  // A process that opened the file before it was removed joins a new one.
+  ASSERT_TRUE(first.Join());
+  EXPECT_EQ(access(file().c_str(), F_OK), 0);
+  first.Leave();
+  first.Close();
+  second.Close();
+}
+
+TEST_F(ShareTableTest, AWaitEndsWhenAnotherProcessWakes) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  const uint32_t seen = table.sequence();
+  const pid_t child = InChild([&] {
+    table.Abandon();
+    ShareTable own;
+    if (!Open(&own)) return false;
+    own.Wake();
+    return true;
+  });
+  ASSERT_GT(child, 0);
+  table.Wait(seen, 60 * kSecond);
+  EXPECT_NE(table.sequence(), seen);
+  Kill(child);
+  table.Leave();
+  table.Close();
+}
+
+TEST_F(ShareTableTest, FilesThatAreNoTableAreRefusedInOneSentence) {
+  const auto refused = [&](const char* contents, size_t size) {
+    const int made = open(file().c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    EXPECT_EQ(write(made, contents, size), static_cast<ssize_t>(size));
+    close(made);
+    ShareTable table;
+    const bool is_refused = !table.Open(folder_.c_str(), "card", why_, sizeof why_);
+    return is_refused && !table.is_open() &&
+           std::string(why_).find("card.share") != std::string::npos;
+  };
+  EXPECT_TRUE(refused("no table", 8));
+  {
+    ShareTable table;
+    unlink(file().c_str());
+    ASSERT_TRUE(Open(&table)) << why_;
+    table.header().version = 99;
+    ShareTable other;
+    EXPECT_FALSE(other.Open(folder_.c_str(), "card", why_, sizeof why_));
+    EXPECT_NE(std::string(why_).find("another version"), std::string::npos) << why_;
+    table.Leave();
+    table.Close();
+  }
+  ASSERT_EQ(symlink("/dev/null", file().c_str()), 0);
+  ShareTable link;
+  EXPECT_FALSE(link.Open(folder_.c_str(), "card", why_, sizeof why_));
+}
+
+TEST_F(ShareTableTest, AllSlotsCanBeTakenAndNoMore) {
+  static ShareTable tables[kMaxSharers + 1];
+  for (size_t i = 0; i < kMaxSharers; ++i) ASSERT_TRUE(Open(&tables[i])) << i << why_;
+  EXPECT_FALSE(Open(&tables[kMaxSharers]));
+  for (ShareTable& table : tables) {
+    table.Leave();
+    table.Close();
+  }
+  EXPECT_NE(access(file().c_str(), F_OK), 0);
+}
+
+TEST_F(ShareTableTest, TheFolderIsOfTheUserOrChosen) {
+  char path[64];
+  ASSERT_TRUE(ShareTable::Directory("", "/run/user/7", 7, path, sizeof path));
+  EXPECT_STREQ(path, "/run/user/7/vramstow-share-7");
+  ASSERT_TRUE(ShareTable::Directory("", nullptr, 7, path, sizeof path));
+  EXPECT_STREQ(path, "/tmp/vramstow-share-7");
+  ASSERT_TRUE(ShareTable::Directory("/own", "/run/user/7", 7, path, sizeof path));
+  EXPECT_STREQ(path, "/own");
+  EXPECT_FALSE(ShareTable::Directory("/a/much/longer/path", nullptr, 7, path, 10));
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,207 @@
+"""Several programs use one simulated GPU in turns: every byte stays right, and nobody hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from built import VRAMSTOW, facts_of, run_vramstow
+
+PROGRAM = Path(__file__).parent / "programs/shares.py"
+PATIENCE = int(os.environ.get("VRAMSTOW_PATIENCE", 240))  # seconds, on a busy machine
+KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 12
+SPEC = "h100,memory=512MiB,context=16MiB"
+
+
+class Sharer:
+    """One program under `vramstow run --share`."""
+
+    def __init__(self, folder: Path, number: int, more: str, program: list[str]) -> None:
+        self.traces = folder / f"traces{number}"
+        self.traces.mkdir()
+        self.out = folder / f"out{number}"
+        self.err = folder / f"err{number}"
+        share = f"--share=dir={folder / 'tables'}{more}"
+        simulate = f"--simulate={SPEC},share=t{os.getpid()}"
+        flags = [simulate, share, f"--trace-dir={self.traces}"]
+        self.process = subprocess.Popen(
+            [VRAMSTOW, "run", *flags, "--", sys.executable, *program],
+            stdout=self.out.open("w"),
+            stderr=self.err.open("w"),
+        )
+
+    @property
+    def child(self) -> int:
+        """Returns the program's own process id, once it runs."""
+        end = time.monotonic() + PATIENCE
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        while time.monotonic() < end:
+            found = children.read_text().split()
+            if found:
+                return int(found[0])
+            time.sleep(0.01)
+        raise AssertionError("the program did not start")
+
+    def end(self) -> int:
+        return self.process.wait(PATIENCE)
+
+    def said(self) -> str:
+        return self.out.read_text() + self.err.read_text()
+
+    def rounds(self) -> int:
+        return self.out.read_text().count("round")
+
+    def wait_for_rounds(self, count: int) -> None:
+        end = time.monotonic() + PATIENCE
+        while self.rounds() < count and time.monotonic() < end:
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.01)
+        assert self.rounds() >= count, self.said()
+
+    def shared(self) -> dict[str, int]:
+        facts = facts_of(*self.traces.glob("*.stow"))
+        (process,) = facts.get("processes", [facts])
+        return {
+            key.removeprefix("share."): int(value)
+            for key, value in process["facts"].items()
+            if key.startswith("share.")
+        }
+
+
+Share = Callable[..., Sharer]
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[Share]:
+    started: list[Sharer] = []
+
+    def run(*program: object, more: str = "") -> Sharer:
+        words = [str(word) for word in (PROGRAM, *program)]
+        sharer = Sharer(tmp_path, len(started), more, words)
+        started.append(sharer)
+        return sharer
+
+    yield run
+    for sharer in started:
+        if sharer.process.poll() is None:
+            for child in Path(f"/proc/{sharer.process.pid}/task").glob("*/children"):
+                for pid in child.read_text().split():
+                    os.kill(int(pid), signal.SIGKILL)
+        sharer.process.kill()
+        sharer.process.wait()
+
+
+def tables(folder: Path) -> list[Path]:
+    return list((folder / "tables").iterdir())
+
+
+def test_three_programs_that_do_not_fit_together_all_end_with_every_byte_right(
+    share: Share, tmp_path: Path
+) -> None:
+    sharers = [share(300, 6, seed) for seed in range(3)]
+    for sharer in sharers:
+        assert sharer.end() == 0, sharer.said()
+        assert "all bytes right" in sharer.said()
+    assert sum(sharer.shared()["out_bytes"] for sharer in sharers) > 300 << 20
+    assert any("turns on the GPU and waited" in sharer.said() for sharer in sharers)
+    assert tables(tmp_path) == []
+
+
+def test_while_all_fit_nobody_moves_and_nobody_waits(share: Share) -> None:
+    sharers = [share(200, 6, seed) for seed in range(2)]
+    for sharer in sharers:
+        assert sharer.end() == 0, sharer.said()
+        assert sharer.shared() == {"turns": 0, "waited_ns": 0, "out_bytes": 0, "in_bytes": 0}
+        assert "no process had to wait for its turn on the GPU" in sharer.said()
+
+
+def test_what_no_turn_can_serve_fails_at_once(share: Share) -> None:
+    other = share(300, 1000, 1, 0.2)
+    other.wait_for_rounds(1)
+    began = time.monotonic()
+    too_large = share(700, 1, 2)
+    assert too_large.end() == 4, too_large.said()
+    assert time.monotonic() - began < PATIENCE / 2
+    assert other.process.poll() is None
+
+
+def test_an_idle_program_gives_its_memory_and_gets_it_back(share: Share) -> None:
+    idle = share(300, 2, 1, 6)
+    idle.wait_for_rounds(1)
+    busy = share(300, 10, 2)
+    assert busy.end() == 0, busy.said()
+    assert idle.end() == 0, idle.said()
+    assert idle.shared()["out_bytes"] > 0
+    assert 0 < idle.shared()["in_bytes"] <= idle.shared()["out_bytes"]
+
+
+def test_programs_that_are_killed_at_any_moment_do_not_stop_the_others(
+    share: Share, tmp_path: Path
+) -> None:
+    chance = random.Random(5)
+    lasting = share(300, 100000, 0)
+    lasting.wait_for_rounds(1)
+    for kill in range(KILLS):
+        victim = share(300, 100000, kill + 1)
+        victim.wait_for_rounds(1)
+        time.sleep(chance.uniform(0, 1))
+        if chance.random() < 0.3:  # a stopped program can be killed, too
+            os.kill(victim.child, signal.SIGSTOP)
+            time.sleep(chance.uniform(0, 0.2))
+        os.kill(victim.child, signal.SIGKILL)
+        os.kill(victim.process.pid, signal.SIGCONT)  # vramstow run stops with its child
+        assert victim.end() == -signal.SIGKILL
+        assert "wrong bytes" not in victim.said()
+        lasting.wait_for_rounds(lasting.rounds() + 1)
+    os.kill(lasting.child, signal.SIGKILL)
+    lasting.end()
+    assert "wrong bytes" not in lasting.said()
+    last = share(300, 1, 7)
+    assert last.end() == 0, last.said()
+    assert tables(tmp_path) == []
+
+
+def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path) -> None:
+    stopped = share(300, 8, 1)
+    stopped.wait_for_rounds(1)
+    os.kill(stopped.child, signal.SIGSTOP)
+    waiting = share(300, 2, 2)
+    time.sleep(2)
+    assert waiting.process.poll() is None
+    for process in (stopped.child, stopped.process.pid):  # vramstow run stops with its child
+        os.kill(process, signal.SIGCONT)
+    assert waiting.end() == 0, waiting.said()
+    assert stopped.end() == 0, stopped.said()
+
+
+def test_top_shows_whose_turn_it_is(
+    share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sharers = [share(300, 1000, seed) for seed in range(2)]
+    (tmp_path / "vramstow-share-0").symlink_to(tmp_path / "tables")
+    for sharer in sharers:
+        sharer.wait_for_rounds(1)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    if os.geteuid() != 0:
+        (tmp_path / f"vramstow-share-{os.geteuid()}").symlink_to(tmp_path / "tables")
+    shown = json.loads(run_vramstow("top", "--json", check=True).stdout)["sharing"]
+    assert {row["pid"] for row in shown} == {sharer.child for sharer in sharers}
+    assert {row["state"] for row in shown} <= {"turn", "waits", "parked"}
+    assert sum(row["away_bytes"] for row in shown) > 0
+    text = run_vramstow("top", "--once", check=True).stdout
+    assert "SHARING" in text and "waited" in text
+
+
+def test_a_wrong_setting_is_refused_in_one_sentence() -> None:
+    for wrong in ("weight=0", "weight=1000", "priority=high", "sometimes"):
+        said = run_vramstow("run", f"--share={wrong}", "--", "true")
+        assert said.returncode == 2
+        assert "write off or on, perhaps with ,weight=N" in said.stderr

@@ -1,0 +1,40 @@
+// ShareView: reads the tables of the GPUs that processes use in turns (--share).
+//
+// Ownership: the results are copies. Threads: used by one thread at a time. Errors: a folder or a
+// table that cannot be read has no members. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_TOP_SHARE_VIEW_H_
+#define VRAMSTOW_TOOLS_TOP_SHARE_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/json/json_value.h"
+
+namespace vramstow {
+
+// One process that shares a GPU.
+struct SharerRow {
+  std::string card;  // the name of the GPU's table
+  int64_t process = 0;
+  std::string program;
+  std::string state;  // "turn", "waits", "parked", "idle" or "runs"
+  uint64_t resident_bytes = 0;
+  uint64_t stuck_bytes = 0;
+  uint64_t away_bytes = 0;
+  uint64_t wanted_bytes = 0;
+  uint64_t card_free_bytes = 0;  // of the GPU, as the process last saw it
+  uint64_t turns = 0;
+  uint64_t waited_ns = 0;
+  uint64_t exchange_ns = 0;
+};
+
+// Returns the processes of all tables in this folder. An empty text means the usual folder.
+std::vector<SharerRow> ReadSharers(const std::string& folder);
+// Returns a heading and a line for each process; nothing if there is none.
+std::vector<std::string> SharersInText(const std::vector<SharerRow>& rows);
+JsonValue SharersInJson(const std::vector<SharerRow>& rows);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_TOP_SHARE_VIEW_H_
