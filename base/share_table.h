@@ -44,10 +44,10 @@ struct ShareHeader {
   // Changes when something has changed that another process may wait for.
   std::atomic<uint32_t> sequence;
   uint32_t reserved;
-  uint64_t holder;         // the group whose turn it is, or 0 if all run
-  uint64_t granted_at_ns;  // when the turn was given to it
-  uint64_t card_time_ns;   // the latest time of a simulated GPU at the end of a turn
-  char last_name[64];      // of the program that had the turn before
+  uint64_t holder;        // the group whose turn it is, or 0 if all run
+  uint64_t out_ns;        // for how long others have moved memory to the host for this turn
+  uint64_t card_time_ns;  // the latest time of a simulated GPU at the end of a turn
+  char last_name[64];     // of the program that had the turn before
 };
 
 class ShareTable {

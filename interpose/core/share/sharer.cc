@@ -64,7 +64,11 @@ void Sharer::Start() {
   State expected = State::kNone;
   if (!state_.compare_exchange_strong(expected, State::kRunning)) return;
   const KeepErrno keep_errno;
-  if (!OpenTable()) return;
+  if (!OpenTable()) {
+    table_.Close();
+    state_.store(State::kStopped, std::memory_order_relaxed);
+    return;
+  }
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -303,7 +307,7 @@ void Sharer::HandOver(uint64_t next) {
     if (slot.member.group == next) ++slot.turns;
   }
   header.holder = next;
-  header.granted_at_ns = Now();
+  header.out_ns = 0;
 }
 
 // Lets the pools of this process take at most what all sharing processes have together, without the
@@ -347,6 +351,7 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   }
   table_.Unlock();
   if (!is_listed) return duty;
+  duty.is_known = true;
   LimitPools(members, count, figures);
   for (size_t i = 0; i < count; ++i) duty.is_contended |= LackingBytes(members[i]) != 0;
   duty.must_wait = MustWait(card, members, count, self);
@@ -371,6 +376,7 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
 // Does what Decide found. Returns true if something has changed, so that the table should be
 // read again at once.
 bool Sharer::Act(const Duty& duty) {
+  if (!duty.is_known) return false;
   bool has_changed = false;
   if (duty.must_return) {
     has_changed = MoveBack();
@@ -396,14 +402,13 @@ bool Sharer::Act(const Duty& duty) {
 void Sharer::BeginTurn(bool is_holder) {
   if (!is_holder) turn_began_ns_ = 0;
   if (is_holder && turn_began_ns_ == 0) {
-    uint64_t card_time = 0;
+    JoinCardTime();
     if (table_.Lock(kLockWaitNs)) {
-      table_.own().member.exchange_ns = Now() - table_.header().granted_at_ns;
-      card_time = table_.header().card_time_ns;
+      table_.own().member.exchange_ns = table_.header().out_ns + in_ns_;
       table_.Unlock();
     }
-    // A simulated GPU continues at the time at which the turn before ended.
-    links_.driver.JoinModelTime(card_time);
+    in_ns_ = 0;
+    stuck_bytes_ = 0;
     turn_began_ns_ = CardTime();
   }
   links_.gate.Open();
@@ -413,6 +418,7 @@ void Sharer::BeginTurn(bool is_holder) {
 bool Sharer::MoveOut(uint64_t bytes) {
   uint64_t moved = 0;
   uint64_t all_paused = 0;
+  const uint64_t began = CardTime();
   bool is_stuck = false;
   VisitPools([&](const Pools::Use& use) {
     if (moved >= bytes) return;
@@ -421,24 +427,37 @@ bool Sharer::MoveOut(uint64_t bytes) {
     uint64_t paused = 0;
     const PauseOptions options = {.keep = true, .graphs = true, .most_bytes = bytes - moved};
     const OffloadResult result = use.offloader()->Pause(Offloader::kAnyTag, options, &paused);
-    is_stuck = is_stuck || (result != OffloadResult::kBusy && paused < bytes - moved);
+    const bool is_temporary = result == OffloadResult::kBusy || result == OffloadResult::kCapturing;
+    is_stuck = is_stuck || (!is_temporary && paused < bytes - moved);
     moved += paused;
     all_paused += paused;
   });
   if (is_stuck) stuck_bytes_ = Measure().resident_bytes;
   if (moved != 0 && table_.Lock(kLockWaitNs)) {
     table_.own().out_bytes += all_paused;
-    uint64_t& latest = table_.header().card_time_ns;
-    latest = std::max(latest, CardTime());
+    const uint64_t now = CardTime();
+    ShareHeader& header = table_.header();
+    header.out_ns += now > began ? now - began : 0;
+    header.card_time_ns = std::max(header.card_time_ns, now);
     table_.Unlock();
   }
   return moved != 0;
+}
+
+// Lets a simulated GPU continue at the time at which the turn before ended.
+void Sharer::JoinCardTime() {
+  if (!table_.Lock(kLockWaitNs)) return;
+  const uint64_t time = table_.header().card_time_ns;
+  table_.Unlock();
+  links_.driver.JoinModelTime(time);
 }
 
 // Brings all memory back. Returns true if all of it is back.
 bool Sharer::MoveBack() {
   uint64_t moved = 0;
   uint64_t away = 0;
+  JoinCardTime();
+  const uint64_t began = CardTime();
   VisitPools([&](const Pools::Use& use) {
     if (use.offloader()->Stats().paused_bytes == 0) return;
     uint64_t back = 0;
@@ -447,6 +466,8 @@ bool Sharer::MoveBack() {
     away += use.offloader()->Stats().paused_bytes;
   });
   if (away == 0) stuck_bytes_ = 0;
+  const uint64_t now = CardTime();
+  in_ns_ += now > began ? now - began : 0;
   if (table_.Lock(kLockWaitNs)) {
     table_.own().in_bytes += moved;
     table_.own().member.away_bytes = away;

@@ -49,6 +49,7 @@ class Sharer {
 
   // What this process has to do now.
   struct Duty {
+    bool is_known = false;      // false if the table could not be read; then nothing changes
     bool is_contended = false;  // some process lacks memory
     bool is_holder = false;     // it is the turn of this process
     bool must_wait = false;
@@ -78,6 +79,7 @@ class Sharer {
   void NoteTurn();
   bool Act(const Duty& duty);
   bool MoveOut(uint64_t bytes);
+  void JoinCardTime();
   bool MoveBack();
   void BeginTurn(bool is_holder);
   void DescribeTurns();
@@ -93,6 +95,7 @@ class Sharer {
   uint64_t stuck_bytes_ = 0;      // memory that could not be paused since the last own turn
   uint64_t submissions_ = 0;      // at the last change
   uint64_t submitted_at_ns_ = 0;
+  uint64_t in_ns_ = 0;               // how long memory took to return for the present turn
   uint64_t turn_began_ns_ = 0;       // by the GPU's clock; 0 outside an own turn
   uint64_t granted_bytes_ = 0;       // of granted requests that were not served yet
   uint64_t granted_from_bytes_ = 0;  // resident bytes when they were granted

@@ -41,8 +41,8 @@ TEST(RunArguments, AMissingValueDoesNotTakeTheDashes) {
 }
 
 TEST(RunArguments, PoolAndOffloadAloneMeanOnAndAuto) {
-  const RunArguments split = SplitRunArguments({"--pool", "--offload", "--", "python"});
-  EXPECT_THAT(split.flags, ElementsAre("--pool=on", "--offload=auto"));
+  const RunArguments split = SplitRunArguments({"--pool", "--offload", "--share", "--", "python"});
+  EXPECT_THAT(split.flags, ElementsAre("--pool=on", "--offload=auto", "--share=on"));
   EXPECT_THAT(split.command, ElementsAre("python"));
   EXPECT_THAT(SplitRunArguments({"--pool"}).flags, ElementsAre("--pool=on"));
   EXPECT_THAT(SplitRunArguments({"--pool", "python"}).command, ElementsAre("python"));
@@ -67,7 +67,8 @@ TEST(ImpliedPool, IsSwitchedOnByWhatNeedsItUnlessSomebodySaidOtherwise) {
     unsetenv("VRAMSTOW_POOL");
     EXPECT_FALSE(flags.contains("VRAMSTOW_POOL")) << variable;
   }
-  FlagValues flags = {{"VRAMSTOW_OFFLOAD", "off"}, {"VRAMSTOW_STACKS", "sites"}};
+  FlagValues flags = {
+      {"VRAMSTOW_OFFLOAD", "off"}, {"VRAMSTOW_SHARE", "off"}, {"VRAMSTOW_STACKS", "sites"}};
   ImplyPool(&flags);
   EXPECT_FALSE(flags.contains("VRAMSTOW_POOL"));
 }
@@ -92,7 +93,9 @@ TEST(ImpliedPool, IsSwitchedOnByEachFlagWhoseHelpSaysSo) {
   for (size_t i = 0; i < table.count; ++i) {
     const std::string variable = table.rows[i].environment;
     if (variable == "VRAMSTOW_POOL") continue;
-    FlagValues flags = {{variable, variable == "VRAMSTOW_OFFLOAD" ? "auto" : "1"}};
+    const bool is_share = variable == "VRAMSTOW_SHARE";
+    const std::string value = variable == "VRAMSTOW_OFFLOAD" ? "auto" : is_share ? "on" : "1";
+    FlagValues flags = {{variable, value}};
     ImplyPool(&flags);
     EXPECT_EQ(flags.contains("VRAMSTOW_POOL"), testing::Value(variables, Contains(variable)))
         << variable;

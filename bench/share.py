@@ -1,0 +1,109 @@
+"""Measures what it costs that several jobs use one GPU in turns (--share).
+
+python bench/share.py [--steps N] [--json FILE]
+
+Each mix runs on one simulated GPU with clock=model. The makespan is the GPU's time at which the
+last job has ended. It is compared with the same jobs one after the other, each alone on the same
+GPU. The clock of each process is its own: it advances with the turns of the others only while it
+waits. So a mix that fits, in which all jobs run at once, is compared with one job alone.
+
+A job is the decoder of moves_job.py. "70%" means that a job's peak is 70% of the GPU's memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parent / "build"))
+MEBIBYTE = 1 << 20
+LIMIT_SECONDS = 1800
+
+
+@dataclass
+class Ended:
+    """How one job of a mix ended."""
+
+    end_ns: int  # by the clock of its GPU
+    peak_bytes: int
+    outside_bytes: int
+    shared: str  # what the summary says about its turns
+
+
+def start(folder: Path, number: int, memory: int, share: str, steps: int) -> subprocess.Popen[str]:
+    card = f"h100,context=512MiB,clock=model,values=off,share={folder / 'card'}"
+    card += f",memory={memory // MEBIBYTE}MiB" if memory else ""
+    flags = [f"--simulate={card}", f"--share=dir={folder / 'tables'}{share}"]
+    flags += [f"--trace-dir={folder / f'traces{number}'}"]
+    program = [
+        sys.executable,
+        str(HERE / "moves_job.py"),
+        "decoder",
+        "plain",
+        "--steps",
+        str(steps),
+    ]
+    return subprocess.Popen(
+        [str(BUILD / "bin/vramstow"), "run", *flags, "--", *program],
+        stdout=subprocess.PIPE,
+        stderr=(folder / f"err{number}").open("w"),
+        text=True,
+    )
+
+
+def run(memory: int, shares: list[str], steps: int) -> list[Ended]:
+    """Runs one job for each of the settings of --share, all at once on one GPU."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        jobs = [start(folder, i, memory, share, steps) for i, share in enumerate(shares)]
+        ended = []
+        for number, job in enumerate(jobs):
+            out = job.communicate(timeout=LIMIT_SECONDS)[0]
+            errors = (folder / f"err{number}").read_text()
+            if job.returncode != 0:
+                raise SystemExit(f"job {number} ended with {job.returncode}: {errors[-2000:]}")
+            lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+            (held,) = (line for line in lines if "allocated_bytes" in line)
+            shared = [line.split(None, 1)[1] for line in errors.splitlines() if "  shared " in line]
+            last = max(line["time_ns"] for line in lines if "step" in line)
+            peak, outside = held["allocated_bytes"], held["outside_bytes"]
+            ended.append(Ended(last, peak, outside, "".join(shared)))
+        return ended
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=60, help="of each job")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
+    options = parser.parse_args()
+    (large,) = run(0, [""], 3)
+    memory = int(large.peak_bytes / 0.7) + large.outside_bytes
+    (alone,) = run(memory, [""], options.steps)
+    mixes = {
+        "two trainings of 70%": (memory, ["", ""]),
+        "three trainings of 70%": (memory, ["", "", ""]),
+        "two trainings that fit together": (3 * memory, ["", ""]),
+    }
+    facts = {}
+    print("| mix | makespan ÷ one after the other | what the first job says |")
+    print("|---|---|---|")
+    for mix, (size, shares) in mixes.items():
+        ended = run(size, shares, options.steps)
+        makespan = max(one.end_ns for one in ended)
+        serial = alone.end_ns * (1 if size > 2 * memory else len(shares))
+        print(f"| {mix} | {makespan / serial:.2f} | {ended[0].shared} |", flush=True)
+        facts[mix] = {"makespan_ns": makespan, "serial_ns": serial}
+    if options.json:
+        options.json.write_text(json.dumps(facts, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
