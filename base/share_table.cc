@@ -56,6 +56,20 @@ bool IsLocked(int file, off_t byte) {
   return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+// True if the file is a table of another version that no process uses.
+bool IsOutdated(int file, off_t size, off_t right_size) {
+  struct {
+    uint64_t magic;
+    uint32_t version;
+  } begin = {};
+  if (pread(file, &begin, sizeof begin, 0) < 12 || begin.magic != kMagic) return false;
+  if (begin.version == kVersion && size == right_size) return false;
+  for (size_t slot = 0; slot < kMaxSharers; ++slot) {
+    if (IsLocked(file, ByteOf(slot))) return false;
+  }
+  return true;
+}
+
 // Makes the folder, for its user alone, if it does not exist. Returns false if it is not a folder
 // of this user.
 bool EnsureDirectory(const char* path) {
@@ -116,9 +130,12 @@ bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
   }
   struct stat about = {};
   const bool is_known = is_locked && fstat(file_, &about) == 0;
-  const bool is_new = is_known && about.st_size == 0 && flags != 0;
+  const bool is_new = is_known && flags != 0 &&
+                      (about.st_size == 0 || IsOutdated(file_, about.st_size, sizeof(Shared)));
   bool is_good = is_known && S_ISREG(about.st_mode) && about.st_uid == geteuid();
-  if (is_good && is_new) is_good = ftruncate(file_, sizeof(Shared)) == 0;
+  if (is_good && is_new) {
+    is_good = ftruncate(file_, 0) == 0 && ftruncate(file_, sizeof(Shared)) == 0;
+  }
   if (is_good && !is_new) is_good = about.st_size == static_cast<off_t>(sizeof(Shared));
   void* const memory =
       is_good ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)

@@ -44,8 +44,12 @@ struct ShareHeader {
   // Changes when something has changed that another process may wait for.
   std::atomic<uint32_t> sequence;
   uint32_t reserved;
-  uint64_t holder;        // the group whose turn it is, or 0 if all run
-  uint64_t out_ns;        // for how long others have moved memory to the host for this turn
+  uint64_t holder;  // the group whose turn it is, or 0 if all run
+  uint64_t out_ns;  // for how long others have moved memory to the host for this turn
+  // What the holder lacked and what was free when one of the two last changed, and when that was.
+  uint64_t lacking_bytes;
+  uint64_t free_bytes;
+  uint64_t changed_at_ns;
   uint64_t card_time_ns;  // the latest time of a simulated GPU at the end of a turn
   char last_name[64];     // of the program that had the turn before
 };

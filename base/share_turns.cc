@@ -5,14 +5,6 @@
 namespace vramstow {
 namespace {
 
-uint64_t LackingOfGroup(const ShareMember* members, size_t count, uint64_t group) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (members[i].group == group) bytes += LackingBytes(members[i]);
-  }
-  return bytes;
-}
-
 template <typename Is>
 bool AnyOf(const ShareMember* members, size_t count, Is is) {
   return std::any_of(members, members + count, is);
@@ -30,7 +22,7 @@ const ShareMember* FirstWaiting(const ShareMember* members, size_t count, uint64
   for (size_t i = 0; i < count; ++i) {
     const ShareMember& member = members[i];
     if (member.group == holder || !member.is_waiting) continue;
-    if (LackingOfGroup(members, count, member.group) == 0) continue;
+    if (LackingBytes(members, count, member.group) == 0) continue;
     if (first == nullptr || Claim(member) < Claim(*first)) first = &member;
   }
   return first;
@@ -39,6 +31,7 @@ const ShareMember* FirstWaiting(const ShareMember* members, size_t count, uint64
 // True if the turn of the holder, a living group, ends in favour of the member `next`.
 bool TurnEnds(const ShareCard& card, const ShareMember* members, size_t count,
               const ShareMember& next) {
+  if (card.stalled_ns >= kShareLongestStallNs) return true;
   bool is_idle = true;
   int64_t claim = INT64_MAX;
   uint64_t exchange = 0;
@@ -64,6 +57,14 @@ bool GivesBefore(const ShareMember& one, const ShareMember& other) {
 }
 
 }  // namespace
+
+uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group == group) bytes += LackingBytes(members[i]);
+  }
+  return bytes;
+}
 
 bool AllFit(const ShareCard& card, const ShareMember* members, size_t count) {
   uint64_t lacking = 0;
@@ -99,7 +100,7 @@ bool MustWait(const ShareCard& card, const ShareMember* members, size_t count, s
 uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
   if (card.holder == 0 || member.group == card.holder) return 0;
-  const uint64_t lacking = LackingOfGroup(members, count, card.holder);
+  const uint64_t lacking = LackingBytes(members, count, card.holder);
   if (lacking <= card.free_bytes) return 0;
   uint64_t left = lacking - card.free_bytes;
   for (size_t i = 0; i < count; ++i) {
@@ -111,13 +112,12 @@ uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t c
   return std::min(left, MovableBytes(member));
 }
 
-bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group,
-                 uint64_t reserved) {
+bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group) {
   uint64_t reachable = card.free_bytes;
   for (size_t i = 0; i < count; ++i) {
     if (members[i].group != group) reachable += MovableBytes(members[i]);
   }
-  return LackingOfGroup(members, count, group) + reserved <= reachable;
+  return LackingBytes(members, count, group) <= reachable;
 }
 
 }  // namespace vramstow

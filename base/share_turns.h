@@ -26,7 +26,7 @@ struct ShareMember {
   uint64_t resident_bytes;  // device memory of its pool
   uint64_t stuck_bytes;     // of these, the bytes that cannot move
   uint64_t away_bytes;      // bytes on the host that must return before its work can run
-  uint64_t wanted_bytes;    // bytes of requests that wait for memory
+  uint64_t wanted_bytes;    // bytes of requests that wait, and of the reserve
   bool is_waiting;          // its work or a request of it waits for the turn
   bool is_idle;             // nothing was submitted for kShareIdleNs, and all its work has ended
   bool is_interactive;      // short bursts of work, which somebody waits for
@@ -39,6 +39,7 @@ struct ShareCard {
   uint64_t free_bytes;  // free memory of the GPU
   uint64_t holder;      // the group whose turn it is, or 0 if all run
   uint64_t turn_ns;     // for how long the holder has been running
+  uint64_t stalled_ns;  // for how long the holder has lacked memory while nothing changed
 };
 
 inline constexpr uint64_t kShareIdleNs = 100'000'000;
@@ -46,6 +47,9 @@ inline constexpr uint64_t kShareIdleNs = 100'000'000;
 // may take: one in kShareExchangePart.
 inline constexpr uint64_t kShareLeastTurnNs = 500'000'000;
 inline constexpr uint64_t kShareExchangePart = 10;
+// A holder that lacks memory for this long without any change loses its turn, because another
+// process may be stopped, or its memory may not move.
+inline constexpr uint64_t kShareLongestStallNs = 5'000'000'000;
 // By how much used time an interactive group may be ahead of others and still be next.
 inline constexpr uint64_t kShareHeadStartNs = 10'000'000'000;
 
@@ -58,6 +62,8 @@ inline constexpr uint64_t kShareReservedPart = 64;
 inline uint64_t LackingBytes(const ShareMember& member) {
   return member.away_bytes + member.wanted_bytes;
 }
+// The bytes that all members of a group lack.
+uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group);
 // The bytes that the member can give up.
 inline uint64_t MovableBytes(const ShareMember& member) {
   return member.resident_bytes -
@@ -76,10 +82,8 @@ bool MustWait(const ShareCard& card, const ShareMember* members, size_t count, s
 // it lacks. Idle members give first, then those with the most movable memory; interactive ones give
 // last.
 uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t count, size_t self);
-// True if the group can get what it lacks, once every other member has moved what it can, and
-// `reserved` bytes remain free.
-bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group,
-                 uint64_t reserved);
+// True if the group can get what it lacks, once every other member has moved what it can.
+bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group);
 // The time after which the turn of this group ends if another group waits.
 uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group);
 

@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,11 +38,13 @@ class Ended:
     shared: str  # what the summary says about its turns
 
 
-def start(folder: Path, number: int, memory: int, share: str, steps: int) -> subprocess.Popen[str]:
+def start(
+    folder: Path, number: int, memory: int, share: str | None, steps: int
+) -> subprocess.Popen[str]:
     card = f"h100,context=512MiB,clock=model,values=off,share={folder / 'card'}"
     card += f",memory={memory // MEBIBYTE}MiB" if memory else ""
-    flags = [f"--simulate={card}", f"--share=dir={folder / 'tables'}{share}"]
-    flags += [f"--trace-dir={folder / f'traces{number}'}"]
+    flags = [f"--simulate={card}", f"--trace-dir={folder / f'traces{number}'}"]
+    flags += [f"--share=dir={folder / 'tables'}{share}"] if share is not None else []
     program = [
         sys.executable,
         str(HERE / "moves_job.py"),
@@ -58,8 +61,8 @@ def start(folder: Path, number: int, memory: int, share: str, steps: int) -> sub
     )
 
 
-def run(memory: int, shares: list[str], steps: int) -> list[Ended]:
-    """Runs one job for each of the settings of --share, all at once on one GPU."""
+def run(memory: int, shares: Sequence[str | None], steps: int) -> list[Ended]:
+    """Runs one job for each setting of --share (None: without), all at once on one GPU."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         jobs = [start(folder, i, memory, share, steps) for i, share in enumerate(shares)]
@@ -83,7 +86,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=60, help="of each job")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
     options = parser.parse_args()
-    (large,) = run(0, [""], 3)
+    (large,) = run(0, [None], 3)
     memory = int(large.peak_bytes / 0.7) + large.outside_bytes
     (alone,) = run(memory, [""], options.steps)
     mixes = {

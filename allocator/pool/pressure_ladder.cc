@@ -87,7 +87,8 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Bloc
   StreamHeap* heap = attempt->heap;
   if (heap->paused()) {
     // All memory of the process is paused. The request waits until it is back (Offload).
-    attempt->lacking = DivideUp(attempt->size, parts_->config.chunk_bytes);
+    const bool can_fit = attempt->size <= parts_->device.total_bytes;
+    attempt->lacking = can_fit ? DivideUp(attempt->size, parts_->config.chunk_bytes) : 0;
     return Outcome::kNotServed;
   }
   bool served = false;
@@ -176,6 +177,8 @@ bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
 bool PressureLadder::Offload(AllocationAttempt* attempt) {
   const ReclaimCallback& callback = parts_->config.reclaim_callback;
   if (callback.reclaim == nullptr || attempt->lacking == 0) return false;
+  // During a capture no memory can move, and a thread that waits for it would delay the capture.
+  if (parts_->fences.capturing()) return true;
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
   const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;

@@ -185,6 +185,17 @@ TEST_F(ShareTableTest, FilesThatAreNoTableAreRefusedInOneSentence) {
   EXPECT_FALSE(link.Open(folder_.c_str(), "card", why_, sizeof why_));
 }
 
+TEST_F(ShareTableTest, AFileOfAnotherVersionThatNobodyUsesIsMadeAnew) {
+  ShareTable old;
+  ASSERT_TRUE(Open(&old)) << why_;
+  old.header().version = 99;
+  old.Close();  // as a killed process leaves it
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  table.Leave();
+  table.Close();
+}
+
 TEST_F(ShareTableTest, AllSlotsCanBeTakenAndNoMore) {
   static ShareTable tables[kMaxSharers + 1];
   for (size_t i = 0; i < kMaxSharers; ++i) ASSERT_TRUE(Open(&tables[i])) << i << why_;

@@ -30,6 +30,8 @@ class Offloaders {
   Offloaders(const Offloaders&) = delete;
   Offloaders& operator=(const Offloaders&) = delete;
 
+  TurnGate& turns() const { return turns_; }
+
   // True if the user asked for offloading and this process has read its settings.
   bool wanted();
   // True if wanted() has returned true before. May be called before the settings are read.

@@ -356,7 +356,15 @@ void PoolService::StreamDestroyFailed(CUstream stream) const {
 }
 void PoolService::CaptureBegins(CUstream stream) const {
   links_.offloading.PrepareCapture();
-  links_.pools.CaptureBegins(stream);
+  // No capture begins while memory of this process is on the host for others (--share).
+  TurnGate& turns = links_.offloaders.turns();
+  for (;;) {
+    if (turns.is_closed()) turns.Wait();
+    links_.pools.CaptureBegins(stream);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!turns.is_closed()) break;
+    links_.pools.CaptureEnded(stream);
+  }
 }
 void PoolService::CaptureEnded(CUstream stream) const { links_.pools.CaptureEnded(stream); }
 void PoolService::SharedMemoryMade() const { links_.pools.NoteSharedMemory(); }

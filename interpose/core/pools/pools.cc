@@ -251,11 +251,11 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
+    const bool shares = WantsShare(options) && slots_[0].device == device;
     slot->reclaim = {MovesByItself() ? slot->offloader : nullptr,
-                     WantsShare(options) ? &links_.room_request : nullptr};
+                     shares ? &links_.room_request : nullptr};
     if (slot->reclaim.any()) config.reclaim_callback = {ReclaimSource::Reclaim, &slot->reclaim};
-    // Only memory in chunks can be moved.
-    config.backing = PoolBacking::kVirtual;
+    config.backing = PoolBacking::kVirtual;  // only memory in chunks can be moved
   }
   config.refused = {OnRefusal, this};
   config.collection = links_.collection;

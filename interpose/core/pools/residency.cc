@@ -152,6 +152,8 @@ int Residency::PauseRegion(const char* region, int contents) const {
   if (region == nullptr || (contents & ~(VRAMSTOW_DISCARD | VRAMSTOW_GRAPHS)) != 0) {
     return VRAMSTOW_INVALID;
   }
+  // A sharing process resumes what is paused at each of its turns.
+  if (WantsShare(process_.options())) return VRAMSTOW_NOT_SUPPORTED;
   const PauseOptions options = {.keep = (contents & VRAMSTOW_DISCARD) == 0,
                                 .graphs = (contents & VRAMSTOW_GRAPHS) != 0};
   uint64_t bytes = 0;

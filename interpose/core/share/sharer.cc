@@ -35,6 +35,11 @@ constexpr uint64_t kShortTickNs = 5 * kMillisecond;
 constexpr uint64_t kLockWaitNs = 1000 * kMillisecond;
 // How long memory is reserved for a granted request.
 constexpr uint64_t kGrantNs = 200 * kMillisecond;
+// How long a request must be impossible to serve before it is refused.
+constexpr uint64_t kRefusalNs = 2000 * kMillisecond;
+// How long the gate stays open after work did not end.
+constexpr uint64_t kLeastPauseNs = 50 * kMillisecond;
+constexpr uint64_t kMaxPauseNs = 5000 * kMillisecond;
 constexpr size_t kStackBytes = 256 * 1024;
 
 uint64_t Now() {
@@ -62,7 +67,7 @@ void Sharer::Start() {
   const Options& options = links_.process.options();
   if (!ParseShare(options.share, &setting_) || !setting_.on) return;
   State expected = State::kNone;
-  if (!state_.compare_exchange_strong(expected, State::kRunning)) return;
+  if (!state_.compare_exchange_strong(expected, State::kStarting)) return;
   const KeepErrno keep_errno;
   if (!OpenTable()) {
     table_.Close();
@@ -70,7 +75,7 @@ void Sharer::Start() {
     return;
   }
   pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   // The program's signals must reach its own threads only. The new thread inherits this mask.
@@ -83,15 +88,24 @@ void Sharer::Start() {
   links_.gate.CountFromNowOn();
   links_.requests.StartAnswering([](void* table) { static_cast<ShareTable*>(table)->Wake(); },
                                  &table_);
+  state_.store(State::kRunning, std::memory_order_seq_cst);
   if (pthread_create(&thread, &attributes, Run, this) != 0) {
+    state_.store(State::kStopped, std::memory_order_seq_cst);
     links_.requests.StopAnswering();
     busy_.store(false, std::memory_order_release);
+    table_.Leave();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
 }
 
 bool Sharer::OpenTable() {
+  if (links_.driver.CudaVersion() > kKnownCudaVersion) {
+    Log("--share: this process does not share its GPU, because the driver is newer than this "
+        "version "
+        "of vramstow, which may not know all calls that submit work.");
+    return false;
+  }
   const Pools::Use use = links_.pools.At(0);
   if (!use || use.offloader() == nullptr) {
     Log("--share: this process does not share its GPU, because the memory of its pool cannot "
@@ -135,9 +149,11 @@ void* Sharer::Run(void* self) {
 void Sharer::Loop() {
   while (state_.load(std::memory_order_seq_cst) == State::kRunning) {
     const uint32_t seen = table_.sequence();
+    measured_at_ns_ = Now();
     const Figures figures = Measure();
     if (links_.requests.wanted_bytes() == 0) {
       requested_at_ns_ = 0;
+      unservable_since_ns_ = 0;
     } else if (requested_at_ns_ == 0) {
       requested_at_ns_ = Now();
       table_.Wake();  // the others publish their figures anew
@@ -153,6 +169,14 @@ void Sharer::Loop() {
 }
 
 void Sharer::Stop() {
+  // Exit handlers may still use memory that is on the host, so it returns first, in a turn.
+  constexpr int kMaxWaitsForTurn = 10'000;
+  is_ending_.store(true, std::memory_order_relaxed);
+  for (int i = 0; i < kMaxWaitsForTurn && is_away_.load(std::memory_order_acquire); ++i) {
+    if (state_.load(std::memory_order_relaxed) != State::kRunning) break;
+    const timespec wait = {0, 1'000'000};
+    nanosleep(&wait, nullptr);
+  }
   State expected = State::kRunning;
   if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
   links_.requests.StopAnswering();
@@ -192,9 +216,17 @@ void Sharer::AbandonAfterFork() {
   links_.requests.Reset();
   state_.store(State::kNone, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_relaxed);
+  is_ending_.store(false, std::memory_order_relaxed);
+  is_away_.store(false, std::memory_order_relaxed);
   turn_began_ns_ = 0;
+  in_ns_ = 0;
   stuck_bytes_ = 0;
   granted_bytes_ = 0;
+  submissions_ = 0;
+  requested_at_ns_ = 0;
+  unservable_since_ns_ = 0;
+  ticked_at_ns_ = 0;
+  open_until_ns_ = 0;
 }
 
 // --- What this process holds --------------------------------------------------------------------
@@ -263,6 +295,7 @@ uint64_t Sharer::LeastUsedTime() const {
 void Sharer::Publish(const Figures& figures) {
   const bool is_idle = IsIdle();
   const uint64_t now = Now();
+  is_away_.store(figures.away_bytes != 0, std::memory_order_release);
   if (figures.resident_bytes >= granted_from_bytes_ + granted_bytes_ || now > granted_until_ns_) {
     granted_bytes_ = 0;
   }
@@ -274,9 +307,15 @@ void Sharer::Publish(const Figures& figures) {
   member.resident_bytes = figures.resident_bytes;
   member.stuck_bytes = std::min(stuck_bytes_, figures.resident_bytes);
   member.away_bytes = figures.away_bytes;
-  member.wanted_bytes = links_.requests.wanted_bytes() + granted_bytes_;
-  member.is_waiting = links_.gate.waiting() != 0 || member.wanted_bytes != 0;
-  slot.published_at_ns = now;
+  const uint64_t served =
+      figures.resident_bytes - std::min(figures.resident_bytes, granted_from_bytes_);
+  const uint64_t granted = granted_bytes_ - std::min(granted_bytes_, served);
+  member.wanted_bytes = std::max(links_.requests.wanted_bytes(), granted);
+  // Once the request is served, the reserve is still free.
+  if (member.wanted_bytes != 0) member.wanted_bytes += figures.total_bytes / kShareReservedPart;
+  member.is_waiting = links_.gate.waiting() != 0 || member.wanted_bytes != 0 ||
+                      is_ending_.load(std::memory_order_relaxed);
+  slot.published_at_ns = measured_at_ns_;
   slot.free_bytes = figures.free_bytes;
   member.is_idle = is_idle;
   member.is_interactive = setting_.interactive;
@@ -294,47 +333,88 @@ void Sharer::Publish(const Figures& figures) {
 
 // --- Following the rules ------------------------------------------------------------------------
 
-// Gives the turn to the group `next`, or lets all run if it is 0; the table is locked.
-void Sharer::HandOver(uint64_t next) {
+// Gives the turn to the group `next`, or lets all run if it is 0; the table is locked. The time for
+// which the holder was stalled counts as used, so that it is not next again at once.
+void Sharer::HandOver(uint64_t next, uint64_t stalled_ns) {
   ShareHeader& header = table_.header();
   for (size_t i = 0; i < kMaxSharers; ++i) {
     if (!table_.IsLive(i)) continue;
     ShareSlot& slot = table_.SlotToSettle(i);
     if (slot.member.group == header.holder) {
-      slot.member.used_ns += slot.turn_ns / std::max(1u, slot.member.weight);
+      slot.member.used_ns += (slot.turn_ns + stalled_ns) / std::max(1u, slot.member.weight);
     }
     slot.turn_ns = 0;
     if (slot.member.group == next) ++slot.turns;
   }
   header.holder = next;
   header.out_ns = 0;
+  header.changed_at_ns = Now();
 }
 
-// Lets the pools of this process take at most what all sharing processes have together, without the
-// part that is reserved for the driver.
-void Sharer::LimitPools(const ShareMember* members, size_t count, const Figures& figures) {
-  uint64_t limit = figures.free_bytes;
-  for (size_t i = 0; i < count; ++i) limit += members[i].resident_bytes;
-  limit -= std::min(limit, figures.total_bytes / kShareReservedPart);
-  if (count < 2 || limit == 0) limit = own_limit_bytes_;
-  if (own_limit_bytes_ != 0) limit = std::min(limit, own_limit_bytes_);
-  VisitPools([limit](const Pools::Use& use) {
+// Lets the pools of this process grow only into free memory that is not reserved for the driver. A
+// limit that the user sets meanwhile stays in force.
+void Sharer::LimitPools(const Figures& figures) {
+  const uint64_t reserved = figures.total_bytes / kShareReservedPart;
+  const uint64_t room = figures.free_bytes - std::min(figures.free_bytes, reserved);
+  uint64_t limit = std::max<uint64_t>(figures.resident_bytes + figures.away_bytes + room, 1);
+  VisitPools([&](const Pools::Use& use) {
+    if (use->limit() != set_limit_bytes_) own_limit_bytes_ = use->limit();
+    if (own_limit_bytes_ != 0) limit = std::min(limit, own_limit_bytes_);
     if (use->limit() != limit) use->SetLimit(limit);
   });
+  set_limit_bytes_ = limit;
+}
+
+// Returns for how long the holder has lacked memory without any change; the table is locked.
+uint64_t Sharer::StalledTime(const ShareCard& card, uint64_t lacking) {
+  ShareHeader& header = table_.header();
+  const uint64_t now = Now();
+  if (lacking == 0 || lacking != header.lacking_bytes || card.free_bytes != header.free_bytes) {
+    header.lacking_bytes = lacking;
+    header.free_bytes = card.free_bytes;
+    header.changed_at_ns = now;
+  }
+  return now > header.changed_at_ns ? now - header.changed_at_ns : 0;
+}
+
+// Returns the answer to the waiting requests. A request is refused at once if it is larger than the
+// GPU. Otherwise it is refused only if it cannot be served for some time, because the memory of a
+// process that has just ended becomes free a little later.
+Sharer::Duty::Answer Sharer::AnswerTo(const ShareCard& card, const ShareMember* members,
+                                      size_t count, const Figures& figures) {
+  const uint64_t wanted = links_.requests.wanted_bytes();
+  if (wanted == 0) return Duty::Answer::kNone;
+  const uint64_t reserved = figures.total_bytes / kShareReservedPart;
+  const bool is_ours = card.holder == group_ || card.holder == 0;
+  if (is_ours && figures.away_bytes == 0 &&
+      LackingBytes(members, count, group_) <= card.free_bytes) {
+    unservable_since_ns_ = 0;
+    return Duty::Answer::kGrant;
+  }
+  const uint64_t own = figures.resident_bytes + figures.away_bytes;
+  if (wanted + own + reserved > figures.total_bytes) return Duty::Answer::kRefuse;
+  if (CanBeServed(card, members, count, group_)) {
+    unservable_since_ns_ = 0;
+    return Duty::Answer::kNone;
+  }
+  if (unservable_since_ns_ == 0) unservable_since_ns_ = Now();
+  const bool is_long = Now() - unservable_since_ns_ >= kRefusalNs;
+  return is_long ? Duty::Answer::kRefuse : Duty::Answer::kNone;
 }
 
 Sharer::Duty Sharer::Decide(const Figures& figures) {
   Duty duty;
-  if (!table_.Lock(kLockWaitNs)) return duty;
+  if (figures.total_bytes == 0 || !table_.Lock(kLockWaitNs)) return duty;
   ShareMember members[kMaxSharers];
   size_t count = 0;
   size_t self = 0;
   bool is_listed = false;
-  ShareCard card = {figures.free_bytes, table_.header().holder, 0};
+  bool is_fresh = true;  // all figures are newer than the oldest waiting request
+  ShareCard card = {figures.free_bytes, table_.header().holder, 0, 0};
   for (size_t i = 0; i < kMaxSharers; ++i) {
     if (!table_.IsLive(i)) continue;
     const ShareSlot& slot = table_.At(i);
-    duty.is_fresh = duty.is_fresh && slot.published_at_ns >= requested_at_ns_;
+    is_fresh = is_fresh && slot.published_at_ns >= requested_at_ns_;
     if (slot.member.group == 0) continue;  // it has joined, but published nothing yet
     if (i == table_.own_number()) {
       self = count;
@@ -343,33 +423,28 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
     if (slot.member.group == card.holder) card.turn_ns = std::max(card.turn_ns, slot.turn_ns);
     members[count++] = slot.member;
   }
-  const uint64_t next = is_listed ? NextHolder(card, members, count) : card.holder;
-  if (next != card.holder) {
-    HandOver(next);
-    card.holder = next;
-    card.turn_ns = 0;
+  if (is_listed) {
+    card.stalled_ns = StalledTime(card, LackingBytes(members, count, card.holder));
+    const uint64_t next = NextHolder(card, members, count);
+    if (next != card.holder) {
+      HandOver(next, card.stalled_ns);
+      card.holder = next;
+      card.turn_ns = 0;
+    }
   }
   table_.Unlock();
   if (!is_listed) return duty;
+  LimitPools(figures);
   duty.is_known = true;
-  LimitPools(members, count, figures);
   for (size_t i = 0; i < count; ++i) duty.is_contended |= LackingBytes(members[i]) != 0;
   duty.must_wait = MustWait(card, members, count, self);
   duty.move_bytes = BytesToMove(card, members, count, self);
   duty.is_holder = card.holder == group_;
   const bool is_ours = duty.is_holder || card.holder == 0;
-  uint64_t lacking = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (members[i].group == group_) lacking += LackingBytes(members[i]);
-  }
-  const bool has_room = is_ours && lacking <= card.free_bytes;
-  duty.must_return = has_room && figures.away_bytes != 0;
-  if (links_.requests.wanted_bytes() != 0) {
-    if (has_room && figures.away_bytes == 0) duty.answer = Duty::Answer::kGrant;
-    const bool can_be_served =
-        CanBeServed(card, members, count, group_, figures.total_bytes / kShareReservedPart);
-    if (duty.is_fresh && !can_be_served) duty.answer = Duty::Answer::kRefuse;
-  }
+  duty.must_return =
+      is_ours && figures.away_bytes != 0 && LackingBytes(members, count, group_) <= card.free_bytes;
+  duty.answer = AnswerTo(card, members, count, figures);
+  if (duty.answer == Duty::Answer::kRefuse && !is_fresh) duty.answer = Duty::Answer::kNone;
   return duty;
 }
 
@@ -378,24 +453,47 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
 bool Sharer::Act(const Duty& duty) {
   if (!duty.is_known) return false;
   bool has_changed = false;
-  if (duty.must_return) {
-    has_changed = MoveBack();
-  } else if (duty.must_wait) {
-    links_.gate.Close();
-    turn_began_ns_ = 0;
-    return duty.move_bytes != 0 && MoveOut(duty.move_bytes);
-  }
-  if (!duty.must_wait || has_changed) BeginTurn(duty.is_holder);
-  if (duty.answer == Duty::Answer::kGrant) {
-    granted_bytes_ = links_.requests.wanted_bytes();
+  if (duty.answer != Duty::Answer::kNone) {
+    const bool is_granted = duty.answer == Duty::Answer::kGrant;
+    granted_bytes_ = is_granted ? links_.requests.wanted_bytes() : 0;
     granted_from_bytes_ = Measure().resident_bytes;
     granted_until_ns_ = Now() + kGrantNs;
-  }
-  if (duty.answer != Duty::Answer::kNone) {
-    links_.requests.Answer(duty.answer == Duty::Answer::kGrant);
+    unservable_since_ns_ = 0;
+    links_.requests.Answer(is_granted);
     has_changed = true;
   }
+  if (duty.must_return) {
+    if (MoveBack()) has_changed = true;
+    if (is_away_.load(std::memory_order_relaxed)) return has_changed;
+  } else if (duty.must_wait) {
+    return GiveUp(duty) || has_changed;
+  }
+  BeginTurn(duty.is_holder);
   return has_changed;
+}
+
+// Closes the gate and moves memory out. If work does not end, for example because it waits for work
+// that would be submitted later, the gate opens for a while, unless memory is on the host already.
+bool Sharer::GiveUp(const Duty& duty) {
+  const bool is_away = is_away_.load(std::memory_order_relaxed);
+  if (!is_away && Now() < open_until_ns_) return false;
+  links_.gate.Close();
+  turn_began_ns_ = 0;
+  if (duty.move_bytes == 0) return false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // A capture that has begun must be able to end.
+  if (!links_.pools.AnyCapture() && MoveOut(duty.move_bytes)) {
+    pause_ns_ = 0;
+    return true;
+  }
+  if (!is_away) KeepOpen();
+  return false;
+}
+
+void Sharer::KeepOpen() {
+  pause_ns_ = std::clamp(pause_ns_ * 2, kLeastPauseNs, kMaxPauseNs);
+  open_until_ns_ = Now() + pause_ns_;
+  links_.gate.Open();
 }
 
 // Opens the gate, because no memory of this process is on the host for other processes.
@@ -433,6 +531,7 @@ bool Sharer::MoveOut(uint64_t bytes) {
     all_paused += paused;
   });
   if (is_stuck) stuck_bytes_ = Measure().resident_bytes;
+  if (all_paused != 0) is_away_.store(true, std::memory_order_release);
   if (moved != 0 && table_.Lock(kLockWaitNs)) {
     table_.own().out_bytes += all_paused;
     const uint64_t now = CardTime();
@@ -466,6 +565,7 @@ bool Sharer::MoveBack() {
     away += use.offloader()->Stats().paused_bytes;
   });
   if (away == 0) stuck_bytes_ = 0;
+  is_away_.store(away != 0, std::memory_order_release);
   const uint64_t now = CardTime();
   in_ns_ += now > began ? now - began : 0;
   if (table_.Lock(kLockWaitNs)) {

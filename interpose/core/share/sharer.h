@@ -45,7 +45,7 @@ class Sharer {
   void AbandonAfterFork();
 
  private:
-  enum class State : uint8_t { kNone, kRunning, kStopped };
+  enum class State : uint8_t { kNone, kStarting, kRunning, kStopped };
 
   // What this process has to do now.
   struct Duty {
@@ -53,7 +53,7 @@ class Sharer {
     bool is_contended = false;  // some process lacks memory
     bool is_holder = false;     // it is the turn of this process
     bool must_wait = false;
-    bool is_fresh = true;      // all figures are newer than the oldest waiting request
+
     bool must_return = false;  // memory on the host can come back now
     uint64_t move_bytes = 0;
     enum class Answer : uint8_t { kNone, kGrant, kRefuse } answer = Answer::kNone;
@@ -73,8 +73,13 @@ class Sharer {
   uint64_t LeastUsedTime() const;
   void Publish(const Figures& figures);
   Duty Decide(const Figures& figures);
-  void HandOver(uint64_t next);
-  void LimitPools(const ShareMember* members, size_t count, const Figures& figures);
+  void HandOver(uint64_t next, uint64_t stalled_ns);
+  void LimitPools(const Figures& figures);
+  uint64_t StalledTime(const ShareCard& card, uint64_t lacking);
+  Duty::Answer AnswerTo(const ShareCard& card, const ShareMember* members, size_t count,
+                        const Figures& figures);
+  bool GiveUp(const Duty& duty);
+  void KeepOpen();
   uint64_t CardTime() const;  // by the clock of the GPU
   void NoteTurn();
   bool Act(const Duty& duty);
@@ -92,8 +97,15 @@ class Sharer {
   uint64_t group_ = 0;
   int16_t device_ = 0;
   uint64_t own_limit_bytes_ = 0;  // of the pools, as the user set it; 0: none
-  uint64_t stuck_bytes_ = 0;      // memory that could not be paused since the last own turn
-  uint64_t submissions_ = 0;      // at the last change
+  uint64_t set_limit_bytes_ = 0;  // as this class set it
+  // Until when the gate stays open although memory should leave, because work did not end; and for
+  // how long that was.
+  uint64_t open_until_ns_ = 0;
+  uint64_t pause_ns_ = 0;
+  uint64_t measured_at_ns_ = 0;
+  uint64_t unservable_since_ns_ = 0;  // 0 if the waiting requests can be served
+  uint64_t stuck_bytes_ = 0;          // memory that could not be paused since the last own turn
+  uint64_t submissions_ = 0;          // at the last change
   uint64_t submitted_at_ns_ = 0;
   uint64_t in_ns_ = 0;               // how long memory took to return for the present turn
   uint64_t turn_began_ns_ = 0;       // by the GPU's clock; 0 outside an own turn
@@ -104,6 +116,8 @@ class Sharer {
   uint64_t ticked_at_ns_ = 0;
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
+  std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory
+  std::atomic<bool> is_away_{false};    // memory of this process is on the host
 };
 
 }  // namespace vramstow
