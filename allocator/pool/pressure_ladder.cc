@@ -177,8 +177,6 @@ bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
 bool PressureLadder::Offload(AllocationAttempt* attempt) {
   const ReclaimCallback& callback = parts_->config.reclaim_callback;
   if (callback.reclaim == nullptr || attempt->lacking == 0) return false;
-  // During a capture no memory can move, and a thread that waits for it would delay the capture.
-  if (parts_->fences.capturing()) return true;
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
   const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;

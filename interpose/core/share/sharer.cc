@@ -391,6 +391,9 @@ Sharer::Duty::Answer Sharer::AnswerTo(const ShareCard& card, const ShareMember* 
     unservable_since_ns_ = 0;
     return Duty::Answer::kGrant;
   }
+  // A thread that waits during a capture would delay the capture, and memory of this process cannot
+  // move until it ends.
+  if (links_.pools.AnyCapture()) return Duty::Answer::kRefuse;
   const uint64_t own = figures.resident_bytes + figures.away_bytes;
   if (wanted + own + reserved > figures.total_bytes) return Duty::Answer::kRefuse;
   if (CanBeServed(card, members, count, group_)) {
