@@ -107,7 +107,9 @@ uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t c
     const ShareMember& other = members[i];
     if (i == self || other.group == card.holder) continue;
     const bool is_first = GivesBefore(other, member) || (!GivesBefore(member, other) && i < self);
-    if (is_first) left -= std::min(left, MovableBytes(other));
+    // Once the holder is stalled, nobody relies on the others.
+    const bool is_reliable = card.stalled_ns < kShareLongestStallNs / 2;
+    if (is_first && is_reliable) left -= std::min(left, MovableBytes(other));
   }
   return std::min(left, MovableBytes(member));
 }

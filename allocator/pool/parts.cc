@@ -6,6 +6,7 @@ void PoolParts::ApplyLimits(bool for_framework) {
   uint64_t limit = limit_bytes;
   const uint64_t share = share_bytes + heaps.MappedWithoutStream();
   if (for_framework && share_bytes != 0 && (limit == 0 || share < limit)) limit = share;
+  if (room_bytes != 0 && (limit == 0 || room_bytes < limit)) limit = room_bytes;
   chunks.budget().set_limit_bytes(limit);
 }
 

@@ -116,6 +116,9 @@ class Pool {
   // Sets a smaller limit, which a framework has chosen, for blocks that have a stream; 0 removes
   // it. MemoryInfo ignores this limit.
   void SetShare(uint64_t bytes);
+  // Sets a smaller limit while other processes share the device; 0 removes it. MemoryInfo ignores
+  // it.
+  void SetRoom(uint64_t bytes);
   uint64_t device_bytes() const { return parts_.device.total_bytes; }
   // True if the pool consists of the plain driver's memory because virtual memory is not available.
   bool segments() const { return parts_.segments(); }

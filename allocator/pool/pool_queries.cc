@@ -24,6 +24,13 @@ void Pool::SetShare(uint64_t bytes) {
   parts_.ApplyLimits(true);
 }
 
+void Pool::SetRoom(uint64_t bytes) {
+  DeviceLock device_lock(&parts_.mutex);
+  if (parts_.room_bytes == bytes) return;
+  parts_.room_bytes = bytes;
+  parts_.ApplyLimits(true);
+}
+
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const DriverTable* driver = parts_.driver;
   const DriverResult result = driver->memory_info(driver->self, free_bytes, total_bytes);

@@ -111,6 +111,14 @@ TEST(ShareTurns, AHolderThatCannotGoOnLosesItsTurn) {
   EXPECT_EQ(Next(card, members), 2u);
 }
 
+TEST(ShareTurns, WhileTheHolderIsStalledNobodyReliesOnOthers) {
+  const Members members = {Member(1, 60), Member(2, 20), Member(3, 0, 0, 15)};
+  ShareCard card = {.free_bytes = 0, .holder = 3, .turn_ns = 0, .stalled_ns = 0};
+  EXPECT_EQ(ToMove(card, members, 1), 0u);
+  card.stalled_ns = kShareLongestStallNs / 2;
+  EXPECT_EQ(ToMove(card, members, 1), 15 * kGiB);
+}
+
 TEST(ShareTurns, TheGroupWithTheLeastTimeIsNext) {
   Members members = {Member(1, 60), Member(2, 0, 60), Member(3, 0, 60)};
   members[0].is_idle = true;
@@ -161,6 +169,7 @@ TEST(ShareTurns, AnyFiguresGiveConsistentDuties) {
     ShareCard card = {random() % 20 * kGiB, random() % 6, random() % 10 * kSecond,
                       random() % 10 * kSecond};
     card.holder = Next(card, members);
+    card.stalled_ns = 0;
     uint64_t lacking = 0;
     uint64_t movable = 0;
     uint64_t moves = 0;

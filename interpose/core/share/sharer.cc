@@ -113,7 +113,7 @@ bool Sharer::OpenTable() {
     return false;
   }
   device_ = use.device();
-  own_limit_bytes_ = use->limit();
+
   CUuuid uuid = {};
   const auto ask = links_.driver.cuDeviceGetUuid_v2();
   if (ask != nullptr) ask(&uuid, device_);
@@ -151,6 +151,11 @@ void Sharer::Loop() {
     const uint32_t seen = table_.sequence();
     measured_at_ns_ = Now();
     const Figures figures = Measure();
+    if (figures.total_bytes == 0) {
+      // The context has ended, or the driver reports an error, which the program must get.
+      if (links_.requests.wanted_bytes() != 0) links_.requests.Answer(/*is_granted=*/false);
+      if (figures.away_bytes == 0) links_.gate.Open();
+    }
     if (links_.requests.wanted_bytes() == 0) {
       requested_at_ns_ = 0;
       unservable_since_ns_ = 0;
@@ -170,9 +175,9 @@ void Sharer::Loop() {
 
 void Sharer::Stop() {
   // Exit handlers may still use memory that is on the host, so it returns first, in a turn.
-  constexpr int kMaxWaitsForTurn = 10'000;
-  is_ending_.store(true, std::memory_order_relaxed);
-  for (int i = 0; i < kMaxWaitsForTurn && is_away_.load(std::memory_order_acquire); ++i) {
+  constexpr int kMaxWaitsForTurn = 60'000;
+  is_ending_.store(true, std::memory_order_seq_cst);
+  for (int i = 0; i < kMaxWaitsForTurn && is_away_.load(std::memory_order_seq_cst); ++i) {
     if (state_.load(std::memory_order_relaxed) != State::kRunning) break;
     const timespec wait = {0, 1'000'000};
     nanosleep(&wait, nullptr);
@@ -305,20 +310,24 @@ void Sharer::Publish(const Figures& figures) {
   const bool is_new = member.group == 0;
   member.group = group_;
   member.resident_bytes = figures.resident_bytes;
+  if (now > stuck_until_ns_) stuck_bytes_ = 0;
   member.stuck_bytes = std::min(stuck_bytes_, figures.resident_bytes);
   member.away_bytes = figures.away_bytes;
   const uint64_t served =
       figures.resident_bytes - std::min(figures.resident_bytes, granted_from_bytes_);
   const uint64_t granted = granted_bytes_ - std::min(granted_bytes_, served);
-  member.wanted_bytes = std::max(links_.requests.wanted_bytes(), granted);
+  // While memory is on the host, a request may ask for memory that returns with it.
+  const uint64_t wanted = links_.requests.wanted_bytes();
+  member.wanted_bytes = std::max(figures.away_bytes != 0 ? 0 : wanted, granted);
   // Once the request is served, the reserve is still free.
   if (member.wanted_bytes != 0) member.wanted_bytes += figures.total_bytes / kShareReservedPart;
-  member.is_waiting = links_.gate.waiting() != 0 || member.wanted_bytes != 0 ||
+  member.is_waiting = links_.gate.waiting() != 0 || wanted != 0 || member.wanted_bytes != 0 ||
                       is_ending_.load(std::memory_order_relaxed);
   slot.published_at_ns = measured_at_ns_;
   slot.free_bytes = figures.free_bytes;
   member.is_idle = is_idle;
-  member.is_interactive = setting_.interactive;
+  // A process that ends only waits for its memory, and is next soon.
+  member.is_interactive = setting_.interactive || is_ending_.load(std::memory_order_relaxed);
   member.weight = setting_.weight;
   if (is_new) {
     member.used_ns = LeastUsedTime();
@@ -351,18 +360,12 @@ void Sharer::HandOver(uint64_t next, uint64_t stalled_ns) {
   header.changed_at_ns = Now();
 }
 
-// Lets the pools of this process grow only into free memory that is not reserved for the driver. A
-// limit that the user sets meanwhile stays in force.
+// Lets the pools of this process grow only into free memory that is not reserved for the driver.
 void Sharer::LimitPools(const Figures& figures) {
   const uint64_t reserved = figures.total_bytes / kShareReservedPart;
   const uint64_t room = figures.free_bytes - std::min(figures.free_bytes, reserved);
-  uint64_t limit = std::max<uint64_t>(figures.resident_bytes + figures.away_bytes + room, 1);
-  VisitPools([&](const Pools::Use& use) {
-    if (use->limit() != set_limit_bytes_) own_limit_bytes_ = use->limit();
-    if (own_limit_bytes_ != 0) limit = std::min(limit, own_limit_bytes_);
-    if (use->limit() != limit) use->SetLimit(limit);
-  });
-  set_limit_bytes_ = limit;
+  const uint64_t most = std::max<uint64_t>(figures.resident_bytes + figures.away_bytes + room, 1);
+  VisitPools([most](const Pools::Use& use) { use->SetRoom(most); });
 }
 
 // Returns for how long the holder has lacked memory without any change; the table is locked.
@@ -383,7 +386,7 @@ uint64_t Sharer::StalledTime(const ShareCard& card, uint64_t lacking) {
 Sharer::Duty::Answer Sharer::AnswerTo(const ShareCard& card, const ShareMember* members,
                                       size_t count, const Figures& figures) {
   const uint64_t wanted = links_.requests.wanted_bytes();
-  if (wanted == 0) return Duty::Answer::kNone;
+  if (wanted == 0 || figures.away_bytes != 0) return Duty::Answer::kNone;
   const uint64_t reserved = figures.total_bytes / kShareReservedPart;
   const bool is_ours = card.holder == group_ || card.holder == 0;
   if (is_ours && figures.away_bytes == 0 &&
@@ -412,12 +415,14 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   size_t count = 0;
   size_t self = 0;
   bool is_listed = false;
-  bool is_fresh = true;  // all figures are newer than the oldest waiting request
+  uint64_t heard_at_ns = 0;  // when the holder published last
+  bool is_fresh = true;      // all figures are newer than the oldest waiting request
   ShareCard card = {figures.free_bytes, table_.header().holder, 0, 0};
   for (size_t i = 0; i < kMaxSharers; ++i) {
     if (!table_.IsLive(i)) continue;
     const ShareSlot& slot = table_.At(i);
     is_fresh = is_fresh && slot.published_at_ns >= requested_at_ns_;
+    if (slot.member.group == card.holder) heard_at_ns = std::max(heard_at_ns, slot.published_at_ns);
     if (slot.member.group == 0) continue;  // it has joined, but published nothing yet
     if (i == table_.own_number()) {
       self = count;
@@ -428,11 +433,16 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   }
   if (is_listed) {
     card.stalled_ns = StalledTime(card, LackingBytes(members, count, card.holder));
+    // A holder that lacks nothing and says nothing is stopped.
+    if (card.holder != 0 && LackingBytes(members, count, card.holder) == 0) {
+      card.stalled_ns = measured_at_ns_ - std::min(measured_at_ns_, heard_at_ns);
+    }
     const uint64_t next = NextHolder(card, members, count);
     if (next != card.holder) {
       HandOver(next, card.stalled_ns);
       card.holder = next;
       card.turn_ns = 0;
+      card.stalled_ns = 0;
     }
   }
   table_.Unlock();
@@ -440,14 +450,18 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   LimitPools(figures);
   duty.is_known = true;
   for (size_t i = 0; i < count; ++i) duty.is_contended |= LackingBytes(members[i]) != 0;
-  duty.must_wait = MustWait(card, members, count, self);
+  duty.must_wait = figures.away_bytes != 0 || MustWait(card, members, count, self);
   duty.move_bytes = BytesToMove(card, members, count, self);
   duty.is_holder = card.holder == group_;
   const bool is_ours = duty.is_holder || card.holder == 0;
   duty.must_return =
       is_ours && figures.away_bytes != 0 && LackingBytes(members, count, group_) <= card.free_bytes;
   duty.answer = AnswerTo(card, members, count, figures);
-  if (duty.answer == Duty::Answer::kRefuse && !is_fresh) duty.answer = Duty::Answer::kNone;
+  const bool is_old = requested_at_ns_ != 0 && measured_at_ns_ > requested_at_ns_ &&
+                      measured_at_ns_ - requested_at_ns_ >= kShareLongestStallNs;
+  if (duty.answer == Duty::Answer::kRefuse && !is_fresh && !is_old) {
+    duty.answer = Duty::Answer::kNone;
+  }
   return duty;
 }
 
@@ -466,7 +480,10 @@ bool Sharer::Act(const Duty& duty) {
     has_changed = true;
   }
   if (duty.must_return) {
-    if (MoveBack()) has_changed = true;
+    if (MoveBack()) {
+      has_changed = true;
+      if (links_.requests.wanted_bytes() != 0) links_.requests.Answer(/*is_granted=*/true);
+    }
     if (is_away_.load(std::memory_order_relaxed)) return has_changed;
   } else if (duty.must_wait) {
     return GiveUp(duty) || has_changed;
@@ -480,16 +497,29 @@ bool Sharer::Act(const Duty& duty) {
 bool Sharer::GiveUp(const Duty& duty) {
   const bool is_away = is_away_.load(std::memory_order_relaxed);
   if (!is_away && Now() < open_until_ns_) return false;
+  // Stop must know of memory that is about to leave. A process that ends gives nothing more.
+  is_away_.store(true, std::memory_order_seq_cst);
+  if (!is_away && is_ending_.load(std::memory_order_seq_cst)) {
+    is_away_.store(false, std::memory_order_seq_cst);
+    links_.gate.Open();
+    return false;
+  }
   links_.gate.Close();
   turn_began_ns_ = 0;
-  if (duty.move_bytes == 0) return false;
+  if (duty.move_bytes == 0) {
+    is_away_.store(is_away, std::memory_order_seq_cst);
+    return false;
+  }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // A capture that has begun must be able to end.
   if (!links_.pools.AnyCapture() && MoveOut(duty.move_bytes)) {
     pause_ns_ = 0;
     return true;
   }
-  if (!is_away) KeepOpen();
+  if (!is_away) {
+    is_away_.store(false, std::memory_order_seq_cst);
+    KeepOpen();
+  }
   return false;
 }
 
@@ -533,7 +563,10 @@ bool Sharer::MoveOut(uint64_t bytes) {
     moved += paused;
     all_paused += paused;
   });
-  if (is_stuck) stuck_bytes_ = Measure().resident_bytes;
+  if (is_stuck) {
+    stuck_bytes_ = Measure().resident_bytes;
+    stuck_until_ns_ = Now() + kMaxPauseNs;
+  }
   if (all_paused != 0) is_away_.store(true, std::memory_order_release);
   if (moved != 0 && table_.Lock(kLockWaitNs)) {
     table_.own().out_bytes += all_paused;

@@ -96,8 +96,7 @@ class Sharer {
   ShareTable table_;
   uint64_t group_ = 0;
   int16_t device_ = 0;
-  uint64_t own_limit_bytes_ = 0;  // of the pools, as the user set it; 0: none
-  uint64_t set_limit_bytes_ = 0;  // as this class set it
+
   // Until when the gate stays open although memory should leave, because work did not end; and for
   // how long that was.
   uint64_t open_until_ns_ = 0;
@@ -105,6 +104,7 @@ class Sharer {
   uint64_t measured_at_ns_ = 0;
   uint64_t unservable_since_ns_ = 0;  // 0 if the waiting requests can be served
   uint64_t stuck_bytes_ = 0;          // memory that could not be paused since the last own turn
+  uint64_t stuck_until_ns_ = 0;       // when that is tried again
   uint64_t submissions_ = 0;          // at the last change
   uint64_t submitted_at_ns_ = 0;
   uint64_t in_ns_ = 0;               // how long memory took to return for the present turn
