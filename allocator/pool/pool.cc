@@ -92,7 +92,6 @@ PoolError Pool::OpenParts(const DriverTable* driver, const PoolConfig& config) {
   parts.peak.Open(&parts.heaps);
   parts.opened_ns = parts.Now();
   parts.limit_bytes = config.limit_bytes;
-  parts.room_bytes = 0;
   DeviceLock device_lock(&parts.mutex);
   parts.epochs.Advance(parts.opened_ns);
   return PoolError::kOk;

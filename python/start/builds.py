@@ -50,7 +50,10 @@ class _Line:
 
 
 def run(program: str, folder: str, wanted: dict) -> dict:
-    """Runs `program adapter build` with the options of each name, and returns the outcomes."""
+    """Runs `program adapter build` once for each name in `wanted`, with the options of that name.
+
+    Returns the outcomes.
+    """
     environment = dict(os.environ)
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"):
         environment.pop(name, None)

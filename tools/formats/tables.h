@@ -76,9 +76,9 @@ class StackTable {
   absl::flat_hash_map<Frame, FrameId> frame_numbers_;
   std::vector<FrameId> stacked_;
   std::vector<uint64_t> starts_;  // start of each stack in stacked_, and the end
-  // Maps a hash of the frames to the first stack that has this hash. By chance, different stacks do
-  // not have the same hash. If they do, the later stacks are not found and may be stored several
-  // times, but stacks are never confused.
+  // Maps a hash of the frames to the first stack that has this hash. It is very unlikely that two
+  // different stacks have the same hash. Then the later stack is not found and may be stored
+  // several times, but stacks are never confused.
   absl::flat_hash_map<uint64_t, StackId> stack_numbers_;
 };
 

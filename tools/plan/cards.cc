@@ -22,8 +22,8 @@ void ReadCount(absl::string_view number, PlanCard* card) {
   if (!absl::SimpleAtoi(number, &card->count)) card->count = 0;
 }
 
-// Reads the options of a card. The world size counts at any position, because each rank of a job
-// has a GPU of its own.
+// Reads the options of a card. The number of GPUs is the world size, wherever that option stands,
+// and otherwise the count: each rank of a job has a GPU of its own.
 void ReadOptions(absl::string_view options, PlanCard* card) {
   for (absl::string_view option : absl::StrSplit(options, ',')) {
     const bool is_world = absl::ConsumePrefix(&option, kWorldOption);

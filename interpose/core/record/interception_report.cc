@@ -78,7 +78,7 @@ bool InterceptionReport::WasSeen(size_t object) const {
   return false;
 }
 
-// True if the library at this address came through vramstow, or does not use the driver.
+// True if vramstow saw driver calls of the library at this address, or if the library makes none.
 bool InterceptionReport::WasSeenAt(const void* address) const {
   const CallerObject* object = callers_.Find(address);
   return object != nullptr && (object->role != CallerRole::kApplication || WasSeen(object->index));

@@ -118,8 +118,8 @@ bool MakesPairs(const FailureMoment& moment, const Made& made, const Before& bef
   if (IsElementwise(name) || is_distance || is_product) {
     if (before.largest * kStretched <= made.size) return true;
   }
-  // A product of square inputs is only as large as each of them, so the result only has to be
-  // larger than every earlier tensor.
+  // The product of two square matrices has the size of one of them. So it cannot be many times as
+  // large as earlier tensors, and it is enough that it is larger than each of them.
   if (is_product) return before.largest < made.size && IsSquare(moment, made);
   if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
   if (IsConstructor(name)) {
