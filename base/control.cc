@@ -1,6 +1,9 @@
 #include "base/control.h"
 
 #include <cstdio>
+#include <cstring>
+
+#include "base/user_folder.h"
 
 namespace vramstow {
 namespace {
@@ -17,15 +20,8 @@ bool Fits(int length, size_t size) {
 
 bool ControlDirectory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
                       size_t size) {
-  int length = 0;
-  if (*chosen != '\0') {
-    length = std::snprintf(path, size, "%s", chosen);
-  } else {
-    const bool has_own = runtime_dir != nullptr && *runtime_dir != '\0';
-    length = std::snprintf(path, size, "%s/vramstow-%lu", has_own ? runtime_dir : "/tmp",
-                           static_cast<unsigned long>(user));
-  }
-  return Fits(length, size) && static_cast<size_t>(length) + kRoomForName <= kMaxControlPath;
+  return UserFolder("vramstow", chosen, runtime_dir, user, path, size) &&
+         std::strlen(path) + kRoomForName <= kMaxControlPath;
 }
 
 bool ControlSocketPath(const char* directory, pid_t process, char* path, size_t size) {

@@ -1,9 +1,6 @@
 #include "base/mutex.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "base/futex.h"
 
 namespace vramstow {
 namespace {
@@ -13,7 +10,7 @@ namespace {
 // its lock for the time of one such allocation, so most threads need not sleep.
 constexpr int kSpins = 200;
 // A sleeping thread looks again after this time, because it may miss a wake-up (mutex.h).
-constexpr long kLongestSleepNs = 200'000;
+constexpr uint64_t kLongestSleepNs = 200'000;
 
 void Relax() {
 #if defined(__x86_64__)
@@ -31,13 +28,10 @@ void FastMutex::LockSlow() {
     Relax();
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  const timespec most{0, kLongestSleepNs};
-  while (!TryLock()) {
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kTaken, &most, nullptr, 0);
-  }
+  while (!TryLock()) FutexWaitUpTo(&state_, kTaken, kLongestSleepNs);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void FastMutex::Wake() { syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+void FastMutex::Wake() { FutexWakeOne(&state_); }
 
 }  // namespace vramstow

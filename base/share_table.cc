@@ -2,15 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstring>
+
+#include "base/futex.h"
+#include "base/monotonic_clock.h"
+#include "base/user_folder.h"
 
 namespace vramstow {
 namespace {
@@ -22,16 +22,6 @@ constexpr off_t kContentsByte = 0;
 constexpr uint64_t kSecond = 1'000'000'000;
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
-
-uint64_t Now() {
-  timespec time = {};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * kSecond + static_cast<uint64_t>(time.tv_nsec);
-}
-
-timespec TimeOf(uint64_t nanoseconds) {
-  return {static_cast<time_t>(nanoseconds / kSecond), static_cast<long>(nanoseconds % kSecond)};
-}
 
 off_t ByteOf(size_t slot) { return kContentsByte + 1 + static_cast<off_t>(slot); }
 
@@ -70,49 +60,32 @@ bool IsOutdated(int file, off_t size, off_t right_size) {
   return true;
 }
 
-// Makes the folder, for its user alone, if it does not exist. Returns false if it is not a folder
-// of this user.
-bool EnsureDirectory(const char* path) {
-  if (mkdir(path, 0700) != 0 && errno != EEXIST) return false;
-  struct stat about = {};
-  return lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid();
-}
-
 }  // namespace
 
 bool ShareTable::Directory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
                            size_t size) {
-  int length = 0;
-  if (chosen != nullptr && *chosen != 0) {
-    length = std::snprintf(path, size, "%s", chosen);
-  } else {
-    const bool has_dir = runtime_dir != nullptr && *runtime_dir != 0;
-    length =
-        std::snprintf(path, size, "%s/vramstow-share-%u", has_dir ? runtime_dir : "/tmp", user);
-  }
-  return length > 0 && static_cast<size_t>(length) < size;
+  return UserFolder("vramstow-share", chosen, runtime_dir, user, path, size);
+}
+
+// True if the path, of which snprintf has written this length, is complete.
+bool ShareTable::Fits(int length, char* why, size_t why_size) {
+  if (length > 0 && static_cast<size_t>(length) < kMaxPath) return true;
+  std::snprintf(why, why_size, "the path of the table is too long");
+  return false;
 }
 
 bool ShareTable::Open(const char* directory, const char* card, char* why, size_t why_size) {
-  if (!EnsureDirectory(directory)) {
-    std::snprintf(why, why_size, "%s cannot be used as a folder of this user", directory);
+  if (!MakeFolder(directory) || !IsPrivateFolder(directory)) {
+    std::snprintf(why, why_size, "%s is not a folder that only this user can write to", directory);
     return false;
   }
-  const int length = std::snprintf(path_, sizeof path_, "%s/%s.share", directory, card);
-  if (length <= 0 || static_cast<size_t>(length) >= sizeof path_) {
-    std::snprintf(why, why_size, "the path of the table is too long");
-    return false;
-  }
-  return OpenFile(O_CREAT, why, why_size);
+  return Fits(std::snprintf(path_, sizeof path_, "%s/%s.share", directory, card), why, why_size) &&
+         OpenFile(O_CREAT, why, why_size);
 }
 
 bool ShareTable::OpenExisting(const char* path, char* why, size_t why_size) {
-  const int length = std::snprintf(path_, sizeof path_, "%s", path);
-  if (length <= 0 || static_cast<size_t>(length) >= sizeof path_) {
-    std::snprintf(why, why_size, "the path of the table is too long");
-    return false;
-  }
-  return OpenFile(0, why, why_size);
+  return Fits(std::snprintf(path_, sizeof path_, "%s", path), why, why_size) &&
+         OpenFile(0, why, why_size);
 }
 
 // Opens and maps path_. A file without contents gets a header, under the contents' lock.
@@ -122,12 +95,7 @@ bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
     std::snprintf(why, why_size, "%s cannot be opened (error %d)", path_, errno);
     return false;
   }
-  bool is_locked = false;
-  for (int i = 0; i < 1000 && !is_locked; ++i) {
-    is_locked = SetLock(file_, kContentsByte, F_WRLCK);
-    const timespec wait = TimeOf(1'000'000);
-    if (!is_locked) nanosleep(&wait, nullptr);
-  }
+  const bool is_locked = Lock(kSecond);
   struct stat about = {};
   const bool is_known = is_locked && fstat(file_, &about) == 0;
   const bool is_new = is_known && flags != 0 &&
@@ -142,7 +110,7 @@ bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
               : MAP_FAILED;
   if (memory != MAP_FAILED) shared_ = static_cast<Shared*>(memory);
   const bool is_right = shared_ != nullptr && Check(is_new, why, why_size);
-  SetLock(file_, kContentsByte, F_UNLCK);
+  Unlock();
   if (is_right) return true;
   if (shared_ == nullptr) {
     std::snprintf(why, why_size, "%s is not a table of this user and this version", path_);
@@ -216,12 +184,11 @@ void ShareTable::Close() {
 void ShareTable::Abandon() { Close(); }
 
 bool ShareTable::Lock(uint64_t wait_ns) {
-  const uint64_t deadline = Now() + wait_ns;
+  const uint64_t deadline = MonotonicTime() + wait_ns;
   uint64_t pause = 2'000;
   while (!SetLock(file_, kContentsByte, F_WRLCK)) {
-    if (Now() >= deadline) return false;
-    const timespec wait = TimeOf(pause);
-    nanosleep(&wait, nullptr);
+    if (MonotonicTime() >= deadline) return false;
+    SleepFor(pause);
     if (pause < 1'000'000) pause *= 2;
   }
   return true;
@@ -235,12 +202,11 @@ bool ShareTable::IsLive(size_t number) const {
 
 void ShareTable::Wake() {
   shared_->header.sequence.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &shared_->header.sequence, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+  FutexWakeAll(&shared_->header.sequence, FutexScope::kShared);
 }
 
 void ShareTable::Wait(uint32_t seen, uint64_t wait_ns) const {
-  const timespec wait = TimeOf(wait_ns);
-  syscall(SYS_futex, &shared_->header.sequence, FUTEX_WAIT, seen, &wait, nullptr, 0);
+  FutexWaitUpTo(&shared_->header.sequence, seen, wait_ns, FutexScope::kShared);
 }
 
 }  // namespace vramstow

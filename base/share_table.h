@@ -111,6 +111,7 @@ class ShareTable {
   static constexpr size_t kNoSlot = kMaxSharers;
   static constexpr size_t kMaxPath = 256;
 
+  static bool Fits(int length, char* why, size_t why_size);
   bool OpenFile(int flags, char* why, size_t why_size);
   bool Check(bool is_new, char* why, size_t why_size);
   bool IsRemoved() const;

@@ -57,6 +57,7 @@ inline constexpr uint64_t kShareHeadStartNs = 10'000'000'000;
 // driver itself may need more memory later (streams, modules, stacks of kernels). If the pools had
 // left nothing for that, the memory of a process could not return.
 inline constexpr uint64_t kShareReservedPart = 64;
+inline uint64_t ReservedBytes(uint64_t total_bytes) { return total_bytes / kShareReservedPart; }
 
 // The bytes that the member lacks before it can continue.
 inline uint64_t LackingBytes(const ShareMember& member) {

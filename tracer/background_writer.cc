@@ -1,12 +1,11 @@
 #include "tracer/background_writer.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/detached_thread.h"
+#include "base/futex.h"
+#include "base/monotonic_clock.h"
 #include "tracer/compressor.h"
 #include "tracer/trace_folder.h"
 
@@ -16,13 +15,7 @@ namespace {
 constexpr size_t kStackBytes = 128 * 1024;
 constexpr uint32_t kNeverMs = 3'600'000;
 
-uint64_t NowMs() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
-}
-
-uint32_t* FutexWord(std::atomic<uint32_t>* word) { return reinterpret_cast<uint32_t*>(word); }
+uint64_t NowMs() { return MonotonicTime() / 1'000'000; }
 
 }  // namespace
 
@@ -33,22 +26,10 @@ void BackgroundWriter::Start(const Config& config, OpenTrace* trace,
   threads_ = threads;
   if (config.compress) compressor_ = Compressor::Create();
   if (trace->file.has_ring()) folder_ = TraceFolder::Create(trace, threads, compressor_);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  // The program's signals must reach its own threads only. The new thread inherits this mask.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   state_.store(State::kRuns, std::memory_order_relaxed);
-  pthread_t thread;
-  if (pthread_create(&thread, &attributes, Run, this) != 0) {
+  if (!StartDetachedThread(Run, this, kStackBytes)) {
     state_.store(State::kNone, std::memory_order_relaxed);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
 }
 
 void* BackgroundWriter::Run(void* self) {
@@ -70,9 +51,7 @@ void BackgroundWriter::WriteAndSample() {
     const uint64_t wait_ms = config_.sample_ms == 0 ? kNeverMs
                              : now < sample_at_ms_  ? sample_at_ms_ - now
                                                     : 0;
-    const timespec wait = {static_cast<time_t>(wait_ms / 1000),
-                           static_cast<long>(wait_ms % 1000) * 1'000'000};
-    syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAIT_PRIVATE, seen, &wait);
+    FutexWaitUpTo(&handed_over_, seen, wait_ms * 1'000'000);
   }
 }
 
@@ -127,7 +106,7 @@ void BackgroundWriter::HandOver(ThreadBuffer* buffer) {
 
 void BackgroundWriter::Wake() {
   handed_over_.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAKE_PRIVATE, 1);
+  FutexWakeOne(&handed_over_);
 }
 
 // Writes one chunk to the file. After an error the chunk remains in its slot, and nothing more is

@@ -1,9 +1,9 @@
 #include "allocator/core/cuda_driver.h"
 
-#include <time.h>
-
 #include <bit>
 #include <type_traits>
+
+#include "base/monotonic_clock.h"
 
 namespace vramstow {
 namespace {
@@ -11,12 +11,6 @@ namespace {
 constexpr int kMaxPeers = 64;
 
 CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
-
-uint64_t RealTime() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 bool IsGone(DriverResult result) {
   return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
@@ -459,17 +453,15 @@ void CudaDriver::FillOrder() {
     auto mode = static_cast<CUstreamCaptureMode>(previous);
     return Self(self)->functions_.ThreadExchangeStreamCaptureMode(&mode);
   };
-  table_.wait_clock = [](void*) -> uint64_t { return RealTime(); };
+  table_.wait_clock = [](void*) -> uint64_t { return MonotonicTime(); };
   table_.now = [](void* self) -> uint64_t {
     const CardClock& clock = Self(self)->card_clock_;
-    return clock.now == nullptr ? RealTime() : clock.now(clock.of);
+    return clock.now == nullptr ? MonotonicTime() : clock.now(clock.of);
   };
   table_.pause = [](void* self, uint64_t nanoseconds) {
     const CardClock& clock = Self(self)->card_clock_;
     if (clock.pass != nullptr) return clock.pass(clock.of, nanoseconds);
-    const timespec time{static_cast<time_t>(nanoseconds / 1'000'000'000),
-                        static_cast<long>(nanoseconds % 1'000'000'000)};
-    nanosleep(&time, nullptr);
+    SleepFor(nanoseconds);
   };
 }
 

@@ -1,24 +1,16 @@
 #include "allocator/offload/gate.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <cerrno>
+
+#include "base/futex.h"
+#include "base/monotonic_clock.h"
 
 namespace vramstow {
 namespace {
 
-constexpr long kPauseNs = 20'000;
+constexpr uint64_t kPauseNs = 20'000;
 // A sleeping thread looks again after this time even if nothing wakes it.
-constexpr long kLongestSleepNs = 10'000'000;
-
-uint64_t Now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
+constexpr uint64_t kLongestSleepNs = 10'000'000;
 
 }  // namespace
 
@@ -26,9 +18,8 @@ void SubmissionGate::EnterSlow(std::atomic<uint32_t>* inside) {
   const int saved = errno;
   do {
     inside->fetch_sub(1, std::memory_order_seq_cst);
-    const timespec most{0, kLongestSleepNs};
     while (closed_.load(std::memory_order_seq_cst) != 0) {
-      syscall(SYS_futex, &closed_, FUTEX_WAIT_PRIVATE, 1, &most, nullptr, 0);
+      FutexWaitUpTo(&closed_, 1, kLongestSleepNs);
     }
     inside->fetch_add(1, std::memory_order_seq_cst);
   } while (closed_.load(std::memory_order_seq_cst) != 0);
@@ -36,18 +27,18 @@ void SubmissionGate::EnterSlow(std::atomic<uint32_t>* inside) {
 }
 
 bool SubmissionGate::Close(uint64_t wait_ns, const std::atomic<bool>* stop) {
-  const uint64_t deadline_ns = Now() + wait_ns;
+  const uint64_t deadline_ns = MonotonicTime() + wait_ns;
   uint32_t open = 0;
   if (!closed_.compare_exchange_strong(open, 1, std::memory_order_seq_cst)) return false;
   for (const Lane& lane : lanes_) {
     while (lane.inside.load(std::memory_order_seq_cst) != 0) {
       const bool stops = stop != nullptr && stop->load(std::memory_order_relaxed);
-      if (stops || waiting_.load(std::memory_order_relaxed) != 0 || Now() >= deadline_ns) {
+      if (stops || waiting_.load(std::memory_order_relaxed) != 0 ||
+          MonotonicTime() >= deadline_ns) {
         Open();
         return false;
       }
-      const timespec pause{0, kPauseNs};
-      nanosleep(&pause, nullptr);
+      SleepFor(kPauseNs);
     }
   }
   return true;
@@ -55,7 +46,7 @@ bool SubmissionGate::Close(uint64_t wait_ns, const std::atomic<bool>* stop) {
 
 void SubmissionGate::Open() {
   closed_.store(0, std::memory_order_seq_cst);
-  syscall(SYS_futex, &closed_, FUTEX_WAKE_PRIVATE, 0x7fffffff, nullptr, nullptr, 0);
+  FutexWakeAll(&closed_);
 }
 
 void SubmissionGate::Reset() {

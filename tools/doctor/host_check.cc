@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "base/control.h"
 #include "base/units.h"
+#include "base/user_folder.h"
 #include "tools/base/words.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/job_folder.h"
@@ -118,9 +119,7 @@ Finding CheckControlFolder() {
   if (!made && errno != EEXIST) {
     return broken(absl::StrCat("no folder for control sockets can be created, ", folder, Why()));
   }
-  struct stat about = {};
-  if (!is_chosen && (lstat(folder, &about) != 0 || !S_ISDIR(about.st_mode) ||
-                     about.st_uid != geteuid() || (about.st_mode & 0022) != 0)) {
+  if (!is_chosen && !IsPrivateFolder(folder)) {
     return broken(absl::StrCat(
         folder, ", the folder for control sockets, does not belong to this user alone"));
   }

@@ -1,9 +1,6 @@
 #include "interpose/core/pools/room_request.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "base/futex.h"
 #include "base/keep_errno.h"
 
 namespace vramstow {
@@ -19,7 +16,7 @@ bool RoomRequest::Ask(uint64_t bytes) {
     is_answered = answers_.load(std::memory_order_acquire);
     if (!is_answered) break;
     wake_(context_);
-    syscall(SYS_futex, &answer_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+    FutexWait(&answer_, seen);
   }
   wanted_bytes_.fetch_sub(bytes, std::memory_order_acq_rel);
   return is_answered && (answer & 1) == 0;
@@ -39,7 +36,7 @@ void RoomRequest::StopAnswering() {
 void RoomRequest::Answer(bool is_granted) {
   const uint32_t before = answer_.load(std::memory_order_relaxed);
   answer_.store(((before >> 1) + 1) << 1 | (is_granted ? 0u : 1u), std::memory_order_release);
-  syscall(SYS_futex, &answer_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+  FutexWakeAll(&answer_);
 }
 
 void RoomRequest::Reset() {

@@ -1,9 +1,6 @@
 #include "interpose/core/pools/turn_gate.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "base/futex.h"
 #include "base/keep_errno.h"
 
 namespace vramstow {
@@ -12,14 +9,14 @@ void TurnGate::Wait() {
   const KeepErrno keep_errno;
   waiting_.fetch_add(1, std::memory_order_acq_rel);
   while (is_closed()) {
-    syscall(SYS_futex, &closed_, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+    FutexWait(&closed_, 1);
   }
   waiting_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 void TurnGate::Open() {
   if (closed_.exchange(0, std::memory_order_seq_cst) == 0) return;
-  syscall(SYS_futex, &closed_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+  FutexWakeAll(&closed_);
 }
 
 void TurnGate::Reset() {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "base/local_socket.h"
+#include "base/user_folder.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/service/control_verbs.h"
 
@@ -22,20 +22,6 @@ namespace vramstow {
 namespace {
 
 constexpr std::string_view kIpcRequest = "VRAMSTOW/1 ipc ";
-
-// Makes the folder if it does not exist. The default folder must belong to the user, and no other
-// user may be able to write to it. A folder that the user chose is not checked.
-bool PrepareFolder(const char* folder, bool is_chosen) {
-  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
-  if (is_chosen) return true;
-  struct stat status;
-  if (lstat(folder, &status) != 0) return false;
-  if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 0022) == 0) {
-    return true;
-  }
-  errno = EPERM;
-  return false;
-}
 
 // Returns the number before ".sock", or 0 if the name is not one of vramstow's sockets.
 pid_t ProcessOf(const char* name) {
@@ -102,7 +88,9 @@ bool ControlSocket::Open(const char* chosen, char* why, size_t why_size) {
     std::snprintf(why, why_size, "%s: %s", what, std::strerror(errno));
     return false;
   };
-  if (!PrepareFolder(folder, *chosen != '\0')) return fail(folder);
+  // A folder that the user chose is not checked.
+  const bool is_chosen = *chosen != '\0';
+  if (!MakeFolder(folder) || (!is_chosen && !IsPrivateFolder(folder))) return fail(folder);
   RemoveDeadSockets(folder);
   const int listener = ListenLocally(path_, kMaxClients);
   if (listener < 0) return fail(path_);

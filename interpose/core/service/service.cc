@@ -1,12 +1,12 @@
 #include "interpose/core/service/service.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/detached_thread.h"
 #include "base/keep_errno.h"
+#include "base/monotonic_clock.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/offloading.h"
 #include "interpose/core/pools/pool_trace.h"
@@ -29,12 +29,6 @@ constexpr int kTickMs = 1000;
 // The period of the thread's work while live memory lies on the host, or may soon lie there.
 constexpr int kShortTickMs = 50;
 constexpr size_t kStackBytes = 256 * 1024;
-
-uint64_t Now() {
-  timespec time = {};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -71,28 +65,15 @@ void Service::Start() {
   OpenMetrics();
   // If eventfd fails, Stop cannot wake up the thread, which then ends one period later.
   waker_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), std::memory_order_relaxed);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  // The program's signals must reach its own threads only. The new thread inherits this mask.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
   // The thread's first step is a call of the driver, so it counts as busy from the start and Stop
   // waits for it.
   busy_.store(true, std::memory_order_seq_cst);
   has_thread_.store(true, std::memory_order_relaxed);
-  if (pthread_create(&thread, &attributes, Run, this) != 0) {
-    has_thread_.store(false, std::memory_order_relaxed);
-    busy_.store(false, std::memory_order_release);
-    CloseSockets();
-    CloseWaker();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
+  if (StartDetachedThread(Run, this, kStackBytes)) return;
+  has_thread_.store(false, std::memory_order_relaxed);
+  busy_.store(false, std::memory_order_release);
+  CloseSockets();
+  CloseWaker();
 }
 
 void* Service::Run(void* self) {
@@ -120,7 +101,7 @@ bool Service::BecomeBusy() {
 // Runs the thread. The thread counts as busy except while it waits in poll. Stop closes the sockets
 // once the thread neither uses them nor calls the driver.
 void Service::Loop() {
-  uint64_t maintained = Now();
+  uint64_t maintained = MonotonicTime();
   int tick_ms = kTickMs;
   while (BecomeBusy()) {
     pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients + 1];
@@ -132,7 +113,7 @@ void Service::Loop() {
     const int ready =
         poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more) + 1, tick_ms);
     if (!BecomeBusy()) return;
-    const uint64_t now = Now();
+    const uint64_t now = MonotonicTime();
     links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
     links_.metrics.Serve(polls + count, ready > 0 ? more : 0, now);
     if (now - maintained >= uint64_t{kTickMs} * 1'000'000) {
@@ -157,11 +138,8 @@ void Service::Stop() {
   State expected = State::kRunning;
   if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
   links_.offloading.Stop();
-  constexpr int kMaxWaits = 200;
-  for (int i = 0; i < kMaxWaits && busy_.load(std::memory_order_seq_cst); ++i) {
-    const timespec wait = {0, 1'000'000};
-    nanosleep(&wait, nullptr);
-  }
+  constexpr int kMaxWaitMs = 200;
+  WaitUpTo(kMaxWaitMs, [this] { return !busy_.load(std::memory_order_seq_cst); });
   // The thread does not use the sockets again, so they can be closed here.
   CloseSockets();
 }
@@ -179,11 +157,7 @@ void Service::End() {
   Stop();
   const int waker = waker_.load(std::memory_order_relaxed);
   if (waker >= 0 && write(waker, &one, sizeof one) < 0) return;
-  constexpr int kMaxWaits = 2 * kTickMs;
-  for (int i = 0; i < kMaxWaits && has_thread_.load(std::memory_order_acquire); ++i) {
-    const timespec wait = {0, 1'000'000};
-    nanosleep(&wait, nullptr);
-  }
+  WaitUpTo(2 * kTickMs, [this] { return !has_thread_.load(std::memory_order_acquire); });
   if (has_thread_.load(std::memory_order_acquire)) return;  // it cannot be started again
   CloseWaker();
   state_.store(State::kNone, std::memory_order_release);
