@@ -18,6 +18,8 @@
 #include "base/options.h"
 #include "base/share_table.h"
 #include "interpose/core/runtime/core.h"
+#include "interpose/core/share/movable_memory.h"
+#include "interpose/core/share/waiting_requests.h"
 
 namespace vramstow {
 
@@ -32,7 +34,8 @@ class Sharer {
     RoomRequest& requests;
   };
 
-  constexpr explicit Sharer(const Links& links) : links_(links) {}
+  constexpr explicit Sharer(const Links& links)
+      : links_(links), memory_(links.pools), requests_(links.requests) {}
   Sharer(const Sharer&) = delete;
   Sharer& operator=(const Sharer&) = delete;
 
@@ -53,71 +56,70 @@ class Sharer {
     bool is_contended = false;  // some process lacks memory
     bool is_holder = false;     // it is the turn of this process
     bool must_wait = false;
-
     bool must_return = false;  // memory on the host can come back now
     uint64_t move_bytes = 0;
-    enum class Answer : uint8_t { kNone, kGrant, kRefuse } answer = Answer::kNone;
+    WaitingRequests::Answer answer = WaitingRequests::Answer::kNone;
   };
-  struct Figures {
-    uint64_t resident_bytes = 0;
-    uint64_t away_bytes = 0;
-    uint64_t free_bytes = 0;
-    uint64_t total_bytes = 0;
+  // What the table says at one moment.
+  struct View {
+    ShareCard card = {};
+    ShareMember members[kMaxSharers] = {};
+    size_t count = 0;
+    size_t self = 0;           // the index of this process in `members`
+    bool is_listed = false;    // this process is in `members`
+    bool is_fresh = true;      // all figures are newer than the oldest waiting request
+    uint64_t heard_at_ns = 0;  // when the holder published last
   };
+  using Figures = MovableMemory::Figures;
 
   static void* Run(void* self);
   bool OpenTable();
   void Loop();
-  Figures Measure() const;
+  void DescribeTurns();
+
   bool IsIdle();
   uint64_t LeastUsedTime() const;
+  void NoteTurn();
   void Publish(const Figures& figures);
-  Duty Decide(const Figures& figures);
+
+  View ReadTable(uint64_t free_bytes);
+  void UpdateHolder(View* view);
+  uint64_t StalledTime(const ShareCard& card, uint64_t lacking);
   void HandOver(uint64_t next, uint64_t stalled_ns);
   void LimitPools(const Figures& figures);
-  uint64_t StalledTime(const ShareCard& card, uint64_t lacking);
-  Duty::Answer AnswerTo(const ShareCard& card, const ShareMember* members, size_t count,
-                        const Figures& figures);
-  bool GiveUp(const Duty& duty);
-  void KeepOpen();
-  uint64_t CardTime() const;  // by the clock of the GPU
-  void NoteTurn();
+  Duty Decide(const Figures& figures);
+
   bool Act(const Duty& duty);
-  bool MoveOut(uint64_t bytes);
-  void JoinCardTime();
-  bool MoveBack();
+  bool GiveUp(uint64_t bytes);
+  void KeepOpen();
   void BeginTurn(bool is_holder);
-  void DescribeTurns();
-  template <typename Visit>
-  void VisitPools(Visit visit) const;
+  bool MoveOut(uint64_t bytes);
+  bool MoveBack();
+  void JoinCardTime();
 
   const Links links_;
   ShareSetting setting_;
   ShareTable table_;
+  MovableMemory memory_;
+  WaitingRequests requests_;
   uint64_t group_ = 0;
-  int16_t device_ = 0;
-
+  uint64_t measured_at_ns_ = 0;
+  uint64_t ticked_at_ns_ = 0;
+  uint64_t submissions_ = 0;  // at the last change
+  uint64_t submitted_at_ns_ = 0;
   // Until when the gate stays open although memory should leave, because work did not end; and for
   // how long that was.
   uint64_t open_until_ns_ = 0;
   uint64_t pause_ns_ = 0;
-  uint64_t measured_at_ns_ = 0;
-  uint64_t unservable_since_ns_ = 0;  // 0 if the waiting requests can be served
-  uint64_t stuck_bytes_ = 0;          // memory that could not be paused since the last own turn
-  uint64_t stuck_until_ns_ = 0;       // when that is tried again
-  uint64_t submissions_ = 0;          // at the last change
-  uint64_t submitted_at_ns_ = 0;
-  uint64_t in_ns_ = 0;               // how long memory took to return for the present turn
-  uint64_t turn_began_ns_ = 0;       // by the GPU's clock; 0 outside an own turn
-  uint64_t granted_bytes_ = 0;       // of granted requests that were not served yet
-  uint64_t granted_from_bytes_ = 0;  // resident bytes when they were granted
-  uint64_t granted_until_ns_ = 0;
-  uint64_t requested_at_ns_ = 0;  // when the oldest waiting request was first seen; 0 if none waits
-  uint64_t ticked_at_ns_ = 0;
+  uint64_t stuck_bytes_ = 0;     // memory that could not move
+  uint64_t stuck_until_ns_ = 0;  // when that is tried again
+  uint64_t in_ns_ = 0;           // how long memory took to return for the present turn
+  uint64_t turn_began_ns_ = 0;   // by the GPU's clock; 0 outside an own turn
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory
-  std::atomic<bool> is_away_{false};    // memory of this process is on the host
+  // True if memory of this process is on the host, or is about to leave.
+  std::atomic<bool> is_away_{false};
 };
 
 }  // namespace vramstow

@@ -1,0 +1,82 @@
+#include "interpose/core/share/movable_memory.h"
+
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+
+namespace vramstow {
+
+template <typename Visit>
+void MovableMemory::VisitPools(Visit visit) const {
+  const ScopedCallContext call;
+  for (int i = 0; i < pools_.count(); ++i) {
+    const Pools::Use use = pools_.At(i);
+    if (use && use.offloader() != nullptr && use.device() == device_) visit(use);
+  }
+}
+
+bool MovableMemory::Open() {
+  const Pools::Use use = pools_.At(0);
+  if (!use || use.offloader() == nullptr) return false;
+  device_ = use.device();
+  return true;
+}
+
+MovableMemory::Figures MovableMemory::Measure() const {
+  Figures figures;
+  VisitPools([&](const Pools::Use& use) {
+    figures.resident_bytes += use->Stats().reserved_bytes;
+    figures.away_bytes += use.offloader()->Stats().paused_bytes;
+    const DriverTable* const driver = use->pages()->driver();
+    if (figures.total_bytes != 0) return;
+    driver->memory_info(driver->self, &figures.free_bytes, &figures.total_bytes);
+  });
+  return figures;
+}
+
+bool MovableMemory::HasWorkEnded() const {
+  bool has_ended = true;
+  VisitPools([&](const Pools::Use& use) { has_ended = has_ended && use->pages()->HasWorkEnded(); });
+  return has_ended;
+}
+
+uint64_t MovableMemory::CardTime() const {
+  uint64_t now = 0;
+  VisitPools([&](const Pools::Use& use) { now = use->pages()->Now(); });
+  return now;
+}
+
+void MovableMemory::SetRoom(uint64_t bytes) const {
+  VisitPools([bytes](const Pools::Use& use) { use->SetRoom(bytes); });
+}
+
+MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {
+  MovedOut moved;
+  VisitPools([&](const Pools::Use& use) {
+    if (moved.freed_bytes >= bytes) return;
+    moved.freed_bytes += use->Trim({.bytes = bytes - moved.freed_bytes}).released_bytes;
+    if (moved.freed_bytes >= bytes) return;
+    const uint64_t wanted = bytes - moved.freed_bytes;
+    uint64_t paused = 0;
+    const PauseOptions options = {.keep = true, .graphs = true, .most_bytes = wanted};
+    const OffloadResult result = use.offloader()->Pause(Offloader::kAnyTag, options, &paused);
+    const bool is_temporary = result == OffloadResult::kBusy || result == OffloadResult::kCapturing;
+    moved.is_stuck = moved.is_stuck || (!is_temporary && paused < wanted);
+    moved.freed_bytes += paused;
+    moved.paused_bytes += paused;
+  });
+  return moved;
+}
+
+MovableMemory::MovedBack MovableMemory::MoveBack() const {
+  MovedBack moved;
+  VisitPools([&](const Pools::Use& use) {
+    if (use.offloader()->Stats().paused_bytes == 0) return;
+    uint64_t bytes = 0;
+    use.offloader()->Resume(Offloader::kAnyTag, ~uint64_t{0}, &bytes);
+    moved.bytes += bytes;
+    moved.away_bytes += use.offloader()->Stats().paused_bytes;
+  });
+  return moved;
+}
+
+}  // namespace vramstow

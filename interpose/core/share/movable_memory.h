@@ -1,0 +1,64 @@
+// MovableMemory is the memory of this process's pools on one GPU, which can move to the host and
+// back for other processes.
+//
+// Ownership: none; the pools outlive it. Threads: one at a time. Errors: memory that does not move
+// is as before; the results say how much moved. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_INTERPOSE_CORE_SHARE_MOVABLE_MEMORY_H_
+#define VRAMSTOW_INTERPOSE_CORE_SHARE_MOVABLE_MEMORY_H_
+
+#include <cstdint>
+
+#include "interpose/core/runtime/core.h"
+
+namespace vramstow {
+
+class MovableMemory {
+ public:
+  struct Figures {
+    uint64_t resident_bytes = 0;
+    uint64_t away_bytes = 0;   // on the host, so that no work may use them
+    uint64_t free_bytes = 0;   // of the GPU
+    uint64_t total_bytes = 0;  // of the GPU; 0 if the driver does not answer or no pool is open
+  };
+  struct MovedOut {
+    uint64_t freed_bytes = 0;   // of the GPU
+    uint64_t paused_bytes = 0;  // of these, bytes whose contents are on the host now
+    bool is_stuck = false;      // the rest cannot move
+  };
+  struct MovedBack {
+    uint64_t bytes = 0;
+    uint64_t away_bytes = 0;  // still on the host
+  };
+
+  constexpr explicit MovableMemory(Pools& pools) : pools_(pools) {}
+  MovableMemory(const MovableMemory&) = delete;
+  MovableMemory& operator=(const MovableMemory&) = delete;
+
+  // Selects the device of the first pool. Returns false if the memory of that pool cannot move.
+  bool Open();
+  int16_t device() const { return device_; }
+
+  Figures Measure() const;
+  // True if all work that was submitted so far has ended.
+  bool HasWorkEnded() const;
+  // The time by the clock of the GPU, which is virtual if the GPU is simulated.
+  uint64_t CardTime() const;
+  // Lets each pool hold at most this much.
+  void SetRoom(uint64_t bytes) const;
+
+  // Frees about this much memory of the GPU: first cached memory, then memory in use.
+  MovedOut MoveOut(uint64_t bytes) const;
+  // Brings back as much as the GPU has room for.
+  MovedBack MoveBack() const;
+
+ private:
+  template <typename Visit>
+  void VisitPools(Visit visit) const;
+
+  Pools& pools_;
+  int16_t device_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_SHARE_MOVABLE_MEMORY_H_

@@ -1,0 +1,85 @@
+#include "interpose/core/share/waiting_requests.h"
+
+#include <algorithm>
+
+#include "base/monotonic_clock.h"
+#include "base/share_turns.h"
+#include "interpose/core/pools/room_request.h"
+
+namespace vramstow {
+namespace {
+
+// How long memory is reserved for a granted request.
+constexpr uint64_t kGrantNs = 200'000'000;
+// How long a request must be impossible to serve before it is refused.
+constexpr uint64_t kRefusalNs = 2'000'000'000;
+
+}  // namespace
+
+bool WaitingRequests::any() const { return requests_.wanted_bytes() != 0; }
+
+bool WaitingRequests::Look() {
+  if (!any()) {
+    since_ns_ = 0;
+    unservable_since_ns_ = 0;
+    return false;
+  }
+  if (since_ns_ != 0) return false;
+  since_ns_ = MonotonicTime();
+  return true;
+}
+
+uint64_t WaitingRequests::LackingBytes(const MovableMemory::Figures& figures) {
+  if (MonotonicTime() > granted_until_ns_) granted_bytes_ = 0;
+  const uint64_t served =
+      figures.resident_bytes - std::min(figures.resident_bytes, granted_from_bytes_);
+  const uint64_t granted = granted_bytes_ - std::min(granted_bytes_, served);
+  // While memory is on the host, a request may ask for memory that returns with it.
+  const uint64_t wanted = figures.away_bytes != 0 ? 0 : requests_.wanted_bytes();
+  const uint64_t lacking = std::max(wanted, granted);
+  // Once the request is served, the reserve is still free.
+  return lacking == 0 ? 0 : lacking + ReservedBytes(figures.total_bytes);
+}
+
+WaitingRequests::Answer WaitingRequests::Decide(const MovableMemory::Figures& figures,
+                                                const Situation& situation) {
+  const uint64_t wanted = requests_.wanted_bytes();
+  if (wanted == 0 || figures.away_bytes != 0) return Answer::kNone;
+  if (situation.has_room) return Answer::kGrant;
+  const uint64_t now = MonotonicTime();
+  // A figure of a stopped process may never be new.
+  const bool is_known = situation.is_fresh || now >= since_ns_ + kShareLongestStallNs;
+  const bool is_too_large =
+      wanted + figures.resident_bytes + ReservedBytes(figures.total_bytes) > figures.total_bytes;
+  // A thread that waits during a capture would delay the capture.
+  if (situation.is_capturing || is_too_large) return is_known ? Answer::kRefuse : Answer::kNone;
+  if (situation.can_be_served) {
+    unservable_since_ns_ = 0;
+    return Answer::kNone;
+  }
+  if (unservable_since_ns_ == 0) unservable_since_ns_ = now;
+  const bool is_long = now >= unservable_since_ns_ + kRefusalNs;
+  return is_long && is_known ? Answer::kRefuse : Answer::kNone;
+}
+
+void WaitingRequests::Give(Answer answer, uint64_t resident_bytes) {
+  const bool is_granted = answer == Answer::kGrant;
+  granted_bytes_ = is_granted ? requests_.wanted_bytes() : 0;
+  granted_from_bytes_ = resident_bytes;
+  granted_until_ns_ = MonotonicTime() + kGrantNs;
+  unservable_since_ns_ = 0;
+  requests_.Answer(is_granted);
+}
+
+void WaitingRequests::TryAgain() {
+  if (any()) requests_.Answer(/*is_granted=*/true);
+}
+
+void WaitingRequests::Reset() {
+  requests_.Reset();
+  since_ns_ = 0;
+  unservable_since_ns_ = 0;
+  granted_bytes_ = 0;
+}
+
+}  // namespace vramstow
