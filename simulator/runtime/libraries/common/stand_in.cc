@@ -93,9 +93,7 @@ int GetVersion(const LibraryVersion& version, int* value) {
 }
 
 int GetProperty(const LibraryVersion& version, int part, int* value) {
-  if (value == nullptr || part < MAJOR_VERSION || part > PATCH_LEVEL) return kCodes.invalid_value;
-  const int parts[] = {version.major, version.minor, version.patch};
-  *value = parts[part];
+  if (value == nullptr || !StoreProperty(version, part, value)) return kCodes.invalid_value;
   return 0;
 }
 

@@ -7,6 +7,8 @@
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_VERSIONS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_VERSIONS_H_
 
+#include <library_types.h>
+
 namespace vramstow::simulator {
 
 struct LibraryVersion {
@@ -14,6 +16,15 @@ struct LibraryVersion {
   int minor;
   int patch;
 };
+
+// Stores the major, minor or patch number in *value. `part` is a libraryPropertyType. Returns
+// false, and stores nothing, if it is none of the three.
+inline bool StoreProperty(const LibraryVersion& version, int part, int* value) {
+  const int parts[] = {version.major, version.minor, version.patch};
+  if (part < MAJOR_VERSION || part > PATCH_LEVEL) return false;
+  *value = parts[part];
+  return true;
+}
 
 #if defined(VRAMSTOW_CUDA_12)
 // The releases that the libraries for CUDA 12 report. Older wheels use these libraries; the

@@ -27,18 +27,8 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
   if (value == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  switch (type) {
-    case MAJOR_VERSION:
-      *value = kCublasVersion.major;
-      return CUBLAS_STATUS_SUCCESS;
-    case MINOR_VERSION:
-      *value = kCublasVersion.minor;
-      return CUBLAS_STATUS_SUCCESS;
-    case PATCH_LEVEL:
-      *value = kCublasVersion.patch;
-      return CUBLAS_STATUS_SUCCESS;
-  }
-  return CUBLAS_STATUS_INVALID_VALUE;
+  return StoreProperty(kCublasVersion, type, value) ? CUBLAS_STATUS_SUCCESS
+                                                    : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 size_t cublasGetCudartVersion(void) { return kCudaVersion; }

@@ -61,18 +61,8 @@ cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
   if (value == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  switch (type) {
-    case MAJOR_VERSION:
-      *value = kCublasVersion.major;
-      return CUBLAS_STATUS_SUCCESS;
-    case MINOR_VERSION:
-      *value = kCublasVersion.minor;
-      return CUBLAS_STATUS_SUCCESS;
-    case PATCH_LEVEL:
-      *value = kCublasVersion.patch;
-      return CUBLAS_STATUS_SUCCESS;
-  }
-  return CUBLAS_STATUS_INVALID_VALUE;
+  return StoreProperty(kCublasVersion, type, value) ? CUBLAS_STATUS_SUCCESS
+                                                    : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t* capacity) {

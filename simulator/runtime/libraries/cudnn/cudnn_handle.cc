@@ -158,18 +158,7 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
   if (value == nullptr) {
     return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   }
-  switch (type) {
-    case MAJOR_VERSION:
-      *value = kCudnnVersion.major;
-      return CUDNN_STATUS_SUCCESS;
-    case MINOR_VERSION:
-      *value = kCudnnVersion.minor;
-      return CUDNN_STATUS_SUCCESS;
-    case PATCH_LEVEL:
-      *value = kCudnnVersion.patch;
-      return CUDNN_STATUS_SUCCESS;
-  }
-  return CUDNN_STATUS_BAD_PARAM;
+  return StoreProperty(kCudnnVersion, type, value) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
 cudnnStatus_t cudnnGraphVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
