@@ -45,11 +45,7 @@ absl::StatusOr<JobFolder> ParseJobFolder(FlagValues* flags) {
 // one of its own.
 void ShareSimulatedCard(CheckedJob* checked) {
   std::string& spec = checked->settings.simulate;
-  const auto share = checked->flags.find("VRAMSTOW_SHARE");
-  ShareSetting setting;
-  const bool is_shared =
-      share != checked->flags.end() && ParseShare(share->second, &setting) && setting.on;
-  if (!is_shared || spec.empty() || absl::StrContains(spec, "share=")) return;
+  if (!checked->settings.share || spec.empty() || absl::StrContains(spec, "share=")) return;
   spec += ",share=turns";
   checked->flags["VRAMSTOW_SIMULATE"] = spec;
 }

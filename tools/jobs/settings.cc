@@ -144,8 +144,8 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
         "out, or add --pool=on.");
   }
   const bool observes = !pool && !segments && (options.trace || metrics);
-  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx, options.cupti,
-                  offload.on,    pool && !segments, observes,         options.quiet};
+  return Settings{options.trace, options.trace_dir, options.simulate,  options.nvtx, options.cupti,
+                  offload.on,    share.on,          pool && !segments, observes,     options.quiet};
 }
 
 std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {

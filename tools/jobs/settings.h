@@ -32,6 +32,7 @@ struct Settings {
   bool nvtx = false;
   bool cupti = false;
   bool offload = false;
+  bool share = false;     // the job uses its GPU in turns with others
   bool tensors = false;   // the pool serves a framework's tensors, where it can
   bool observed = false;  // an observer records the tensors of the framework's own allocator
   bool quiet;             // no summary, no notes

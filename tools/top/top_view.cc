@@ -21,7 +21,6 @@
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/top/control_client.h"
-#include "tools/top/share_view.h"
 #include "tools/top/top_table.h"
 
 namespace vramstow {
@@ -259,6 +258,7 @@ absl::Status TopView::Look() {
     return std::ranges::find(files, known.first) == files.end();
   });
   processes_ = std::move(processes);
+  sharers_ = ReadSharers("");
   Sort();
   cost_ms_ = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                        std::chrono::steady_clock::now() - begin)
@@ -293,7 +293,7 @@ std::string TopView::Text(size_t rows, size_t columns) const {
     break;
   }
   for (std::string& line : TopTable(processes_, columns)) lines.push_back(std::move(line));
-  for (std::string& line : SharersInText(ReadSharers(""))) lines.push_back(std::move(line));
+  for (std::string& line : SharersInText(sharers_)) lines.push_back(std::move(line));
   if (!processes_.empty()) AddHolders(columns, &lines);
   if (lines.size() > rows) lines.resize(rows);
   for (std::string& line : lines) line = Shortened(line, columns, false);
@@ -332,7 +332,7 @@ std::string TopView::Json() const {
   JsonValue json =
       JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.top"}, {"version", 1}})},
                          {"processes", JsonValue::Array()},
-                         {"sharing", SharersInJson(ReadSharers(""))}});
+                         {"sharing", SharersInJson(sharers_)}});
   for (const TopProcess& process : processes_) {
     const Facts& facts = process.facts;
     JsonValue one = JsonValue::Object({{"pid", process.process},

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "tools/analysis/facts/facts.h"
+#include "tools/top/share_view.h"
 
 namespace vramstow {
 
@@ -83,6 +84,7 @@ class TopView {
 
   const TopOrder* order_ = &TopOrders().front();
   std::vector<TopProcess> processes_;
+  std::vector<SharerRow> sharers_;
   std::map<std::string, TopProcess> ended_;  // by file
   uint64_t cost_ms_ = 0;
 };
