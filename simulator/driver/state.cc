@@ -59,6 +59,8 @@ Tenancy* FindTenancy(const Spec& spec) {
 }
 
 void PublishTime(const Machine& machine) {
+  // Only the clock of clock=model can join the time of another process.
+  if (!machine.model.is_on()) return;
   if (Tenancy* tenancy = Globals().tenancy) tenancy->PublishTime(machine.timeline.now_ns());
 }
 
