@@ -122,4 +122,18 @@ bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count
   return LackingBytes(members, count, group) <= reachable;
 }
 
+uint64_t UnservableTime::Note(bool can_be_served, uint64_t now_ns) {
+  if (!can_be_served) {
+    const bool counts = noted_at_ns_ != 0 && servable_from_ns_ == 0;
+    if (counts) count_ns_ += now_ns - std::min(now_ns, noted_at_ns_);
+    servable_from_ns_ = 0;
+  } else if (servable_from_ns_ == 0) {
+    servable_from_ns_ = now_ns;
+  } else if (now_ns >= servable_from_ns_ + kLastingNs) {
+    count_ns_ = 0;
+  }
+  noted_at_ns_ = now_ns;
+  return count_ns_;
+}
+
 }  // namespace vramstow

@@ -88,6 +88,24 @@ bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count
 // The time after which the turn of this group ends if another group waits.
 uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group);
 
+// Counts for how long the waiting requests of one process could not be served. The figures of the
+// table are not all from the same time, so that a request may seem to be servable for a moment
+// while memory moves: the count continues unless this lasts.
+class UnservableTime {
+ public:
+  static constexpr uint64_t kLastingNs = 1'000'000'000;
+
+  // Notes whether the requests can be served at the time `now_ns`, and returns the count. The time
+  // since the last call counts if they can be served at neither of the two times.
+  uint64_t Note(bool can_be_served, uint64_t now_ns);
+  void Reset() { *this = UnservableTime(); }
+
+ private:
+  uint64_t count_ns_ = 0;
+  uint64_t noted_at_ns_ = 0;       // 0 before the first call
+  uint64_t servable_from_ns_ = 0;  // 0 if the requests cannot be served
+};
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_BASE_SHARE_TURNS_H_

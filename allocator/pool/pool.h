@@ -119,6 +119,8 @@ class Pool {
   // Sets a smaller limit while other processes share the device; 0 removes it. MemoryInfo ignores
   // it.
   void SetRoom(uint64_t bytes);
+  // True if SetRoom has set a limit.
+  bool HasRoomLimit();
   uint64_t device_bytes() const { return parts_.device.total_bytes; }
   // True if the pool consists of the plain driver's memory because virtual memory is not available.
   bool segments() const { return parts_.segments(); }

@@ -31,6 +31,11 @@ void Pool::SetRoom(uint64_t bytes) {
   parts_.ApplyLimits(true);
 }
 
+bool Pool::HasRoomLimit() {
+  DeviceLock device_lock(&parts_.mutex);
+  return parts_.room_bytes != 0;
+}
+
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const DriverTable* driver = parts_.driver;
   const DriverResult result = driver->memory_info(driver->self, free_bytes, total_bytes);

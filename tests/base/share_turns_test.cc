@@ -190,5 +190,23 @@ TEST(ShareTurns, AnyFiguresGiveConsistentDuties) {
   }
 }
 
+TEST(UnservableTime, ContinuesAfterAMomentInWhichRequestsSeemToBeServable) {
+  UnservableTime time;
+  EXPECT_EQ(time.Note(false, 1 * kSecond), 0u);
+  EXPECT_EQ(time.Note(false, 2 * kSecond), kSecond);
+  EXPECT_EQ(time.Note(true, 2 * kSecond + 1), kSecond);
+  EXPECT_EQ(time.Note(false, 2 * kSecond + 2), kSecond) << "the time before counts for neither";
+  EXPECT_EQ(time.Note(false, 3 * kSecond + 2), 2 * kSecond);
+}
+
+TEST(UnservableTime, BeginsAnewOnceRequestsCanBeServedForLong) {
+  UnservableTime time;
+  time.Note(false, 1 * kSecond);
+  EXPECT_EQ(time.Note(false, 3 * kSecond), 2 * kSecond);
+  time.Note(true, 4 * kSecond);
+  EXPECT_EQ(time.Note(true, 4 * kSecond + UnservableTime::kLastingNs), 0u);
+  EXPECT_EQ(time.Note(false, 7 * kSecond), 0u);
+}
+
 }  // namespace
 }  // namespace vramstow

@@ -11,21 +11,26 @@ namespace {
 
 // How long memory is reserved for a granted request.
 constexpr uint64_t kGrantNs = 200'000'000;
-// How long a request must be impossible to serve before it is refused.
+// For how long requests must be impossible to serve before they are refused.
 constexpr uint64_t kRefusalNs = 2'000'000'000;
+// A request that comes this soon after another one continues its count: a thread that was told to
+// try again, and failed, asks anew.
+constexpr uint64_t kRetryNs = 1'000'000'000;
 
 }  // namespace
 
 bool WaitingRequests::any() const { return requests_.wanted_bytes() != 0; }
 
 bool WaitingRequests::Look() {
+  const uint64_t now = MonotonicTime();
   if (!any()) {
     since_ns_ = 0;
-    unservable_since_ns_ = 0;
+    if (now >= seen_at_ns_ + kRetryNs) unservable_.Reset();
     return false;
   }
+  seen_at_ns_ = now;
   if (since_ns_ != 0) return false;
-  since_ns_ = MonotonicTime();
+  since_ns_ = now;
   return true;
 }
 
@@ -53,13 +58,8 @@ WaitingRequests::Answer WaitingRequests::Decide(const MovableMemory::Figures& fi
       wanted + figures.resident_bytes + ReservedBytes(figures.total_bytes) > figures.total_bytes;
   // A thread that waits during a capture would delay the capture.
   if (situation.is_capturing || is_too_large) return is_known ? Answer::kRefuse : Answer::kNone;
-  if (situation.can_be_served) {
-    unservable_since_ns_ = 0;
-    return Answer::kNone;
-  }
-  if (unservable_since_ns_ == 0) unservable_since_ns_ = now;
-  const bool is_long = now >= unservable_since_ns_ + kRefusalNs;
-  return is_long && is_known ? Answer::kRefuse : Answer::kNone;
+  const bool is_long = unservable_.Note(situation.can_be_served, now) >= kRefusalNs;
+  return is_long && is_known && !situation.can_be_served ? Answer::kRefuse : Answer::kNone;
 }
 
 void WaitingRequests::Give(Answer answer, uint64_t resident_bytes) {
@@ -67,7 +67,7 @@ void WaitingRequests::Give(Answer answer, uint64_t resident_bytes) {
   granted_bytes_ = is_granted ? requests_.wanted_bytes() : 0;
   granted_from_bytes_ = resident_bytes;
   granted_until_ns_ = MonotonicTime() + kGrantNs;
-  unservable_since_ns_ = 0;
+  unservable_.Reset();
   requests_.Answer(is_granted);
 }
 
@@ -78,7 +78,8 @@ void WaitingRequests::TryAgain() {
 void WaitingRequests::Reset() {
   requests_.Reset();
   since_ns_ = 0;
-  unservable_since_ns_ = 0;
+  seen_at_ns_ = 0;
+  unservable_.Reset();
   granted_bytes_ = 0;
 }
 

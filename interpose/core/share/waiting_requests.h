@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "base/share_turns.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/share/movable_memory.h"
 
@@ -54,9 +55,10 @@ class WaitingRequests {
  private:
   RoomRequest& requests_;
   uint64_t since_ns_ = 0;
-  uint64_t unservable_since_ns_ = 0;  // 0 if they can be served
-  uint64_t granted_bytes_ = 0;        // of the last granted requests
-  uint64_t granted_from_bytes_ = 0;   // resident bytes when they were granted
+  uint64_t seen_at_ns_ = 0;  // when a request last waited
+  UnservableTime unservable_;
+  uint64_t granted_bytes_ = 0;       // of the last granted requests
+  uint64_t granted_from_bytes_ = 0;  // resident bytes when they were granted
   uint64_t granted_until_ns_ = 0;
 };
 
