@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/futex.h"
@@ -16,7 +17,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMagic = 0x6572616873777673;  // "svwshare"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 // The byte whose lock protects the contents; the bytes after it are those of the slots.
 constexpr off_t kContentsByte = 0;
 constexpr uint64_t kSecond = 1'000'000'000;
@@ -74,12 +75,12 @@ bool ShareTable::Fits(int length, char* why, size_t why_size) {
   return false;
 }
 
-bool ShareTable::Open(const char* directory, const char* card, char* why, size_t why_size) {
+bool ShareTable::Open(const char* directory, char* why, size_t why_size) {
   if (!MakeFolder(directory) || !IsPrivateFolder(directory)) {
     std::snprintf(why, why_size, "%s is not a folder that only this user can write to", directory);
     return false;
   }
-  return Fits(std::snprintf(path_, sizeof path_, "%s/%s.share", directory, card), why, why_size) &&
+  return Fits(std::snprintf(path_, sizeof path_, "%s/gpus.share", directory), why, why_size) &&
          OpenFile(O_CREAT, why, why_size);
 }
 
@@ -195,6 +196,26 @@ bool ShareTable::Lock(uint64_t wait_ns) {
 }
 
 void ShareTable::Unlock() { SetLock(file_, kContentsByte, F_UNLCK); }
+
+uint64_t ShareTable::ClockOf(uint64_t card) const {
+  for (const ShareClock& clock : shared_->header.clocks) {
+    if (clock.card == card) return clock.time_ns;
+  }
+  return 0;
+}
+
+void ShareTable::AdvanceClock(uint64_t card, uint64_t time_ns) {
+  ShareClock* chosen = nullptr;
+  for (ShareClock& clock : shared_->header.clocks) {
+    if (clock.card == card) {
+      clock.time_ns = std::max(clock.time_ns, time_ns);
+      return;
+    }
+    // Without a free clock, the one that is furthest behind is replaced.
+    if (chosen == nullptr || clock.time_ns < chosen->time_ns) chosen = &clock;
+  }
+  *chosen = {card, time_ns};
+}
 
 bool ShareTable::IsLive(size_t number) const {
   return number == slot_ || IsLocked(file_, ByteOf(number));

@@ -1,4 +1,4 @@
-// ShareTable: the table through which the processes that share a GPU know of one another (--share).
+// ShareTable: the table through which the processes that share GPUs know of one another (--share).
 //
 // Idea: the table is a file in a folder of the user, mapped by each process. It has a slot for each
 // process. There is no server: every process reads all slots and follows the same rules
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/host_mapping.h"
 #include "base/share_turns.h"
 
 namespace vramstow {
@@ -26,15 +27,20 @@ inline constexpr size_t kMaxSharers = 64;
 
 struct ShareSlot {
   ShareMember member;
-  int64_t process;           // as the process itself sees it
-  uint64_t published_at_ns;  // when the process wrote its figures
-  uint64_t free_bytes;       // of the GPU, at that time
+  int64_t process;  // as the process itself sees it
   uint64_t turns;
   uint64_t waited_ns;
   uint64_t out_bytes;  // moved to the host for others, and back
   uint64_t in_bytes;
   uint64_t turn_ns;  // of the present turn, by the clock of its GPU
   char name[64];     // of the program, with its zero byte
+  char card_name[kDeviceUuidBytes];
+};
+
+// The latest time of the clock of a simulated GPU at the end of a turn.
+struct ShareClock {
+  uint64_t card;  // 0 if this clock is unused
+  uint64_t time_ns;
 };
 
 struct ShareHeader {
@@ -50,8 +56,8 @@ struct ShareHeader {
   uint64_t lacking_bytes;
   uint64_t free_bytes;
   uint64_t changed_at_ns;
-  uint64_t card_time_ns;  // the latest time of a simulated GPU at the end of a turn
-  char last_name[64];     // of the program that had the turn before
+  ShareClock clocks[8];
+  char last_name[64];  // of the program that had the turn before
 };
 
 class ShareTable {
@@ -66,10 +72,9 @@ class ShareTable {
   static bool Directory(const char* chosen, const char* runtime_dir, uid_t user, char* path,
                         size_t size);
 
-  // Opens the table of the GPU `card` (a name that can be part of a file's name), and makes folder
-  // and file if they do not exist. Refuses files of other users and files of another size or
-  // version.
-  bool Open(const char* directory, const char* card, char* why, size_t why_size);
+  // Opens the table in the folder, and makes folder and file if they do not exist. Refuses files of
+  // other users and files of another size or version.
+  bool Open(const char* directory, char* why, size_t why_size);
   // Opens an existing table to read it. Returns false if there is none.
   bool OpenExisting(const char* path, char* why, size_t why_size);
   // Takes a free slot. Returns false if all slots are taken.
@@ -93,6 +98,10 @@ class ShareTable {
   const ShareSlot& At(size_t number) const { return shared_->slots[number]; }
   // Returns the slot of any process, to settle its account at the end of a turn.
   ShareSlot& SlotToSettle(size_t number) { return shared_->slots[number]; }
+  // The time of the clock of this GPU; 0 if it is not known.
+  uint64_t ClockOf(uint64_t card) const;
+  // Advances the clock of this GPU to `time_ns`, never back.
+  void AdvanceClock(uint64_t card, uint64_t time_ns);
   // True if the process of this slot lives.
   bool IsLive(size_t number) const;
 

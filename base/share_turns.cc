@@ -10,6 +10,15 @@ bool AnyOf(const ShareMember* members, size_t count, Is is) {
   return std::any_of(members, members + count, is);
 }
 
+// The bytes that all members on this GPU lack.
+uint64_t AllLacking(const ShareMember* members, size_t count, uint64_t card) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].card == card) bytes += LackingBytes(members[i]);
+  }
+  return bytes;
+}
+
 // The time that decides which group is next: the group with the least time is.
 int64_t Claim(const ShareMember& member) {
   const auto used = static_cast<int64_t>(member.used_ns);
@@ -23,20 +32,21 @@ const ShareMember* FirstWaiting(const ShareMember* members, size_t count, uint64
     const ShareMember& member = members[i];
     if (member.group == holder || !member.is_waiting) continue;
     if (LackingBytes(members, count, member.group) == 0) continue;
+    if (GroupFits(members, count, member.group)) continue;
     if (first == nullptr || Claim(member) < Claim(*first)) first = &member;
   }
   return first;
 }
 
 // True if the turn of the holder, a living group, ends in favour of the member `next`.
-bool TurnEnds(const ShareCard& card, const ShareMember* members, size_t count,
+bool TurnEnds(const ShareTurn& turn, const ShareMember* members, size_t count,
               const ShareMember& next) {
-  if (card.stalled_ns >= kShareLongestStallNs) return true;
+  if (turn.stalled_ns >= kShareLongestStallNs) return true;
   bool is_idle = true;
   int64_t claim = INT64_MAX;
   uint64_t exchange = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (members[i].group != card.holder) continue;
+    if (members[i].group != turn.holder) continue;
     is_idle = is_idle && members[i].is_idle && LackingBytes(members[i]) == 0;
     claim = std::min(claim, Claim(members[i]));
     exchange = std::max(exchange, members[i].exchange_ns);
@@ -45,8 +55,8 @@ bool TurnEnds(const ShareCard& card, const ShareMember* members, size_t count,
   // A burst of interactive work does not wait for a whole turn, but exchanges must not take more
   // time than the work between them.
   const uint64_t least = std::max(exchange, next.exchange_ns);
-  if (next.is_interactive && Claim(next) < claim && card.turn_ns >= least) return true;
-  return card.turn_ns >= TurnLength(members, count, card.holder);
+  if (next.is_interactive && Claim(next) < claim && turn.turn_ns >= least) return true;
+  return turn.turn_ns >= TurnLength(members, count, turn.holder);
 }
 
 // True if `one` gives up memory before `other`.
@@ -66,10 +76,47 @@ uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group) 
   return bytes;
 }
 
-bool AllFit(const ShareCard& card, const ShareMember* members, size_t count) {
-  uint64_t lacking = 0;
-  for (size_t i = 0; i < count; ++i) lacking += LackingBytes(members[i]);
-  return lacking <= card.free_bytes;
+uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group, uint64_t card) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group == group && members[i].card == card) bytes += LackingBytes(members[i]);
+  }
+  return bytes;
+}
+
+uint64_t FreeBytesOn(const ShareMember* members, size_t count, uint64_t card) {
+  const ShareMember* latest = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].card != card) continue;
+    if (latest == nullptr || members[i].measured_at_ns > latest->measured_at_ns)
+      latest = &members[i];
+  }
+  return latest == nullptr ? 0 : latest->free_bytes;
+}
+
+uint64_t FreeBytesOf(const ShareMember* members, size_t count, uint64_t group) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members[i].group != group) continue;
+    const bool is_first = !AnyOf(members, i, [&](const ShareMember& earlier) {
+      return earlier.group == group && earlier.card == members[i].card;
+    });
+    if (is_first) bytes += FreeBytesOn(members, count, members[i].card);
+  }
+  return bytes;
+}
+
+bool AllFit(const ShareMember* members, size_t count) {
+  return std::all_of(members, members + count, [&](const ShareMember& member) {
+    return AllLacking(members, count, member.card) <= FreeBytesOn(members, count, member.card);
+  });
+}
+
+bool GroupFits(const ShareMember* members, size_t count, uint64_t group) {
+  return std::all_of(members, members + count, [&](const ShareMember& member) {
+    return member.group != group ||
+           AllLacking(members, count, member.card) <= FreeBytesOn(members, count, member.card);
+  });
 }
 
 uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
@@ -82,44 +129,53 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
   return std::max(kShareLeastTurnNs, exchange * (kShareExchangePart - 1)) * weight;
 }
 
-uint64_t NextHolder(const ShareCard& card, const ShareMember* members, size_t count) {
-  if (AllFit(card, members, count)) return 0;
-  const ShareMember* const next = FirstWaiting(members, count, card.holder);
+uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t count) {
+  if (AllFit(members, count)) return 0;
+  const ShareMember* const next = FirstWaiting(members, count, turn.holder);
   const bool lives =
-      AnyOf(members, count, [&](const ShareMember& member) { return member.group == card.holder; });
-  if (next == nullptr) return lives ? card.holder : 0;
-  if (!lives || TurnEnds(card, members, count, *next)) return next->group;
-  return card.holder;
+      AnyOf(members, count, [&](const ShareMember& member) { return member.group == turn.holder; });
+  if (next == nullptr) return lives ? turn.holder : 0;
+  if (!lives || TurnEnds(turn, members, count, *next)) return next->group;
+  return turn.holder;
 }
 
-bool MustWait(const ShareCard& card, const ShareMember* members, size_t count, size_t self) {
+bool MustWait(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
-  return member.away_bytes != 0 || BytesToMove(card, members, count, self) != 0;
+  return member.away_bytes != 0 || BytesToMove(turn, members, count, self) != 0;
 }
 
-uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t count, size_t self) {
+uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
-  if (card.holder == 0 || member.group == card.holder) return 0;
-  const uint64_t lacking = LackingBytes(members, count, card.holder);
-  if (lacking <= card.free_bytes) return 0;
-  uint64_t left = lacking - card.free_bytes;
+  if (turn.holder == 0 || member.group == turn.holder) return 0;
+  const uint64_t lacking = LackingBytes(members, count, turn.holder, member.card);
+  const uint64_t free_bytes = FreeBytesOn(members, count, member.card);
+  if (lacking <= free_bytes) return 0;
+  uint64_t left = lacking - free_bytes;
   for (size_t i = 0; i < count; ++i) {
     const ShareMember& other = members[i];
-    if (i == self || other.group == card.holder) continue;
+    if (i == self || other.card != member.card || other.group == turn.holder) continue;
     const bool is_first = GivesBefore(other, member) || (!GivesBefore(member, other) && i < self);
     // Once the holder is stalled, nobody relies on the others.
-    const bool is_reliable = card.stalled_ns < kShareLongestStallNs / 2;
+    const bool is_reliable = turn.stalled_ns < kShareLongestStallNs / 2;
     if (is_first && is_reliable) left -= std::min(left, MovableBytes(other));
   }
   return std::min(left, MovableBytes(member));
 }
 
-bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group) {
-  uint64_t reachable = card.free_bytes;
+bool CanBeServed(const ShareMember* members, size_t count, size_t self) {
+  const ShareMember& member = members[self];
+  uint64_t reachable = FreeBytesOn(members, count, member.card);
   for (size_t i = 0; i < count; ++i) {
-    if (members[i].group != group) reachable += MovableBytes(members[i]);
+    const bool is_other = members[i].card == member.card && members[i].group != member.group;
+    if (is_other) reachable += MovableBytes(members[i]);
   }
-  return LackingBytes(members, count, group) <= reachable;
+  return LackingBytes(members, count, member.group, member.card) <= reachable;
+}
+
+bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {
+  const ShareMember& member = members[self];
+  if (member.group == turn.holder || member.is_waiting || member.is_idle) return false;
+  return AllLacking(members, count, member.card) != 0;
 }
 
 uint64_t UnservableTime::Note(bool can_be_served, uint64_t now_ns) {

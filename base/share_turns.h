@@ -1,11 +1,14 @@
-// ShareTurns: the rules by which several processes use one GPU in turns (--share).
+// ShareTurns: the rules by which several processes use GPUs in turns (--share).
 //
-// Idea: while the memory of all processes fits on the GPU, all run. When it does not, the GPU
-// belongs to one group of processes at a time, the holder. Members of the other groups wait before
-// they submit work, and as much of their memory moves to the host as the holder lacks. A turn ends
-// when the holder has nothing to do, or when it took so long that exchanging the memory cost at
-// most a tenth of it. The next holder is the waiting group that has had the least time so far, as
-// in Linux's Completely Fair Scheduler.
+// Idea: while the memory of all processes fits on their GPUs, all run. When it does not, the turn
+// belongs to one group of processes at a time, the holder. On each GPU of the holder as much memory
+// of the other groups moves to the host as the holder lacks there, and members that gave memory
+// wait before they submit work. A turn ends when the holder has nothing to do, or when it took so
+// long that exchanging the memory cost at most a tenth of it. The next holder is the waiting group
+// that has had the least time so far, as in Linux's Completely Fair Scheduler.
+//
+// There is one turn for all GPUs, so that a group on several GPUs gets all of them or none, and two
+// such groups cannot wait for one another. Who runs on other GPUs than the holder's continues.
 //
 // Every process evaluates these rules with the same numbers, those of the table (share_table.h), so
 // that no process has to be asked or trusted to be alive.
@@ -23,20 +26,22 @@ namespace vramstow {
 // together, because they may wait for one another.
 struct ShareMember {
   uint64_t group;           // never 0
+  uint64_t card;            // its GPU: a number made of the UUID
+  uint64_t free_bytes;      // free memory of that GPU
+  uint64_t measured_at_ns;  // when these figures were measured
   uint64_t resident_bytes;  // device memory of its pool
   uint64_t stuck_bytes;     // of these, the bytes that cannot move
   uint64_t away_bytes;      // bytes on the host that must return before its work can run
   uint64_t wanted_bytes;    // bytes of requests that wait, and of the reserve
   bool is_waiting;          // its work or a request of it waits for the turn
-  bool is_idle;             // nothing was submitted for kShareIdleNs, and all its work has ended
+  bool is_idle;             // nothing was submitted for kShareIdleNs or more, and its work has ended
   bool is_interactive;      // short bursts of work, which somebody waits for
   uint32_t weight;          // from 1; a group with a larger weight has longer turns
   uint64_t used_ns;         // the sum of its turns, divided by its weight
   uint64_t exchange_ns;     // what the exchange of memory at the last turn took
 };
 
-struct ShareCard {
-  uint64_t free_bytes;  // free memory of the GPU
+struct ShareTurn {
   uint64_t holder;      // the group whose turn it is, or 0 if all run
   uint64_t turn_ns;     // for how long the holder has been running
   uint64_t stalled_ns;  // for how long the holder has lacked memory while nothing changed
@@ -63,28 +68,42 @@ inline uint64_t ReservedBytes(uint64_t total_bytes) { return total_bytes / kShar
 inline uint64_t LackingBytes(const ShareMember& member) {
   return member.away_bytes + member.wanted_bytes;
 }
-// The bytes that all members of a group lack.
+// All functions below take the members of all groups. `group` is the number of a group, and `self`
+// is the index of a member.
+
+// The bytes that all members of the group lack, on any GPU and on the GPU `card`.
 uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group);
+uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group, uint64_t card);
+// The free memory of the GPU `card` by the latest figures; 0 if no member uses that GPU.
+uint64_t FreeBytesOn(const ShareMember* members, size_t count, uint64_t card);
+// The free memory of all GPUs of the group.
+uint64_t FreeBytesOf(const ShareMember* members, size_t count, uint64_t group);
 // The bytes that the member can give up.
 inline uint64_t MovableBytes(const ShareMember& member) {
   return member.resident_bytes -
          (member.stuck_bytes < member.resident_bytes ? member.stuck_bytes : member.resident_bytes);
 }
 
-// True if the free memory suffices for everything that all members lack.
-bool AllFit(const ShareCard& card, const ShareMember* members, size_t count);
+// True if the free memory of each GPU suffices for everything that members lack there.
+bool AllFit(const ShareMember* members, size_t count);
+// True if that is so on each GPU of the group; then the group needs no turn.
+bool GroupFits(const ShareMember* members, size_t count, uint64_t group);
 // Returns the group that holds the GPU from now on, or 0 if all run. It is the present holder
 // unless its turn ends.
-uint64_t NextHolder(const ShareCard& card, const ShareMember* members, size_t count);
+uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t count);
 // True if the member `self` must not submit work now, because memory of it is on the host or has to
 // move there.
-bool MustWait(const ShareCard& card, const ShareMember* members, size_t count, size_t self);
+bool MustWait(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);
 // Returns how many bytes the member `self` must move to the host now, so that the holder has what
-// it lacks. Idle members give first, then those with the most movable memory; interactive ones give
-// last.
-uint64_t BytesToMove(const ShareCard& card, const ShareMember* members, size_t count, size_t self);
-// True if the group can get what it lacks, once every other member has moved what it can.
-bool CanBeServed(const ShareCard& card, const ShareMember* members, size_t count, uint64_t group);
+// it lacks on this GPU. Idle members give first, then those with the most movable memory;
+// interactive ones give last.
+uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);
+// True if the group of `self` can get what it lacks on the GPU of `self`, once every other member
+// there has moved what it can.
+bool CanBeServed(const ShareMember* members, size_t count, size_t self);
+// True if the member has used its GPU in the turn of another group, while members there lacked
+// memory. That time counts as if the turn had been its own.
+bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);
 // The time after which the turn of this group ends if another group waits.
 uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group);
 

@@ -25,9 +25,9 @@ class ShareTableTest : public testing::Test {
   }
   void TearDown() override { EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0); }
 
-  std::string file() const { return folder_ + "/card.share"; }
+  std::string file() const { return folder_ + "/gpus.share"; }
   bool Open(ShareTable* table) {
-    return table->Open(folder_.c_str(), "card", why_, sizeof why_) && table->Join();
+    return table->Open(folder_.c_str(), why_, sizeof why_) && table->Join();
   }
   // Runs `body` in a child process that then waits to be killed. Returns its number once body has
   // returned true, else -1.
@@ -164,9 +164,9 @@ TEST_F(ShareTableTest, FilesThatAreNoTableAreRefusedInOneSentence) {
     EXPECT_EQ(write(made, contents, size), static_cast<ssize_t>(size));
     close(made);
     ShareTable table;
-    const bool is_refused = !table.Open(folder_.c_str(), "card", why_, sizeof why_);
+    const bool is_refused = !table.Open(folder_.c_str(), why_, sizeof why_);
     return is_refused && !table.is_open() &&
-           std::string(why_).find("card.share") != std::string::npos;
+           std::string(why_).find("gpus.share") != std::string::npos;
   };
   EXPECT_TRUE(refused("no table", 8));
   {
@@ -175,14 +175,14 @@ TEST_F(ShareTableTest, FilesThatAreNoTableAreRefusedInOneSentence) {
     ASSERT_TRUE(Open(&table)) << why_;
     table.header().version = 99;
     ShareTable other;
-    EXPECT_FALSE(other.Open(folder_.c_str(), "card", why_, sizeof why_));
+    EXPECT_FALSE(other.Open(folder_.c_str(), why_, sizeof why_));
     EXPECT_NE(std::string(why_).find("another version"), std::string::npos) << why_;
     table.Leave();
     table.Close();
   }
   ASSERT_EQ(symlink("/dev/null", file().c_str()), 0);
   ShareTable link;
-  EXPECT_FALSE(link.Open(folder_.c_str(), "card", why_, sizeof why_));
+  EXPECT_FALSE(link.Open(folder_.c_str(), why_, sizeof why_));
 }
 
 TEST_F(ShareTableTest, AFileOfAnotherVersionThatNobodyUsesIsMadeAnew) {
@@ -205,6 +205,22 @@ TEST_F(ShareTableTest, AllSlotsCanBeTakenAndNoMore) {
     table.Close();
   }
   EXPECT_NE(access(file().c_str(), F_OK), 0);
+}
+
+TEST_F(ShareTableTest, TheClockOfEachGpuOnlyAdvances) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  EXPECT_EQ(table.ClockOf(7), 0u);
+  table.AdvanceClock(7, 30);
+  table.AdvanceClock(7, 20);
+  EXPECT_EQ(table.ClockOf(7), 30u);
+  for (uint64_t card = 10; card < 17; ++card) table.AdvanceClock(card, card);
+  table.AdvanceClock(20, 40);  // replaces the clock that is furthest behind
+  EXPECT_EQ(table.ClockOf(10), 0u);
+  EXPECT_EQ(table.ClockOf(7), 30u);
+  EXPECT_EQ(table.ClockOf(20), 40u);
+  table.Leave();
+  table.Close();
 }
 
 TEST_F(ShareTableTest, TheFolderIsOfTheUserOrChosen) {

@@ -15,6 +15,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 ShareMember Member(uint64_t group, uint64_t resident, uint64_t away = 0, uint64_t wanted = 0) {
   ShareMember member = {};
   member.group = group;
+  member.card = 1;
   member.resident_bytes = resident * kGiB;
   member.away_bytes = away * kGiB;
   member.wanted_bytes = wanted * kGiB;
@@ -25,19 +26,36 @@ ShareMember Member(uint64_t group, uint64_t resident, uint64_t away = 0, uint64_
 
 using Members = std::vector<ShareMember>;
 
-uint64_t Next(const ShareCard& card, const Members& members) {
-  return NextHolder(card, members.data(), members.size());
+// A turn on one GPU with this much free memory.
+struct Card {
+  uint64_t free_bytes;
+  ShareTurn turn;
+};
+
+Members On(const Card& card, Members members) {
+  for (ShareMember& member : members) member.free_bytes = card.free_bytes;
+  return members;
 }
-uint64_t ToMove(const ShareCard& card, const Members& members, size_t self) {
-  return BytesToMove(card, members.data(), members.size(), self);
+uint64_t Next(const Card& card, const Members& members) {
+  const Members all = On(card, members);
+  return NextHolder(card.turn, all.data(), all.size());
 }
-bool Waits(const ShareCard& card, const Members& members, size_t self) {
-  return MustWait(card, members.data(), members.size(), self);
+uint64_t ToMove(const Card& card, const Members& members, size_t self) {
+  const Members all = On(card, members);
+  return BytesToMove(card.turn, all.data(), all.size(), self);
+}
+bool ServesSecond(const Card& card, const Members& members) {
+  const Members all = On(card, members);
+  return CanBeServed(all.data(), all.size(), 1);
+}
+bool Waits(const Card& card, const Members& members, size_t self) {
+  const Members all = On(card, members);
+  return MustWait(card.turn, all.data(), all.size(), self);
 }
 
 TEST(ShareTurns, AllRunWhileAllMemoryFits) {
   const Members members = {Member(1, 30), Member(2, 30)};
-  const ShareCard card = {.free_bytes = 20 * kGiB, .holder = 0, .turn_ns = 0, .stalled_ns = 0};
+  const Card card = {20 * kGiB, {0, 0, 0}};
   EXPECT_EQ(Next(card, members), 0u);
   EXPECT_FALSE(Waits(card, members, 0));
   EXPECT_FALSE(Waits(card, members, 1));
@@ -46,9 +64,9 @@ TEST(ShareTurns, AllRunWhileAllMemoryFits) {
 
 TEST(ShareTurns, ARequestThatDoesNotFitGetsTheTurnAndOnlyWhatItLacksMoves) {
   const Members members = {Member(1, 60), Member(2, 10, 0, 30)};
-  ShareCard card = {.free_bytes = 10 * kGiB, .holder = 0, .turn_ns = 0, .stalled_ns = 0};
-  card.holder = Next(card, members);
-  EXPECT_EQ(card.holder, 2u);
+  Card card = {10 * kGiB, {0, 0, 0}};
+  card.turn.holder = Next(card, members);
+  EXPECT_EQ(card.turn.holder, 2u);
   EXPECT_EQ(ToMove(card, members, 0), 20 * kGiB);
   EXPECT_TRUE(Waits(card, members, 0));
   EXPECT_FALSE(Waits(card, members, 1));
@@ -56,7 +74,7 @@ TEST(ShareTurns, ARequestThatDoesNotFitGetsTheTurnAndOnlyWhatItLacksMoves) {
 
 TEST(ShareTurns, AProcessWhoseMemoryIsNotNeededContinues) {
   const Members members = {Member(1, 50), Member(2, 10), Member(3, 0, 0, 30)};
-  const ShareCard card = {.free_bytes = 0, .holder = 3, .turn_ns = 0, .stalled_ns = 0};
+  const Card card = {0, {3, 0, 0}};
   EXPECT_EQ(ToMove(card, members, 0), 30 * kGiB);
   EXPECT_EQ(ToMove(card, members, 1), 0u);
   EXPECT_FALSE(Waits(card, members, 1));
@@ -66,7 +84,7 @@ TEST(ShareTurns, IdleMemoryLeavesFirstAndInteractiveMemoryLast) {
   Members members = {Member(1, 50), Member(2, 20), Member(3, 60), Member(4, 0, 0, 40)};
   members[1].is_idle = true;
   members[2].is_interactive = true;
-  const ShareCard card = {.free_bytes = 0, .holder = 4, .turn_ns = 0, .stalled_ns = 0};
+  const Card card = {0, {4, 0, 0}};
   EXPECT_EQ(ToMove(card, members, 1), 20 * kGiB);
   EXPECT_EQ(ToMove(card, members, 0), 20 * kGiB);
   EXPECT_EQ(ToMove(card, members, 2), 0u);
@@ -75,9 +93,9 @@ TEST(ShareTurns, IdleMemoryLeavesFirstAndInteractiveMemoryLast) {
 TEST(ShareTurns, ATurnLastsUntilAnExchangeIsATenthOfIt) {
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 2 * kSecond;
-  ShareCard card = {.free_bytes = 10 * kGiB, .holder = 1, .turn_ns = 17 * kSecond, .stalled_ns = 0};
+  Card card = {10 * kGiB, {1, 17 * kSecond, 0}};
   EXPECT_EQ(Next(card, members), 1u);
-  card.turn_ns = 18 * kSecond;
+  card.turn.turn_ns = 18 * kSecond;
   EXPECT_EQ(Next(card, members), 2u);
   members[0].weight = 2;
   EXPECT_EQ(Next(card, members), 1u);
@@ -87,8 +105,7 @@ TEST(ShareTurns, AnIdleHolderGivesTheTurnAway) {
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 2 * kSecond;
   members[0].is_idle = true;
-  const ShareCard card = {
-      .free_bytes = 10 * kGiB, .holder = 1, .turn_ns = kSecond, .stalled_ns = 0};
+  const Card card = {10 * kGiB, {1, kSecond, 0}};
   EXPECT_EQ(Next(card, members), 2u);
 }
 
@@ -96,8 +113,7 @@ TEST(ShareTurns, InteractiveWorkDoesNotWaitForAWholeTurnButItsHeadStartIsBounded
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 2 * kSecond;
   members[1].is_interactive = true;
-  const ShareCard card = {
-      .free_bytes = 10 * kGiB, .holder = 1, .turn_ns = 2 * kSecond, .stalled_ns = 0};
+  const Card card = {10 * kGiB, {1, 2 * kSecond, 0}};
   EXPECT_EQ(Next(card, members), 2u);
   members[1].used_ns = kShareHeadStartNs + kSecond;
   EXPECT_EQ(Next(card, members), 1u);
@@ -105,17 +121,17 @@ TEST(ShareTurns, InteractiveWorkDoesNotWaitForAWholeTurnButItsHeadStartIsBounded
 
 TEST(ShareTurns, AHolderThatCannotGoOnLosesItsTurn) {
   Members members = {Member(1, 10, 50), Member(2, 0, 60)};
-  ShareCard card = {.free_bytes = 10 * kGiB, .holder = 1, .turn_ns = 0, .stalled_ns = 0};
+  Card card = {10 * kGiB, {1, 0, 0}};
   EXPECT_EQ(Next(card, members), 1u);
-  card.stalled_ns = kShareLongestStallNs;
+  card.turn.stalled_ns = kShareLongestStallNs;
   EXPECT_EQ(Next(card, members), 2u);
 }
 
 TEST(ShareTurns, WhileTheHolderIsStalledNobodyReliesOnOthers) {
   const Members members = {Member(1, 60), Member(2, 20), Member(3, 0, 0, 15)};
-  ShareCard card = {.free_bytes = 0, .holder = 3, .turn_ns = 0, .stalled_ns = 0};
+  Card card = {0, {3, 0, 0}};
   EXPECT_EQ(ToMove(card, members, 1), 0u);
-  card.stalled_ns = kShareLongestStallNs / 2;
+  card.turn.stalled_ns = kShareLongestStallNs / 2;
   EXPECT_EQ(ToMove(card, members, 1), 15 * kGiB);
 }
 
@@ -124,20 +140,19 @@ TEST(ShareTurns, TheGroupWithTheLeastTimeIsNext) {
   members[0].is_idle = true;
   members[1].used_ns = 5 * kSecond;
   members[2].used_ns = 4 * kSecond;
-  const ShareCard card = {
-      .free_bytes = 10 * kGiB, .holder = 1, .turn_ns = kSecond, .stalled_ns = 0};
+  const Card card = {10 * kGiB, {1, kSecond, 0}};
   EXPECT_EQ(Next(card, members), 3u);
 }
 
 TEST(ShareTurns, ThePlaceOfADeadHolderGoesToWhoWaits) {
   const Members members = {Member(2, 10, 60), Member(3, 5)};
-  const ShareCard card = {.free_bytes = 10 * kGiB, .holder = 1, .turn_ns = 0, .stalled_ns = 0};
+  const Card card = {10 * kGiB, {1, 0, 0}};
   EXPECT_EQ(Next(card, members), 2u);
 }
 
 TEST(ShareTurns, MembersOfAGroupHaveTheirTurnsTogether) {
   const Members members = {Member(1, 30), Member(1, 10, 20), Member(2, 60)};
-  const ShareCard card = {.free_bytes = 0, .holder = 1, .turn_ns = 0, .stalled_ns = 0};
+  const Card card = {0, {1, 0, 0}};
   EXPECT_FALSE(Waits(card, members, 0));
   EXPECT_TRUE(Waits(card, members, 1));  // until its memory is back
   EXPECT_TRUE(Waits(card, members, 2));
@@ -146,11 +161,11 @@ TEST(ShareTurns, MembersOfAGroupHaveTheirTurnsTogether) {
 
 TEST(ShareTurns, WhatNoTurnCanServeIsRecognised) {
   Members members = {Member(1, 60), Member(2, 10, 0, 65)};
-  const ShareCard card = {.free_bytes = 10 * kGiB, .holder = 2, .turn_ns = 0, .stalled_ns = 0};
-  EXPECT_TRUE(CanBeServed(card, members.data(), members.size(), 2));
+  const Card card = {10 * kGiB, {2, 0, 0}};
+  EXPECT_TRUE(ServesSecond(card, members));
 
   members[0].stuck_bytes = 6 * kGiB;
-  EXPECT_FALSE(CanBeServed(card, members.data(), members.size(), 2));
+  EXPECT_FALSE(ServesSecond(card, members));
 }
 
 // With any figures: the parts that the members move add up to what the holder lacks or to all that
@@ -166,10 +181,10 @@ TEST(ShareTurns, AnyFiguresGiveConsistentDuties) {
       member.is_interactive = random() % 4 == 0;
       member.used_ns = random() % 100 * kSecond;
     }
-    ShareCard card = {random() % 20 * kGiB, random() % 6, random() % 10 * kSecond,
-                      random() % 10 * kSecond};
-    card.holder = Next(card, members);
-    card.stalled_ns = 0;
+    Card card = {random() % 20 * kGiB,
+                 {random() % 6, random() % 10 * kSecond, random() % 10 * kSecond}};
+    card.turn.holder = Next(card, members);
+    card.turn.stalled_ns = 0;
     uint64_t lacking = 0;
     uint64_t movable = 0;
     uint64_t moves = 0;
@@ -177,7 +192,7 @@ TEST(ShareTurns, AnyFiguresGiveConsistentDuties) {
       const uint64_t one = ToMove(card, members, i);
       ASSERT_LE(one, MovableBytes(members[i]));
       moves += one;
-      if (members[i].group == card.holder) {
+      if (members[i].group == card.turn.holder) {
         lacking += LackingBytes(members[i]);
         ASSERT_EQ(one, 0u);
         ASSERT_EQ(Waits(card, members, i), members[i].away_bytes != 0);
@@ -186,8 +201,68 @@ TEST(ShareTurns, AnyFiguresGiveConsistentDuties) {
       }
     }
     const uint64_t needed = lacking > card.free_bytes ? lacking - card.free_bytes : 0;
-    ASSERT_EQ(moves, card.holder == 0 ? 0 : std::min(needed, movable));
+    ASSERT_EQ(moves, card.turn.holder == 0 ? 0 : std::min(needed, movable));
   }
+}
+
+// Two GPUs: two groups of one process on each, and a process on the second GPU alone.
+class TwoGpus : public testing::Test {
+ protected:
+  static ShareMember On(uint64_t card, uint64_t free, ShareMember member) {
+    member.card = card;
+    member.free_bytes = free * kGiB;
+    return member;
+  }
+  // Returns what the member `self` has to move while the group `holder` has the turn.
+  uint64_t ToMove(uint64_t holder, size_t self) const {
+    return BytesToMove({holder, 0, 0}, members_.data(), members_.size(), self);
+  }
+  bool Fits(uint64_t group) const { return GroupFits(members_.data(), members_.size(), group); }
+
+  Members members_ = {On(1, 10, Member(1, 60)), On(2, 0, Member(1, 60)),
+                      On(1, 10, Member(2, 0, 60)), On(2, 0, Member(2, 0, 50)),
+                      On(2, 0, Member(3, 20))};
+};
+
+TEST_F(TwoGpus, AGroupOnBothGetsBothOrNone) {
+  for (const uint64_t holder : {1, 2}) {
+    const ShareTurn turn = {holder, 30 * kSecond, 0};
+    EXPECT_EQ(NextHolder(turn, members_.data(), members_.size()), 2u);
+  }
+  EXPECT_EQ(ToMove(2, 0), 50 * kGiB);
+  EXPECT_EQ(ToMove(2, 1), 50 * kGiB);
+  EXPECT_EQ(ToMove(2, 4), 0u) << "the larger process on that GPU gives enough";
+  EXPECT_FALSE(Fits(2));
+}
+
+TEST_F(TwoGpus, AProcessWhoseOwnGpuHasRoomNeedsNoTurn) {
+  members_[2] = On(1, 10, Member(4, 0, 5));
+  EXPECT_TRUE(Fits(4));
+  EXPECT_FALSE(Fits(2));
+  const ShareTurn turn = {1, 30 * kSecond, 0};
+  members_[2].used_ns = 0;
+  members_[3].used_ns = kSecond;
+  EXPECT_EQ(NextHolder(turn, members_.data(), members_.size()), 2u) << "not 4, which fits";
+}
+
+TEST_F(TwoGpus, WhoRunsWhileMembersOfItsGpuWaitHasUsedTime) {
+  const ShareTurn turn = {1, 30 * kSecond, 0};
+  const auto ran = [&](size_t self) {
+    return RanBeside(turn, members_.data(), members_.size(), self);
+  };
+  EXPECT_TRUE(ran(4));
+  EXPECT_FALSE(ran(0)) << "its own turn is counted anyway";
+  EXPECT_FALSE(ran(3)) << "it waits";
+  members_[4].is_idle = true;
+  EXPECT_FALSE(ran(4));
+}
+
+TEST_F(TwoGpus, TheLatestFigureOfEachGpuCounts) {
+  members_[1].measured_at_ns = 5;
+  members_[1].free_bytes = 7 * kGiB;
+  EXPECT_EQ(FreeBytesOn(members_.data(), members_.size(), 2), 7 * kGiB);
+  EXPECT_EQ(FreeBytesOn(members_.data(), members_.size(), 3), 0u);
+  EXPECT_EQ(FreeBytesOf(members_.data(), members_.size(), 2), 17 * kGiB);
 }
 
 TEST(UnservableTime, ContinuesAfterAMomentInWhichRequestsSeemToBeServable) {

@@ -16,6 +16,7 @@ import pytest
 from built import VRAMSTOW, facts_of, run_vramstow
 
 PROGRAM = Path(__file__).parent / "programs/shares.py"
+TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"
 PATIENCE = int(os.environ.get("VRAMSTOW_PATIENCE", 240))  # seconds, on a busy machine
 KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 12
 SPEC = "h100,memory=512MiB,context=16MiB"
@@ -24,13 +25,15 @@ SPEC = "h100,memory=512MiB,context=16MiB"
 class Sharer:
     """One program under `vramstow run --share`."""
 
-    def __init__(self, folder: Path, number: int, more: str, program: list[str]) -> None:
+    def __init__(
+        self, folder: Path, number: int, more: str, card: str, program: list[str]
+    ) -> None:
         self.traces = folder / f"traces{number}"
         self.traces.mkdir()
         self.out = folder / f"out{number}"
         self.err = folder / f"err{number}"
         share = f"--share=dir={folder / 'tables'}{more}"
-        simulate = f"--simulate={SPEC},share=t{os.getpid()}"
+        simulate = f"--simulate={SPEC}{card},share=t{os.getpid()}"
         flags = [simulate, share, f"--trace-dir={self.traces}"]
         self.process = subprocess.Popen(
             [VRAMSTOW, "run", *flags, "--", sys.executable, *program],
@@ -83,9 +86,11 @@ Share = Callable[..., Sharer]
 def share(tmp_path: Path) -> Iterator[Share]:
     started: list[Sharer] = []
 
-    def run(*program: object, more: str = "") -> Sharer:
-        words = [str(word) for word in (PROGRAM, *program)]
-        sharer = Sharer(tmp_path, len(started), more, words)
+    def run(
+        *arguments: object, more: str = "", card: str = "", program: Path = PROGRAM
+    ) -> Sharer:
+        words = [str(word) for word in (program, *arguments)]
+        sharer = Sharer(tmp_path, len(started), more, card, words)
         started.append(sharer)
         return sharer
 
@@ -180,6 +185,16 @@ def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path)
         os.kill(process, signal.SIGCONT)
     assert waiting.end() == 0, waiting.said()
     assert stopped.end() == 0, stopped.said()
+
+
+def test_jobs_on_two_gpus_have_both_or_none(share: Share, tmp_path: Path) -> None:
+    pairs = [share(260, 2, seed, card=",count=2", program=TWO_GPUS) for seed in range(2)]
+    alone = share(260, 2, 9, card=",count=2")
+    for sharer in (*pairs, alone):
+        assert sharer.end() == 0, sharer.said()
+    assert all(sharer.said().count("all bytes right") == 2 for sharer in pairs)
+    assert all("turns on the GPU and waited" in sharer.said() for sharer in pairs)
+    assert tables(tmp_path) == []
 
 
 def test_top_shows_whose_turn_it_is(

@@ -36,7 +36,8 @@ void AddRows(const std::filesystem::path& path, std::vector<SharerRow>* rows) {
       if (slot.member.group == 0 || !table.IsLive(i)) continue;
       const ShareMember& member = slot.member;
       SharerRow row;
-      row.card = path.stem();
+      row.card =
+          Printable(std::string(slot.card_name, strnlen(slot.card_name, sizeof slot.card_name)));
       row.process = slot.process;
       row.program = Printable(std::string(slot.name, strnlen(slot.name, sizeof slot.name)));
       row.state = StateOf(member, table.header().holder);
@@ -44,7 +45,7 @@ void AddRows(const std::filesystem::path& path, std::vector<SharerRow>* rows) {
       row.stuck_bytes = member.stuck_bytes;
       row.away_bytes = member.away_bytes;
       row.wanted_bytes = member.wanted_bytes;
-      row.card_free_bytes = slot.free_bytes;
+      row.card_free_bytes = member.free_bytes;
       row.turns = slot.turns;
       row.waited_ns = slot.waited_ns;
       row.exchange_ns = member.exchange_ns;

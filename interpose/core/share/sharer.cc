@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/detached_thread.h"
 #include "base/host_mapping.h"
@@ -30,6 +31,7 @@ constexpr uint64_t kMillisecond = 1'000'000;
 // How often the table is read while all memory fits, and while some process lacks memory.
 constexpr uint64_t kTickNs = 200 * kMillisecond;
 constexpr uint64_t kShortTickNs = 5 * kMillisecond;
+constexpr uint64_t kMaxIdleNs = 1000 * kMillisecond;
 constexpr uint64_t kLockWaitNs = 1000 * kMillisecond;
 // How long the gate stays open after work did not end.
 constexpr uint64_t kLeastPauseNs = 50 * kMillisecond;
@@ -46,6 +48,14 @@ uint64_t GroupOf(const char* run_id) {
     hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
   }
   return hash | 1;
+}
+
+// Returns the number of a GPU in the table, never 0.
+uint64_t CardOf(const CUuuid& uuid) {
+  uint64_t halves[2];
+  static_assert(sizeof halves == sizeof uuid.bytes);
+  std::memcpy(halves, uuid.bytes, sizeof halves);
+  return std::max<uint64_t>(halves[0] ^ halves[1], 1);
 }
 
 }  // namespace
@@ -89,13 +99,13 @@ bool Sharer::OpenTable() {
   CUuuid uuid = {};
   const auto ask = links_.driver.cuDeviceGetUuid_v2();
   if (ask != nullptr) ask(&uuid, memory_.device());
-  char card[kDeviceUuidBytes];
-  WriteDeviceUuid(uuid.bytes, card);
+  WriteDeviceUuid(uuid.bytes, card_name_);
+  card_ = CardOf(uuid);
   char folder[200];
   char why[300] = "the path of the folder is too long";
   const bool is_open = ShareTable::Directory(setting_.folder, std::getenv("XDG_RUNTIME_DIR"),
                                              geteuid(), folder, sizeof folder) &&
-                       table_.Open(folder, card, why, sizeof why);
+                       table_.Open(folder, why, sizeof why);
   if (!is_open || !table_.Join()) {
     Log("--share: this process does not share its GPU, because %s.",
         is_open ? "the table has no free place" : why);
@@ -187,6 +197,7 @@ void Sharer::AbandonAfterFork() {
   is_away_.store(false, std::memory_order_relaxed);
   turn_began_ns_ = 0;
   in_ns_ = 0;
+  exchange_ns_ = 0;
   stuck_bytes_ = 0;
   submissions_ = 0;
   ticked_at_ns_ = 0;
@@ -194,6 +205,16 @@ void Sharer::AbandonAfterFork() {
 }
 
 // --- What this process reports ------------------------------------------------------------------
+
+// Returns for how long nothing must be submitted before this process is idle: as long as an
+// exchange takes. A turn that ends earlier may cost more than it saves.
+uint64_t Sharer::IdleTime() const {
+  Driver::ModelClock clock;
+  // The virtual time of clock=model advances only with work, so that it cannot tell that none
+  // comes.
+  if (links_.driver.ReadModelClock(&clock)) return kShareIdleNs;
+  return std::clamp(exchange_ns_, kShareIdleNs, kMaxIdleNs);
+}
 
 // True if nothing was submitted for a while and all submitted work has ended.
 bool Sharer::IsIdle() {
@@ -203,14 +224,22 @@ bool Sharer::IsIdle() {
     submissions_ = count;
     submitted_at_ns_ = now;
   }
-  if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < kShareIdleNs) return false;
+  if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < IdleTime()) return false;
   return memory_.HasWorkEnded();
 }
 
-// Notes how long the present turn has taken, by the clock of the GPU.
+// Returns the time by which turns and exchanges are measured: the real time, or the virtual time of
+// a simulated GPU with clock=model. Without that clock a simulated GPU does not count the time in
+// which the simulator copies memory, but the programs wait for it.
+uint64_t Sharer::TurnTime() const {
+  Driver::ModelClock clock;
+  return links_.driver.ReadModelClock(&clock) ? memory_.CardTime() : MonotonicTime();
+}
+
+// Notes how long the present turn has taken.
 void Sharer::NoteTurn() {
   if (turn_began_ns_ == 0) return;
-  const uint64_t now = memory_.CardTime();
+  const uint64_t now = TurnTime();
   table_.own().turn_ns = now > turn_began_ns_ ? now - turn_began_ns_ : 0;
 }
 
@@ -236,6 +265,9 @@ void Sharer::Publish(const Figures& figures) {
   ShareMember& member = slot.member;
   const bool is_new = member.group == 0;
   member.group = group_;
+  member.card = card_;
+  member.free_bytes = figures.free_bytes;
+  member.measured_at_ns = measured_at_ns_;
   member.resident_bytes = figures.resident_bytes;
   if (now > stuck_until_ns_) stuck_bytes_ = 0;
   member.stuck_bytes = std::min(stuck_bytes_, figures.resident_bytes);
@@ -244,8 +276,6 @@ void Sharer::Publish(const Figures& figures) {
   const bool is_ending = is_ending_.load(std::memory_order_relaxed);
   member.is_waiting =
       links_.gate.waiting() != 0 || requests_.any() || member.wanted_bytes != 0 || is_ending;
-  slot.published_at_ns = measured_at_ns_;
-  slot.free_bytes = figures.free_bytes;
   member.is_idle = is_idle;
   // A process that ends only waits for its memory, and is next soon.
   member.is_interactive = setting_.interactive || is_ending;
@@ -254,6 +284,7 @@ void Sharer::Publish(const Figures& figures) {
     member.used_ns = LeastUsedTime();
     slot.process = getpid();
     std::snprintf(slot.name, sizeof slot.name, "%s", program_invocation_short_name);
+    std::snprintf(slot.card_name, sizeof slot.card_name, "%s", card_name_);
   }
   if (member.is_waiting && ticked_at_ns_ != 0) slot.waited_ns += now - ticked_at_ns_;
   ticked_at_ns_ = now;
@@ -265,14 +296,14 @@ void Sharer::Publish(const Figures& figures) {
 
 // Gives the turn to the group `next`, or lets all run if it is 0; the table is locked. The time for
 // which the holder was stalled counts as used, so that it is not next again at once.
-void Sharer::HandOver(uint64_t next, uint64_t stalled_ns) {
+void Sharer::HandOver(const View& view, uint64_t next) {
   ShareHeader& header = table_.header();
-  for (size_t i = 0; i < kMaxSharers; ++i) {
-    if (!table_.IsLive(i)) continue;
-    ShareSlot& slot = table_.SlotToSettle(i);
-    if (slot.member.group == header.holder) {
-      slot.member.used_ns += (slot.turn_ns + stalled_ns) / std::max(1u, slot.member.weight);
-    }
+  for (size_t i = 0; i < view.count; ++i) {
+    ShareSlot& slot = table_.SlotToSettle(view.slots[i]);
+    uint64_t used_ns = 0;
+    if (slot.member.group == header.holder) used_ns = slot.turn_ns + view.turn.stalled_ns;
+    if (RanBeside(view.turn, view.members, view.count, i)) used_ns = view.turn.turn_ns;
+    slot.member.used_ns += used_ns / std::max(1u, slot.member.weight);
     slot.turn_ns = 0;
     if (slot.member.group == next) ++slot.turns;
   }
@@ -289,63 +320,67 @@ void Sharer::LimitPools(const Figures& figures) {
 }
 
 // Returns for how long the holder has lacked memory without any change; the table is locked.
-uint64_t Sharer::StalledTime(const ShareCard& card, uint64_t lacking) {
+// `free_bytes` is the free memory of its GPUs.
+uint64_t Sharer::StalledTime(uint64_t lacking, uint64_t free_bytes) {
   ShareHeader& header = table_.header();
   const uint64_t now = MonotonicTime();
-  if (lacking == 0 || lacking != header.lacking_bytes || card.free_bytes != header.free_bytes) {
+  if (lacking == 0 || lacking != header.lacking_bytes || free_bytes != header.free_bytes) {
     header.lacking_bytes = lacking;
-    header.free_bytes = card.free_bytes;
+    header.free_bytes = free_bytes;
     header.changed_at_ns = now;
   }
   return now > header.changed_at_ns ? now - header.changed_at_ns : 0;
 }
 
 // Reads the slots of all living processes; the table is locked.
-Sharer::View Sharer::ReadTable(uint64_t free_bytes) {
+Sharer::View Sharer::ReadTable() {
   View view;
-  view.card = {free_bytes, table_.header().holder, 0, 0};
+  view.turn = {table_.header().holder, 0, 0};
   for (size_t i = 0; i < kMaxSharers; ++i) {
     if (!table_.IsLive(i)) continue;
     const ShareSlot& slot = table_.At(i);
-    view.is_fresh = view.is_fresh && slot.published_at_ns >= requests_.since_ns();
-    if (slot.member.group == 0) continue;  // it has joined, but published nothing yet
+    const ShareMember& member = slot.member;
+    const bool is_new = member.measured_at_ns >= requests_.since_ns();
+    view.is_fresh = view.is_fresh && (is_new || (member.group != 0 && member.card != card_));
+    if (member.group == 0) continue;  // it has joined, but published nothing yet
     if (i == table_.own_number()) {
       view.self = view.count;
       view.is_listed = true;
     }
-    if (slot.member.group == view.card.holder) {
-      view.card.turn_ns = std::max(view.card.turn_ns, slot.turn_ns);
-      view.heard_at_ns = std::max(view.heard_at_ns, slot.published_at_ns);
+    if (member.group == view.turn.holder) {
+      view.turn.turn_ns = std::max(view.turn.turn_ns, slot.turn_ns);
+      view.heard_at_ns = std::max(view.heard_at_ns, member.measured_at_ns);
     }
-    view.members[view.count++] = slot.member;
+    view.slots[view.count] = i;
+    view.members[view.count++] = member;
   }
   return view;
 }
 
 // Gives the turn to another group if it is time; the table is locked.
 void Sharer::UpdateHolder(View* view) {
-  ShareCard& card = view->card;
-  const uint64_t lacking = LackingBytes(view->members, view->count, card.holder);
-  card.stalled_ns = StalledTime(card, lacking);
+  ShareTurn& turn = view->turn;
+  const uint64_t lacking = LackingBytes(view->members, view->count, turn.holder);
+  turn.stalled_ns = StalledTime(lacking, FreeBytesOf(view->members, view->count, turn.holder));
   // A holder that lacks nothing and says nothing is stopped.
-  if (card.holder != 0 && lacking == 0) {
-    card.stalled_ns = measured_at_ns_ - std::min(measured_at_ns_, view->heard_at_ns);
+  if (turn.holder != 0 && lacking == 0) {
+    turn.stalled_ns = measured_at_ns_ - std::min(measured_at_ns_, view->heard_at_ns);
   }
-  const uint64_t next = NextHolder(card, view->members, view->count);
-  if (next == card.holder) return;
-  HandOver(next, card.stalled_ns);
-  card = {card.free_bytes, next, 0, 0};
+  const uint64_t next = NextHolder(turn, view->members, view->count);
+  if (next == turn.holder) return;
+  HandOver(*view, next);
+  turn = {next, 0, 0};
 }
 
 Sharer::Duty Sharer::Decide(const Figures& figures) {
   Duty duty;
   if (figures.total_bytes == 0 || !table_.Lock(kLockWaitNs)) return duty;
-  View view = ReadTable(figures.free_bytes);
+  View view = ReadTable();
   if (view.is_listed) UpdateHolder(&view);
   table_.Unlock();
   if (!view.is_listed) return duty;
   LimitPools(figures);
-  const ShareCard& card = view.card;
+  const ShareTurn& turn = view.turn;
   const ShareMember* const members = view.members;
   const size_t count = view.count;
   duty.is_known = true;
@@ -353,17 +388,17 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
     return LackingBytes(member) != 0;
   });
   const bool is_away = figures.away_bytes != 0;
-  duty.must_wait = is_away || MustWait(card, members, count, view.self);
-  duty.move_bytes = BytesToMove(card, members, count, view.self);
-  duty.is_holder = card.holder == group_;
-  const bool has_room = (duty.is_holder || card.holder == 0) &&
-                        LackingBytes(members, count, group_) <= card.free_bytes;
+  duty.must_wait = is_away || MustWait(turn, members, count, view.self);
+  duty.move_bytes = BytesToMove(turn, members, count, view.self);
+  duty.is_holder = turn.holder == group_;
+  const bool has_room =
+      GroupFits(members, count, group_) ||
+      (duty.is_holder && LackingBytes(members, count, group_, card_) <= figures.free_bytes);
   duty.must_return = is_away && has_room;
-  duty.answer =
-      requests_.Decide(figures, {.has_room = has_room,
-                                 .can_be_served = CanBeServed(card, members, count, group_),
-                                 .is_capturing = links_.pools.AnyCapture(),
-                                 .is_fresh = view.is_fresh});
+  duty.answer = requests_.Decide(figures, {.has_room = has_room,
+                                           .can_be_served = CanBeServed(members, count, view.self),
+                                           .is_capturing = links_.pools.AnyCapture(),
+                                           .is_fresh = view.is_fresh});
   return duty;
 }
 
@@ -419,29 +454,30 @@ void Sharer::BeginTurn(bool is_holder) {
   if (is_holder && turn_began_ns_ == 0) {
     JoinCardTime();
     if (table_.Lock(kLockWaitNs)) {
-      table_.own().member.exchange_ns = table_.header().out_ns + in_ns_;
+      exchange_ns_ = table_.header().out_ns + in_ns_;
+      table_.own().member.exchange_ns = exchange_ns_;
       table_.Unlock();
     }
     in_ns_ = 0;
     stuck_bytes_ = 0;
-    turn_began_ns_ = memory_.CardTime();
+    turn_began_ns_ = TurnTime();
   }
   links_.gate.Open();
 }
 
 // Moves this many bytes off the GPU. Returns true if some bytes moved.
 bool Sharer::MoveOut(uint64_t bytes) {
-  const uint64_t began = memory_.CardTime();
+  const uint64_t began = TurnTime();
   const MovableMemory::MovedOut moved = memory_.MoveOut(bytes);
   if (moved.is_stuck) {
     stuck_bytes_ = memory_.Measure().resident_bytes;
     stuck_until_ns_ = MonotonicTime() + kMaxPauseNs;
   }
   if (moved.freed_bytes == 0 || !table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
-  const uint64_t now = memory_.CardTime();
+  const uint64_t now = TurnTime();
   ShareHeader& header = table_.header();
   header.out_ns += now > began ? now - began : 0;
-  header.card_time_ns = std::max(header.card_time_ns, now);
+  table_.AdvanceClock(card_, now);
   table_.own().out_bytes += moved.paused_bytes;
   table_.Unlock();
   return true;
@@ -450,7 +486,7 @@ bool Sharer::MoveOut(uint64_t bytes) {
 // Lets a simulated GPU continue at the time at which the turn before ended.
 void Sharer::JoinCardTime() {
   if (!table_.Lock(kLockWaitNs)) return;
-  const uint64_t time = table_.header().card_time_ns;
+  const uint64_t time = table_.ClockOf(card_);
   table_.Unlock();
   links_.driver.JoinModelTime(time);
 }
@@ -458,9 +494,9 @@ void Sharer::JoinCardTime() {
 // Brings all memory back. Returns true if all of it is back.
 bool Sharer::MoveBack() {
   JoinCardTime();
-  const uint64_t began = memory_.CardTime();
+  const uint64_t began = TurnTime();
   const MovableMemory::MovedBack moved = memory_.MoveBack();
-  const uint64_t now = memory_.CardTime();
+  const uint64_t now = TurnTime();
   in_ns_ += now > began ? now - began : 0;
   const bool is_away = moved.away_bytes != 0;
   if (!is_away) stuck_bytes_ = 0;

@@ -62,12 +62,13 @@ class Sharer {
   };
   // What the table says at one moment.
   struct View {
-    ShareCard card = {};
+    ShareTurn turn = {};
     ShareMember members[kMaxSharers] = {};
+    size_t slots[kMaxSharers] = {};  // the slot of each member
     size_t count = 0;
     size_t self = 0;           // the index of this process in `members`
     bool is_listed = false;    // this process is in `members`
-    bool is_fresh = true;      // all figures are newer than the oldest waiting request
+    bool is_fresh = true;      // all figures of our GPU are newer than the oldest waiting request
     uint64_t heard_at_ns = 0;  // when the holder published last
   };
   using Figures = MovableMemory::Figures;
@@ -77,15 +78,17 @@ class Sharer {
   void Loop();
   void DescribeTurns();
 
+  uint64_t TurnTime() const;
+  uint64_t IdleTime() const;
   bool IsIdle();
   uint64_t LeastUsedTime() const;
   void NoteTurn();
   void Publish(const Figures& figures);
 
-  View ReadTable(uint64_t free_bytes);
+  View ReadTable();
   void UpdateHolder(View* view);
-  uint64_t StalledTime(const ShareCard& card, uint64_t lacking);
-  void HandOver(uint64_t next, uint64_t stalled_ns);
+  uint64_t StalledTime(uint64_t lacking, uint64_t free_bytes);
+  void HandOver(const View& view, uint64_t next);
   void LimitPools(const Figures& figures);
   Duty Decide(const Figures& figures);
 
@@ -103,6 +106,8 @@ class Sharer {
   MovableMemory memory_;
   WaitingRequests requests_;
   uint64_t group_ = 0;
+  uint64_t card_ = 0;  // the number of our GPU in the table
+  char card_name_[kDeviceUuidBytes] = {};
   uint64_t measured_at_ns_ = 0;
   uint64_t ticked_at_ns_ = 0;
   uint64_t submissions_ = 0;  // at the last change
@@ -114,7 +119,8 @@ class Sharer {
   uint64_t stuck_bytes_ = 0;     // memory that could not move
   uint64_t stuck_until_ns_ = 0;  // when that is tried again
   uint64_t in_ns_ = 0;           // how long memory took to return for the present turn
-  uint64_t turn_began_ns_ = 0;   // by the GPU's clock; 0 outside an own turn
+  uint64_t exchange_ns_ = 0;     // what the exchange for the last own turn took
+  uint64_t turn_began_ns_ = 0;   // by TurnTime; 0 outside an own turn
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory

@@ -1,8 +1,9 @@
 """Uses device memory of which every byte is known, and checks it again and again.
 
-shares.py MIB ROUNDS SEED [SLEEP]. It allocates blocks up to MIB in all, and in each round checks
-and rewrites every block, and replaces some. Between rounds it sleeps for SLEEP seconds. It ends
-with status 3 at the first wrong byte, and with 4 if memory runs out.
+shares.py MIB ROUNDS SEED [SLEEP [DEVICE]]. It allocates blocks up to MIB in all, and in each round
+checks and rewrites every block, and replaces some. Between rounds it sleeps for SLEEP seconds. It
+ends with status 3 at the first wrong byte, and with 4 if memory runs out. With DEVICE it uses that
+GPU, and waits after each round for a line, of which "end" ends it.
 """
 
 from __future__ import annotations
@@ -56,10 +57,11 @@ class Block:
 def main() -> None:
     total, rounds, seed = (int(text) for text in sys.argv[1:4])
     pause = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
+    device = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     chance = random.Random(seed)
     context = ctypes.c_void_p()
     call("cuInit", 0)
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
     call("cuCtxSetCurrent", context)
     blocks: list[Block] = []
     for number in range(rounds):
@@ -74,6 +76,8 @@ def main() -> None:
             block.free()
             blocks.remove(block)
         time.sleep(pause)
+        if len(sys.argv) > 5 and sys.stdin.readline() != "go\n":
+            break
     for block in blocks:
         block.check()
     print("all bytes right", flush=True)
