@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from built import ROOT, VRAMSTOW, Ran, facts_of, run_vramstow
 from call_log import differences, read_call_log, read_trace
+from sharers import CARD, PROGRAM, Share, Sharer
 
 EXAMPLES = ROOT / "examples"
 
@@ -123,3 +124,20 @@ def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def python() -> str:
     """Returns the Python whose PyTorch the jobs use: this one, or another version's."""
     return os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[Share]:
+    """Starts programs/shares.py with these arguments; all of one test share a simulated GPU."""
+    started: list[Sharer] = []
+
+    def run(
+        *arguments: object, more: str = "", card: str = CARD, program: Path = PROGRAM
+    ) -> Sharer:
+        sharer = Sharer(tmp_path, len(started), [program, *arguments], more, card)
+        started.append(sharer)
+        return sharer
+
+    yield run
+    for sharer in started:
+        sharer.kill()

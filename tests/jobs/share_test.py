@@ -6,106 +6,15 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from built import VRAMSTOW, facts_of, run_vramstow
+from built import run_vramstow
+from sharers import CARD, PATIENCE, Share, tables
 
-PROGRAM = Path(__file__).parent / "programs/shares.py"
 TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"
-PATIENCE = int(os.environ.get("VRAMSTOW_PATIENCE", 240))  # seconds, on a busy machine
 KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 12
-SPEC = "h100,memory=512MiB,context=16MiB"
-
-
-class Sharer:
-    """One program under `vramstow run --share`."""
-
-    def __init__(
-        self, folder: Path, number: int, more: str, card: str, program: list[str]
-    ) -> None:
-        self.traces = folder / f"traces{number}"
-        self.traces.mkdir()
-        self.out = folder / f"out{number}"
-        self.err = folder / f"err{number}"
-        share = f"--share=dir={folder / 'tables'}{more}"
-        simulate = f"--simulate={SPEC}{card},share=t{os.getpid()}"
-        flags = [simulate, share, f"--trace-dir={self.traces}"]
-        self.process = subprocess.Popen(
-            [VRAMSTOW, "run", *flags, "--", sys.executable, *program],
-            stdout=self.out.open("w"),
-            stderr=self.err.open("w"),
-        )
-
-    @property
-    def child(self) -> int:
-        """Returns the program's own process id, once it runs."""
-        end = time.monotonic() + PATIENCE
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        while time.monotonic() < end:
-            found = children.read_text().split()
-            if found:
-                return int(found[0])
-            time.sleep(0.01)
-        raise AssertionError("the program did not start")
-
-    def end(self) -> int:
-        return self.process.wait(PATIENCE)
-
-    def said(self) -> str:
-        return self.out.read_text() + self.err.read_text()
-
-    def rounds(self) -> int:
-        return self.out.read_text().count("round")
-
-    def wait_for_rounds(self, count: int) -> None:
-        end = time.monotonic() + PATIENCE
-        while self.rounds() < count and time.monotonic() < end:
-            assert self.process.poll() is None, self.said()
-            time.sleep(0.01)
-        assert self.rounds() >= count, self.said()
-
-    def shared(self) -> dict[str, int]:
-        facts = facts_of(*self.traces.glob("*.stow"))
-        (process,) = facts.get("processes", [facts])
-        return {
-            key.removeprefix("share."): int(value)
-            for key, value in process["facts"].items()
-            if key.startswith("share.")
-        }
-
-
-Share = Callable[..., Sharer]
-
-
-@pytest.fixture
-def share(tmp_path: Path) -> Iterator[Share]:
-    started: list[Sharer] = []
-
-    def run(
-        *arguments: object, more: str = "", card: str = "", program: Path = PROGRAM
-    ) -> Sharer:
-        words = [str(word) for word in (program, *arguments)]
-        sharer = Sharer(tmp_path, len(started), more, card, words)
-        started.append(sharer)
-        return sharer
-
-    yield run
-    for sharer in started:
-        if sharer.process.poll() is None:
-            for child in Path(f"/proc/{sharer.process.pid}/task").glob("*/children"):
-                for pid in child.read_text().split():
-                    os.kill(int(pid), signal.SIGKILL)
-        sharer.process.kill()
-        sharer.process.wait()
-
-
-def tables(folder: Path) -> list[Path]:
-    return list((folder / "tables").iterdir())
 
 
 def test_three_programs_that_do_not_fit_together_all_end_with_every_byte_right(
@@ -188,8 +97,8 @@ def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path)
 
 
 def test_jobs_on_two_gpus_have_both_or_none(share: Share, tmp_path: Path) -> None:
-    pairs = [share(260, 2, seed, card=",count=2", program=TWO_GPUS) for seed in range(2)]
-    alone = share(260, 2, 9, card=",count=2")
+    pairs = [share(260, 2, seed, card=f"{CARD},count=2", program=TWO_GPUS) for seed in range(2)]
+    alone = share(260, 2, 9, card=f"{CARD},count=2")
     for sharer in (*pairs, alone):
         assert sharer.end() == 0, sharer.said()
     assert all(sharer.said().count("all bytes right") == 2 for sharer in pairs)

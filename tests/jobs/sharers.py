@@ -1,0 +1,90 @@
+"""Programs under `vramstow run --share`, which use one simulated GPU together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from built import VRAMSTOW, facts_of
+
+PROGRAM = Path(__file__).parent / "programs/shares.py"
+PATIENCE = int(os.environ.get("VRAMSTOW_PATIENCE", 240))  # seconds, on a busy machine
+CARD = "h100,memory=512MiB,context=16MiB"
+
+
+class Sharer:
+    """One program under `vramstow run --share`."""
+
+    def __init__(
+        self, folder: Path, number: int, program: list[object], more: str, card: str
+    ) -> None:
+        self.traces = folder / f"traces{number}"
+        self.traces.mkdir()
+        self.out = folder / f"out{number}"
+        self.err = folder / f"err{number}"
+        share = f"--share=dir={folder / 'tables'}{more}"
+        simulate = f"--simulate={card},share=t{os.getpid()}"
+        flags = [simulate, share, f"--trace-dir={self.traces}"]
+        self.process = subprocess.Popen(
+            [VRAMSTOW, "run", *flags, "--", sys.executable, *map(str, program)],
+            stdout=self.out.open("w"),
+            stderr=self.err.open("w"),
+        )
+
+    @property
+    def child(self) -> int:
+        """Returns the program's own process id, once it runs."""
+        end = time.monotonic() + PATIENCE
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        while time.monotonic() < end:
+            found = children.read_text().split()
+            if found:
+                return int(found[0])
+            time.sleep(0.01)
+        raise AssertionError("the program did not start")
+
+    def end(self) -> int:
+        return self.process.wait(PATIENCE)
+
+    def said(self) -> str:
+        return self.out.read_text() + self.err.read_text()
+
+    def rounds(self) -> int:
+        return self.out.read_text().count("round")
+
+    def wait_for_rounds(self, count: int) -> None:
+        end = time.monotonic() + PATIENCE
+        while self.rounds() < count and time.monotonic() < end:
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.01)
+        assert self.rounds() >= count, self.said()
+
+    def shared(self) -> dict[str, int]:
+        facts = facts_of(*self.traces.glob("*.stow"))
+        (process,) = facts.get("processes", [facts])
+        return {
+            key.removeprefix("share."): int(value)
+            for key, value in process["facts"].items()
+            if key.startswith("share.")
+        }
+
+    def kill(self) -> None:
+        """Kills the program and `vramstow run`, if they still run."""
+        if self.process.poll() is None:
+            for child in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+                for pid in child.read_text().split():
+                    os.kill(int(pid), signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+
+
+def tables(folder: Path) -> list[Path]:
+    return list((folder / "tables").iterdir())
+
+
+Share = Callable[..., Sharer]
