@@ -61,6 +61,11 @@ bool PoolPages::HasWorkEnded() {
   return fences.WaitFor(Fences::kEverything, fences.OpenTick(Fences::kEverything), WaitClock());
 }
 
+uint64_t PoolPages::IdleBytes() {
+  DeviceLock device_lock(&parts_->mutex);
+  return parts_->chunks.idle_chunks() * page_bytes();
+}
+
 uint64_t PoolPages::ReleaseIdle(uint64_t count) { return trimmer_->ReleaseIdle(count); }
 
 void PoolPages::Trim(uint64_t bytes, uint64_t released) {

@@ -75,6 +75,8 @@ class PoolPages {
   void Release(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock);
   // Releases up to `count` idle chunks. Returns the number.
   uint64_t ReleaseIdle(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The bytes of all idle chunks.
+  uint64_t IdleBytes();
   // Releases `bytes` to the device, of which `released` chunks have been released already. Call it
   // without the device's lock.
   void Trim(uint64_t bytes, uint64_t released = 0);

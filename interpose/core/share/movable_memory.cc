@@ -1,5 +1,7 @@
 #include "interpose/core/share/movable_memory.h"
 
+#include <algorithm>
+
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 
@@ -26,6 +28,7 @@ MovableMemory::Figures MovableMemory::Measure() const {
   VisitPools([&](const Pools::Use& use) {
     figures.resident_bytes += use->Stats().reserved_bytes;
     figures.away_bytes += use.offloader()->Stats().paused_bytes;
+    figures.idle_bytes += use->pages()->IdleBytes();
     const DriverTable* const driver = use->pages()->driver();
     if (figures.total_bytes != 0) return;
     driver->memory_info(driver->self, &figures.free_bytes, &figures.total_bytes);
@@ -56,12 +59,16 @@ MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {
     moved.freed_bytes += use->Trim({.bytes = bytes - moved.freed_bytes}).released_bytes;
     if (moved.freed_bytes >= bytes) return;
     const uint64_t wanted = bytes - moved.freed_bytes;
+    const uint64_t before = use->Stats().reserved_bytes;
     uint64_t paused = 0;
     const PauseOptions options = {.keep = true, .graphs = true, .most_bytes = wanted};
     const OffloadResult result = use.offloader()->Pause(Offloader::kAnyTag, options, &paused);
     const bool is_temporary = result == OffloadResult::kBusy || result == OffloadResult::kCapturing;
-    moved.is_stuck = moved.is_stuck || (!is_temporary && paused < wanted);
-    moved.freed_bytes += paused;
+    // If the driver fails to release memory, the pool still has it.
+    const uint64_t freed = before - std::min(before, use->Stats().reserved_bytes);
+    const bool is_rest_stuck = paused < wanted || freed == 0;
+    moved.is_stuck = moved.is_stuck || (!is_temporary && is_rest_stuck);
+    moved.freed_bytes += freed;
     moved.paused_bytes += paused;
   });
   return moved;

@@ -17,13 +17,14 @@ class MovableMemory {
   struct Figures {
     uint64_t resident_bytes = 0;
     uint64_t away_bytes = 0;   // on the host, so that no work may use them
+    uint64_t idle_bytes = 0;   // of the resident bytes, those that no block uses
     uint64_t free_bytes = 0;   // of the GPU
     uint64_t total_bytes = 0;  // of the GPU; 0 if the driver does not answer or no pool is open
   };
   struct MovedOut {
     uint64_t freed_bytes = 0;   // of the GPU
-    uint64_t paused_bytes = 0;  // of these, bytes whose contents are on the host now
-    bool is_stuck = false;      // the rest cannot move
+    uint64_t paused_bytes = 0;  // bytes whose contents are on the host now
+    bool is_stuck = false;      // the rest cannot move, or the driver does not release it
   };
   struct MovedBack {
     uint64_t bytes = 0;

@@ -36,6 +36,11 @@ constexpr uint64_t kLockWaitNs = 1000 * kMillisecond;
 // How long the gate stays open after work did not end.
 constexpr uint64_t kLeastPauseNs = 50 * kMillisecond;
 constexpr uint64_t kMaxPauseNs = 5000 * kMillisecond;
+// When memory that could not move is tried again, for the first time. It is sooner than a request
+// of another process is refused, so that one error of the driver does no harm there.
+constexpr uint64_t kLeastStuckNs = 250 * kMillisecond;
+// For how long the driver may fail to bring memory back although the GPU has room for it.
+constexpr uint64_t kMaxFailingNs = 10'000 * kMillisecond;
 constexpr size_t kStackBytes = 256 * 1024;
 
 // Returns a number for the run that this process belongs to, never 0. Without an id of a run each
@@ -137,16 +142,40 @@ void Sharer::Loop() {
       // The context has ended, or the driver reports an error, which the program must get.
       if (requests_.any()) requests_.Give(WaitingRequests::Answer::kRefuse, 0);
       if (figures.away_bytes == 0) links_.gate.Open();
+      if (figures.away_bytes != 0 && HasFailedForLong()) return Withdraw();
     }
     if (requests_.Look()) table_.Wake();  // the others publish their figures anew
     Publish(figures);
     const Duty duty = Decide(figures);
     if (Act(duty)) {
       table_.Wake();
+    } else if (duty.must_return && is_away_.load(std::memory_order_relaxed) && HasFailedForLong()) {
+      return Withdraw();
     } else {
       table_.Wait(seen, duty.is_contended ? kShortTickNs : kTickNs);
     }
   }
+}
+
+// Notes that the driver has just failed to bring memory back. Returns true if it has failed for
+// too long.
+bool Sharer::HasFailedForLong() {
+  const uint64_t now = MonotonicTime();
+  if (failing_since_ns_ == 0) failing_since_ns_ = now;
+  return now - failing_since_ns_ >= kMaxFailingNs;
+}
+
+// Ends sharing because memory cannot come back. The driver refuses work that uses this memory, so
+// the program gets an error, which it would never get if it waited.
+void Sharer::Withdraw() {
+  State expected = State::kRunning;
+  if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
+  Log("--share: this process does not share its GPU any more, because the driver failed for 10 "
+      "seconds to bring its memory back. Work that uses this memory gets an error.");
+  DescribeTurns();
+  links_.requests.StopAnswering();
+  links_.gate.Open();
+  table_.Leave();
 }
 
 void Sharer::Stop() {
@@ -199,6 +228,8 @@ void Sharer::AbandonAfterFork() {
   in_ns_ = 0;
   exchange_ns_ = 0;
   stuck_bytes_ = 0;
+  stuck_ns_ = 0;
+  failing_since_ns_ = 0;
   submissions_ = 0;
   ticked_at_ns_ = 0;
   open_until_ns_ = 0;
@@ -271,7 +302,8 @@ void Sharer::Publish(const Figures& figures) {
   member.resident_bytes = figures.resident_bytes;
   if (now > stuck_until_ns_) stuck_bytes_ = 0;
   member.stuck_bytes = std::min(stuck_bytes_, figures.resident_bytes);
-  member.away_bytes = figures.away_bytes;
+  // Memory that is idle in the pool need not become free on the GPU before it can be used.
+  member.away_bytes = figures.away_bytes - std::min(figures.away_bytes, figures.idle_bytes);
   member.wanted_bytes = requests_.LackingBytes(figures);
   const bool is_ending = is_ending_.load(std::memory_order_relaxed);
   member.is_waiting =
@@ -391,11 +423,13 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   duty.must_wait = is_away || MustWait(turn, members, count, view.self);
   duty.move_bytes = BytesToMove(turn, members, count, view.self);
   duty.is_holder = turn.holder == group_;
-  const bool has_room =
+  duty.has_room =
       GroupFits(members, count, group_) ||
       (duty.is_holder && LackingBytes(members, count, group_, card_) <= figures.free_bytes);
-  duty.must_return = is_away && has_room;
-  duty.answer = requests_.Decide(figures, {.has_room = has_room,
+  // If the driver did not release the memory, nobody gains from a wait.
+  const bool lacks_nothing = LackingBytes(members[view.self]) == 0 && duty.move_bytes == 0;
+  duty.must_return = is_away && (duty.has_room || lacks_nothing);
+  duty.answer = requests_.Decide(figures, {.has_room = duty.has_room,
                                            .can_be_served = CanBeServed(members, count, view.self),
                                            .is_capturing = links_.pools.AnyCapture(),
                                            .is_fresh = view.is_fresh});
@@ -410,6 +444,7 @@ bool Sharer::Act(const Duty& duty) {
   if (answers) requests_.Give(duty.answer, memory_.Measure().resident_bytes);
   if (duty.must_return) {
     if (!MoveBack()) return answers;
+    if (duty.has_room) stuck_bytes_ = 0;
     requests_.TryAgain();
     BeginTurn(duty.is_holder);
     return true;
@@ -471,7 +506,10 @@ bool Sharer::MoveOut(uint64_t bytes) {
   const MovableMemory::MovedOut moved = memory_.MoveOut(bytes);
   if (moved.is_stuck) {
     stuck_bytes_ = memory_.Measure().resident_bytes;
-    stuck_until_ns_ = MonotonicTime() + kMaxPauseNs;
+    stuck_ns_ = std::clamp(stuck_ns_ * 2, kLeastStuckNs, kMaxPauseNs);
+    stuck_until_ns_ = MonotonicTime() + stuck_ns_;
+  } else if (moved.freed_bytes != 0) {
+    stuck_ns_ = 0;
   }
   if (moved.freed_bytes == 0 || !table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
   const uint64_t now = TurnTime();
@@ -499,7 +537,7 @@ bool Sharer::MoveBack() {
   const uint64_t now = TurnTime();
   in_ns_ += now > began ? now - began : 0;
   const bool is_away = moved.away_bytes != 0;
-  if (!is_away) stuck_bytes_ = 0;
+  if (!is_away || moved.bytes != 0) failing_since_ns_ = 0;
   is_away_.store(is_away, std::memory_order_release);
   if (table_.Lock(kLockWaitNs)) {
     table_.own().in_bytes += moved.bytes;

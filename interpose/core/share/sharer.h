@@ -55,6 +55,7 @@ class Sharer {
     bool is_known = false;      // false if the table could not be read; then nothing changes
     bool is_contended = false;  // some process lacks memory
     bool is_holder = false;     // it is the turn of this process
+    bool has_room = false;      // the GPU has all that the group lacks, and the group may take it
     bool must_wait = false;
     bool must_return = false;  // memory on the host can come back now
     uint64_t move_bytes = 0;
@@ -76,6 +77,8 @@ class Sharer {
   static void* Run(void* self);
   bool OpenTable();
   void Loop();
+  bool HasFailedForLong();
+  void Withdraw();
   void DescribeTurns();
 
   uint64_t TurnTime() const;
@@ -118,9 +121,12 @@ class Sharer {
   uint64_t pause_ns_ = 0;
   uint64_t stuck_bytes_ = 0;     // memory that could not move
   uint64_t stuck_until_ns_ = 0;  // when that is tried again
-  uint64_t in_ns_ = 0;           // how long memory took to return for the present turn
-  uint64_t exchange_ns_ = 0;     // what the exchange for the last own turn took
-  uint64_t turn_began_ns_ = 0;   // by TurnTime; 0 outside an own turn
+  uint64_t stuck_ns_ = 0;        // how long that is
+  // Since when the driver has failed to bring memory back; 0 if it has not.
+  uint64_t failing_since_ns_ = 0;
+  uint64_t in_ns_ = 0;          // how long memory took to return for the present turn
+  uint64_t exchange_ns_ = 0;    // what the exchange for the last own turn took
+  uint64_t turn_began_ns_ = 0;  // by TurnTime; 0 outside an own turn
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory
