@@ -33,7 +33,7 @@ def test_while_all_fit_nobody_moves_and_nobody_waits(share: Share) -> None:
     sharers = [share(200, 6, seed) for seed in range(2)]
     for sharer in sharers:
         assert sharer.end() == 0, sharer.said()
-        assert sharer.shared() == {"turns": 0, "waited_ns": 0, "out_bytes": 0, "in_bytes": 0}
+        assert set(sharer.shared().values()) == {0}
         assert "no process had to wait for its turn on the GPU" in sharer.said()
 
 
@@ -53,8 +53,9 @@ def test_an_idle_program_gives_its_memory_and_gets_it_back(share: Share) -> None
     busy = share(300, 10, 2)
     assert busy.end() == 0, busy.said()
     assert idle.end() == 0, idle.said()
-    assert idle.shared()["out_bytes"] > 0
-    assert 0 < idle.shared()["in_bytes"] <= idle.shared()["out_bytes"]
+    shared = idle.shared()
+    assert 0 < shared["in_bytes"] <= shared["out_bytes"]
+    assert shared["out_ns"] > 0 and shared["in_ns"] > 0
 
 
 def test_programs_that_are_killed_at_any_moment_do_not_stop_the_others(

@@ -205,10 +205,9 @@ void Sharer::DescribeTurns() {
   const struct {
     const char* key;
     uint64_t value;
-  } facts[] = {{"share.turns", slot.turns},
-               {"share.waited_ns", slot.waited_ns},
-               {"share.out_bytes", slot.out_bytes},
-               {"share.in_bytes", slot.in_bytes}};
+  } facts[] = {{"share.turns", slot.turns},         {"share.waited_ns", slot.waited_ns},
+               {"share.out_bytes", slot.out_bytes}, {"share.in_bytes", slot.in_bytes},
+               {"share.out_ns", all_out_ns_},       {"share.in_ns", all_in_ns_}};
   for (const auto& [key, value] : facts) {
     char text[24];
     std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(value));
@@ -227,6 +226,8 @@ void Sharer::AbandonAfterFork() {
   turn_began_ns_ = 0;
   in_ns_ = 0;
   exchange_ns_ = 0;
+  all_out_ns_ = 0;
+  all_in_ns_ = 0;
   stuck_bytes_ = 0;
   stuck_ns_ = 0;
   failing_since_ns_ = 0;
@@ -504,6 +505,9 @@ void Sharer::BeginTurn(bool is_holder) {
 bool Sharer::MoveOut(uint64_t bytes) {
   const uint64_t began = TurnTime();
   const MovableMemory::MovedOut moved = memory_.MoveOut(bytes);
+  const uint64_t now = TurnTime();
+  const uint64_t took = now > began ? now - began : 0;
+  if (moved.paused_bytes != 0) all_out_ns_ += took;
   if (moved.is_stuck) {
     stuck_bytes_ = memory_.Measure().resident_bytes;
     stuck_ns_ = std::clamp(stuck_ns_ * 2, kLeastStuckNs, kMaxPauseNs);
@@ -512,9 +516,8 @@ bool Sharer::MoveOut(uint64_t bytes) {
     stuck_ns_ = 0;
   }
   if (moved.freed_bytes == 0 || !table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
-  const uint64_t now = TurnTime();
   ShareHeader& header = table_.header();
-  header.out_ns += now > began ? now - began : 0;
+  header.out_ns += took;
   table_.AdvanceClock(card_, now);
   table_.own().out_bytes += moved.paused_bytes;
   table_.Unlock();
@@ -535,7 +538,9 @@ bool Sharer::MoveBack() {
   const uint64_t began = TurnTime();
   const MovableMemory::MovedBack moved = memory_.MoveBack();
   const uint64_t now = TurnTime();
-  in_ns_ += now > began ? now - began : 0;
+  const uint64_t took = now > began ? now - began : 0;
+  in_ns_ += took;
+  if (moved.bytes != 0) all_in_ns_ += took;
   const bool is_away = moved.away_bytes != 0;
   if (!is_away || moved.bytes != 0) failing_since_ns_ = 0;
   is_away_.store(is_away, std::memory_order_release);

@@ -124,8 +124,11 @@ class Sharer {
   uint64_t stuck_ns_ = 0;        // how long that is
   // Since when the driver has failed to bring memory back; 0 if it has not.
   uint64_t failing_since_ns_ = 0;
-  uint64_t in_ns_ = 0;          // how long memory took to return for the present turn
-  uint64_t exchange_ns_ = 0;    // what the exchange for the last own turn took
+  uint64_t in_ns_ = 0;        // how long memory took to return for the present turn
+  uint64_t exchange_ns_ = 0;  // what the exchange for the last own turn took
+  // How long all exchanges took in which bytes moved, by TurnTime.
+  uint64_t all_out_ns_ = 0;
+  uint64_t all_in_ns_ = 0;
   uint64_t turn_began_ns_ = 0;  // by TurnTime; 0 outside an own turn
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
