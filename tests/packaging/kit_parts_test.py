@@ -23,7 +23,7 @@ from built import BUILD, ROOT, run_program
 KIT = ROOT / "tests/card"
 sys.path.insert(0, str(KIT))
 
-from kit import contract, page, rehearsal, results, steps, times, touches  # noqa: E402
+from kit import contract, page, rehearsal, results, sharing, steps, times, touches  # noqa: E402
 from kit.machine import Ended, Machine, NoTimeError  # noqa: E402
 from kit.outcome import FAILED, NOTHING, OK, Costs, FailedError, NothingShownError  # noqa: E402
 
@@ -231,6 +231,48 @@ def test_costs_are_held_to_goals(tmp_path: Path) -> None:
     machine.answers = {"sleep_cost": "by the model's clock\n" + slow.format("1.25")}
     seen = steps.sleep_cost(machine, steps.Seen())
     assert "a pinned copy's rate pause reaches 0.98, resume 0.11" in seen
+
+
+SHARED = {
+    "exit_status": 0,
+    "seconds": 40.0,
+    "rounds": 9,
+    "held_bytes": 48 << 30,
+    "total_bytes": 80 << 30,
+    "wrong_bytes": 0,
+    "turns": 10,
+    "out_bytes": 170_000_000_000,
+    "in_bytes": 160_000_000_000,
+    "waited_seconds": 12.3,
+    "out_gb_per_second": 48.0,
+    "in_gb_per_second": 50.5,
+}
+
+
+def test_shared_turns_need_right_bytes_and_enough_turns() -> None:
+    said = sharing.judge([SHARED, SHARED])
+    assert said.startswith("two processes of 60% of the GPU's memory each, 40 s: 10 turns")
+    assert "170.00 GB out at 48.00 GB/s, 160.00 GB in at 50.50 GB/s" in said
+    for changes, why in (
+        ({"wrong_bytes": 7, "exit_status": 3}, "7 bytes were wrong"),
+        ({"exit_status": None}, "statuses 0, none in time"),
+        ({"turns": 4}, "only 10 and 4 turns of 10"),
+    ):
+        with pytest.raises(FailedError, match=why):
+            sharing.judge([SHARED, SHARED | changes])
+    for nothing, why in (
+        ({"exit_status": 0, "seconds": 1.0}, "no figures"),
+        (SHARED | {"out_bytes": 0}, "no memory moved"),
+    ):
+        with pytest.raises(NothingShownError, match=why):
+            sharing.judge([nothing, nothing])
+
+
+def test_turns_need_a_gpu_and_a_host_with_room() -> None:
+    total = 80 << 30
+    assert sharing.why_not(total, total - (2 << 30), 64 << 30) == ""
+    assert "60 GiB are needed" in sharing.why_not(total, total, 32 << 30)
+    assert "only 40 GiB of 80 GiB of the GPU" in sharing.why_not(total, total // 2, 64 << 30)
 
 
 def test_times_are_findings_on_a_card_and_the_models_on_a_simulated_one(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from built import BUILD, ROOT, SIMULATOR, run_program
 from conftest import check_needs, must
 
 MOST_BYTES = 50 << 20
-STEPS = 20
+STEPS = 21
 # A simulated GPU gives no times of transfers and calls unless its clock is the model's.
 NOT_SHOWN = {"sleep cost", "times"}
 SPECS = ("h200", "h200,primary=private")
@@ -75,6 +75,11 @@ def check_rehearsal(results: dict, page: str, not_shown: set[str]) -> None:
     about = results["about"]
     assert about["card"] == "NVIDIA H200" and about["torch"] and about["driver_cuda"]
     assert 0 < about["seconds"] <= 600
+    [figures] = [step["processes"] for step in results["steps"] if step["name"] == "share"]
+    for process in figures:
+        assert (process["exit_status"], process["wrong_bytes"]) == (0, 0)
+        assert process["turns"] >= 10 and process["waited_seconds"] > 0
+        assert process["out_bytes"] > 0 and process["in_gb_per_second"] > 0
     assert "no simulator" not in seen["doctor"] and "H200" in seen["doctor"]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kit import times, touches
+from kit import sharing, times, touches
 from kit.contract import Contract, told
 from kit.machine import Ended, Machine
 from kit.outcome import Costs, FailedError, NothingShownError
@@ -39,6 +39,7 @@ class Seen:
     losses: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     free_bytes: int = 0
+    figures: dict[str, list[dict]] = field(default_factory=dict)  # by step, for results.json
 
 
 def must(machine: Machine, command: list[str]) -> Ended:
@@ -389,6 +390,18 @@ def short_runs(machine: Machine, _seen: Seen) -> str:
     return f"{SHORT_RUNS} runs with status 0, {lanes} at a time"
 
 
+def share(machine: Machine, seen: Seen) -> str:
+    """Lets two processes use the GPU in turns, because their memory does not fit together."""
+    if not machine.is_rehearsal:
+        free = look(machine, seen)
+        reason = sharing.why_not(seen.about["total_bytes"], free, sharing.free_host_bytes())
+        if reason:
+            raise NothingShownError(reason)
+    processes = sharing.Turns(machine).run()
+    seen.figures["share"] = processes
+    return sharing.judge(processes)
+
+
 def explain(machine: Machine, _seen: Seen) -> str:
     folder = machine.folder / "explained"
     folder.mkdir(exist_ok=True)
@@ -444,6 +457,14 @@ STEPS = (
         offload,
     ),
     Step("sleep", "what slept is unchanged", 60, 60, sleep),
+    Step(
+        "share",
+        f"two processes of {sharing.PART:.0%} of the memory each have {sharing.TURNS} turns, every"
+        " byte right",
+        sharing.STEP_SECONDS,
+        sharing.STEP_SECONDS,
+        share,
+    ),
     Step("observed", f"the losses of native, a trace; {OVER_NATIVE}", 60, 120, train_observed),
     Step("graphs", "the losses of native, the pool serves", 60, 90, graphs),
     Step(
