@@ -143,9 +143,9 @@ struct Parts {
   Sharer sharer{{process, driver, trace, pools, turn_gate, room_request}};
 
   // --- service
-  ControlVerbs control_verbs{{application, residency, trace, exports, RunCensusFor}};
+  ControlVerbs control_verbs{{application, residency, trace, exports, sharer, RunCensusFor}};
   ControlSocket control_socket;
-  MetricsText metrics_text{application};
+  MetricsText metrics_text{application, sharer};
   MetricsServer metrics_server{metrics_text};
   Service service{{process, driver, trace, pools, offloading, exports, control_socket,
                    control_verbs, metrics_server}};

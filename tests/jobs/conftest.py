@@ -132,9 +132,13 @@ def share(tmp_path: Path) -> Iterator[Share]:
     started: list[Sharer] = []
 
     def run(
-        *arguments: object, more: str = "", card: str = CARD, program: Path = PROGRAM
+        *arguments: object,
+        more: str = "",
+        card: str = CARD,
+        program: Path = PROGRAM,
+        flags: tuple[str, ...] = (),
     ) -> Sharer:
-        sharer = Sharer(tmp_path, len(started), [program, *arguments], more, card)
+        sharer = Sharer(tmp_path, len(started), [program, *arguments], more, card, flags)
         started.append(sharer)
         return sharer
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
 
 import pytest
 from built import run_vramstow
-from sharers import CARD, PATIENCE, Share, tables
+from sharers import CARD, PATIENCE, Share, Sharer, tables
 
 TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"
 KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 12
+
+
+def ctl(folder: Path, sharer: Sharer, *request: str, check: bool = False) -> str:
+    """Returns the answer of the program's own process."""
+    where = ("--json", "--control-dir", folder / "control")
+    ran = run_vramstow("ctl", *where, sharer.child, *request, check=check)
+    return ran.stdout + ran.stderr
 
 
 def test_three_programs_that_do_not_fit_together_all_end_with_every_byte_right(
@@ -123,6 +131,37 @@ def test_top_shows_whose_turn_it_is(
     assert sum(row["away_bytes"] for row in shown) > 0
     text = run_vramstow("top", "--once", check=True).stdout
     assert "SHARING" in text and "waited" in text
+
+
+def samples(file: Path) -> dict[str, float]:
+    """Returns the samples of a file of metrics by name, with the label `state` if there is one."""
+    found = re.findall(r'^(\w+)\{.*?(,state="\w+")?\} (\S+)$', file.read_text(), re.MULTILINE)
+    return {name + state: float(value) for name, state, value in found}
+
+
+def test_metrics_and_ctl_have_the_turns_of_a_process(share: Share, tmp_path: Path) -> None:
+    file = tmp_path / "one.prom"
+    one = share(300, 100000, 1, flags=(f"--metrics={file},every=1s",))
+    other = share(300, 100000, 2)
+    for sharer in (one, other):
+        sharer.wait_for_rounds(2)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found = samples(file)
+        if found["vramstow_share_turns_total"] > 1 and found["vramstow_share_in_bytes_total"] > 0:
+            break
+        time.sleep(0.1)
+    assert found["vramstow_share_turns_total"] > 1
+    assert found["vramstow_share_waited_seconds_total"] > 0
+    assert found["vramstow_share_out_bytes_total"] >= found["vramstow_share_in_bytes_total"] > 0
+    states = {name: value for name, value in found.items() if "share_state" in name}
+    assert sorted(states.values()) == [0.0] * (len(states) - 1) + [1.0] and len(states) >= 5
+    [state] = [name for name, value in states.items() if value == 1]
+    assert any(word in state for word in ("turn", "waits", "parked"))
+    told = json.loads(ctl(tmp_path, one, "stats", check=True))["share"]
+    assert told["turns"] >= found["vramstow_share_turns_total"]
+    assert told["out_bytes"] >= found["vramstow_share_out_bytes_total"]
+    assert told["state"] in ("turn", "waits", "parked")
 
 
 def test_a_wrong_setting_is_refused_in_one_sentence() -> None:

@@ -21,7 +21,13 @@ class Sharer:
     """One program under `vramstow run --share`."""
 
     def __init__(
-        self, folder: Path, number: int, program: list[object], more: str, card: str
+        self,
+        folder: Path,
+        number: int,
+        program: list[object],
+        more: str,
+        card: str,
+        flags: tuple[str, ...],
     ) -> None:
         self.traces = folder / f"traces{number}"
         self.traces.mkdir()
@@ -29,9 +35,9 @@ class Sharer:
         self.err = folder / f"err{number}"
         share = f"--share=dir={folder / 'tables'}{more}"
         simulate = f"--simulate={card},share=t{os.getpid()}"
-        flags = [simulate, share, f"--trace-dir={self.traces}"]
+        own = [simulate, share, f"--trace-dir={self.traces}", f"--control-dir={folder / 'control'}"]
         self.process = subprocess.Popen(
-            [VRAMSTOW, "run", *flags, "--", sys.executable, *map(str, program)],
+            [VRAMSTOW, "run", *own, *flags, "--", sys.executable, *map(str, program)],
             stdout=self.out.open("w"),
             stderr=self.err.open("w"),
         )

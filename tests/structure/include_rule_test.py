@@ -89,6 +89,7 @@ RULE: dict[str, set[str]] = {
     "interpose/core/service": {
         "interpose/core/pools",
         "interpose/core/record",
+        "interpose/core/share",
         "interpose/core/runtime",
         "interpose/shim",
         "include/vramstow",

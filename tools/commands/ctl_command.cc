@@ -80,6 +80,17 @@ std::string StatsText(const JsonValue& stats) {
   return text;
 }
 
+// Returns the turns of the process in two lines if it shares its GPU.
+std::string ShareText(const JsonValue& stats) {
+  const JsonValue* const share = stats.Find("share");
+  if (share == nullptr) return "";
+  return absl::StrFormat(
+      "shares device %d, state \"%s\"\n  turns      %s, waited %s; %s moved out, %s back\n",
+      share->Integer("device"), Printable(share->Text("state")), Count(share->Unsigned("turns")),
+      Time(share->Unsigned("waited_ns")), Bytes(share->Unsigned("out_bytes")),
+      Bytes(share->Unsigned("in_bytes")));
+}
+
 std::string MovedText(const std::string& verb, const JsonValue& body) {
   std::string text = absl::StrCat("moved ", Bytes(body.Unsigned("moved_bytes")),
                                   verb == "resume" ? " back" : " to the host");
@@ -90,7 +101,7 @@ std::string MovedText(const std::string& verb, const JsonValue& body) {
 }
 
 std::string AnswerText(const std::string& verb, const JsonValue& body) {
-  if (verb == "stats") return StatsText(body);
+  if (verb == "stats") return StatsText(body) + ShareText(body);
   if (verb == "empty-cache") {
     const uint64_t host = body.Unsigned("host_released_bytes");
     return absl::StrFormat("gave %s back%s in %.1f ms\n", Bytes(body.Unsigned("released_bytes")),

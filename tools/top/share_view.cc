@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/share_state.h"
 #include "base/share_table.h"
 #include "tools/base/words.h"
 
@@ -18,13 +19,6 @@ namespace {
 
 // How long a table's lock is waited for. A stopped process may hold it.
 constexpr uint64_t kLockWaitNs = 200'000'000;
-
-std::string StateOf(const ShareMember& member, uint64_t holder) {
-  if (holder != 0 && member.group == holder) return "turn";
-  if (member.is_waiting) return "waits";
-  if (member.away_bytes != 0) return "parked";
-  return member.is_idle ? "idle" : "runs";
-}
 
 void AddRows(const std::filesystem::path& path, std::vector<SharerRow>* rows) {
   ShareTable table;
@@ -40,7 +34,7 @@ void AddRows(const std::filesystem::path& path, std::vector<SharerRow>* rows) {
           Printable(std::string(slot.card_name, strnlen(slot.card_name, sizeof slot.card_name)));
       row.process = slot.process;
       row.program = Printable(std::string(slot.name, strnlen(slot.name, sizeof slot.name)));
-      row.state = StateOf(member, table.header().holder);
+      row.state = NameOf(ShareStateOf(member, table.header().holder));
       row.resident_bytes = member.resident_bytes;
       row.stuck_bytes = member.stuck_bytes;
       row.away_bytes = member.away_bytes;

@@ -18,7 +18,7 @@ struct SharerRow {
   std::string card;  // the name of the GPU's table
   int64_t process = 0;
   std::string program;
-  std::string state;  // "turn", "waits", "parked", "idle" or "runs"
+  std::string state;  // one of kShareStateNames
   uint64_t resident_bytes = 0;
   uint64_t stuck_bytes = 0;
   uint64_t away_bytes = 0;

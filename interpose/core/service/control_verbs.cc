@@ -15,6 +15,7 @@
 #include "interpose/core/pools/residency.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/record/trace.h"
+#include "interpose/core/share/sharer.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
@@ -85,6 +86,15 @@ void AddStats(Answer* answer, const vramstow_stats& stats) {
 #undef STATISTIC
 }
 
+// Adds the figures of a process that shares its GPU.
+void AddShare(Answer* answer, const TurnFigures::Values& share) {
+  answer->Add(
+      ",\"share\":{\"device\":%d,\"state\":\"%s\",\"turns\":%llu,\"waited_ns\":%llu,"
+      "\"out_bytes\":%llu,\"in_bytes\":%llu}",
+      share.device, NameOf(share.state), Number(share.turns), Number(share.waited_ns),
+      Number(share.out_bytes), Number(share.in_bytes));
+}
+
 void Stats(const Links& links, std::string_view arguments, Answer* answer) {
   int only = VRAMSTOW_ALL_DEVICES;
   if (!ReadDevice(NextWord(&arguments), &only)) {
@@ -106,6 +116,8 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
     any = true;
   }
   answer->Add("]");
+  TurnFigures::Values share;
+  if (links.sharer.figures().Read(&share)) AddShare(answer, share);
   if (!any) answer->Add(",\"why_none\":\"%s\"", links.application.WhyNoStats());
   answer->Add("}\n");
 }

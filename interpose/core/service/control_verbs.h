@@ -20,6 +20,7 @@ class ControlVerbs {
     Residency& residency;
     Trace& trace;
     Exports& exports;
+    Sharer& sharer;
     // Carries out a census (a reference scan) and writes the result as JSON. Returns a code of
     // vramstow.h (interpose/core/framework/census.h).
     int (*take_census)(bool by_command, char* text, size_t size);

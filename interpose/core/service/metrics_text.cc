@@ -9,6 +9,7 @@
 
 #include "interpose/core/pools/application.h"
 #include "interpose/core/record/facts.h"
+#include "interpose/core/share/sharer.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
@@ -24,6 +25,7 @@ struct Device {
   vramstow_stats stats;
   DeviceMemory memory;
   uint64_t hits;
+  TurnFigures::Values share;
 };
 
 enum class MetricType : uint8_t { kGauge, kCounter };
@@ -36,15 +38,26 @@ struct Metric {
   uint64_t (*value)(const Device& device);
 };
 
-constexpr Metric kMetrics[] = {
-#define METRIC(name, type, unit, value, help)                             \
-  {#name, MetricType::k##type, unit, help, [](const Device& device) {     \
-     [[maybe_unused]] const auto& [number, stats, memory, hits] = device; \
-     return uint64_t{value};                                              \
+#define METRIC_ROW(name, type, unit, value, help)                                \
+  {#name, MetricType::k##type, unit, help, [](const Device& device) {            \
+     [[maybe_unused]] const auto& [number, stats, memory, hits, share] = device; \
+     return uint64_t{value};                                                     \
    }},
+constexpr Metric kMetrics[] = {
+#define METRIC METRIC_ROW
+#define SHARE_METRIC(...)
 #include "interpose/core/service/metrics.def"
 #undef METRIC
+#undef SHARE_METRIC
 };
+constexpr Metric kShareMetrics[] = {
+#define METRIC(...)
+#define SHARE_METRIC METRIC_ROW
+#include "interpose/core/service/metrics.def"
+#undef METRIC
+#undef SHARE_METRIC
+};
+#undef METRIC_ROW
 
 class Lines {
  public:
@@ -119,6 +132,17 @@ void AddMetric(const Metric& metric, const Device* devices, int count, const cha
   }
 }
 
+// Adds the state of a process that shares its GPU: one line for each state, of which one is 1.
+void AddShareState(const TurnFigures::Values& share, const char* rank, Lines* lines) {
+  lines->Add("# HELP vramstow_share_state The state of the process in sharing its GPU.\n");
+  lines->Add("# TYPE vramstow_share_state gauge\n");
+  for (const char* const name : kShareStateNames) {
+    lines->Add("vramstow_share_state{device=\"%d\",pid=\"%ld\",rank=\"%s\",state=\"%s\"} %d\n",
+               share.device, static_cast<long>(getpid()), rank, name,
+               std::strcmp(name, NameOf(share.state)) == 0 ? 1 : 0);
+  }
+}
+
 }  // namespace
 
 size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
@@ -126,7 +150,7 @@ size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
   int count = 0;
   for (int number = 0; number < Pools::kMaxDevices && count < kMaxDevices; ++number) {
     Device& device = devices[count];
-    device = {number, {}, {}, 0};
+    device = {number, {}, {}, 0, {}};
     if (application_.GetStats(number, &device.stats, sizeof device.stats) != VRAMSTOW_OK) continue;
     application_.GetMemory(number, &device.memory);
     // A failed request counts as a miss, but not as an allocation.
@@ -144,6 +168,12 @@ size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
   lines.Add("vramstow_process_info{pid=\"%ld\",rank=\"%s\",program=\"%s\",version=\"%s\"} 1\n",
             static_cast<long>(getpid()), rank, Label(ProgramName()).text, VRAMSTOW_VERSION);
   for (const Metric& metric : kMetrics) AddMetric(metric, devices, count, rank, form, &lines);
+  Device shared = {};
+  if (sharer_.figures().Read(&shared.share)) {
+    shared.number = shared.share.device;
+    for (const Metric& metric : kShareMetrics) AddMetric(metric, &shared, 1, rank, form, &lines);
+    AddShareState(shared.share, rank, &lines);
+  }
   if (form == MetricsForm::kOpenMetrics) lines.Add("# EOF\n");
   return lines.length();
 }

@@ -22,7 +22,8 @@ enum class MetricsForm : uint8_t { kText, kOpenMetrics };
 
 class MetricsText {
  public:
-  constexpr explicit MetricsText(const Application& application) : application_(application) {}
+  constexpr MetricsText(const Application& application, const Sharer& sharer)
+      : application_(application), sharer_(sharer) {}
   MetricsText(const MetricsText&) = delete;
   MetricsText& operator=(const MetricsText&) = delete;
 
@@ -31,6 +32,7 @@ class MetricsText {
 
  private:
   const Application& application_;
+  const Sharer& sharer_;
   // The largest value so far of each device's counter of requests that cached memory served. The
   // counter is computed from figures that are not read at the same moment, but it must never fall.
   uint64_t hits_[Pools::kMaxDevices] = {};

@@ -219,6 +219,7 @@ void Sharer::AbandonAfterFork() {
   table_.Abandon();
   links_.gate.Reset();
   requests_.Reset();
+  figures_.Reset();
   state_.store(State::kNone, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_relaxed);
   is_ending_.store(false, std::memory_order_relaxed);
@@ -322,6 +323,7 @@ void Sharer::Publish(const Figures& figures) {
   if (member.is_waiting && ticked_at_ns_ != 0) slot.waited_ns += now - ticked_at_ns_;
   ticked_at_ns_ = now;
   NoteTurn();
+  figures_.Note(memory_.device(), slot, ShareStateOf(member, table_.header().holder));
   table_.Unlock();
 }
 

@@ -19,6 +19,7 @@
 #include "base/share_table.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/share/movable_memory.h"
+#include "interpose/core/share/turn_figures.h"
 #include "interpose/core/share/waiting_requests.h"
 
 namespace vramstow {
@@ -44,6 +45,8 @@ class Sharer {
   // Called when the process ends: opens the gate and leaves the table. The thread has left the
   // driver when this returns, or does not return from it within a moment.
   void Stop();
+  // The figures of this process; they are read without the table's lock.
+  const TurnFigures& figures() const { return figures_; }
   // Forgets the thread and the table, which belong to the parent. Async-signal-safe.
   void AbandonAfterFork();
 
@@ -108,6 +111,7 @@ class Sharer {
   ShareTable table_;
   MovableMemory memory_;
   WaitingRequests requests_;
+  TurnFigures figures_;
   uint64_t group_ = 0;
   uint64_t card_ = 0;  // the number of our GPU in the table
   char card_name_[kDeviceUuidBytes] = {};

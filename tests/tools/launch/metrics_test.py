@@ -298,8 +298,21 @@ def told_names(tmp_path: Path) -> dict[str, str]:
         return dict(re.findall(r"^# HELP (\S+) (.*)$", get(port)[2], re.MULTILINE))
 
 
+def told_shared_names(tmp_path: Path) -> dict[str, str]:
+    """Returns the names that only a process has that shares its GPU."""
+    port = free_port()
+    with job(tmp_path, str(port), f"--share=dir={tmp_path / 'tables'}") as one:
+        one.do("take 1000")
+        told = dict(re.findall(r"^# HELP (\S+) (.*)$", get(port)[2], re.MULTILINE))
+    return {name: text for name, text in told.items() if "_share_" in name}
+
+
 def test_the_page_the_rules_and_the_dashboard_name_what_is_told(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
     told = told_names(tmp_path)
+    assert not any("_share_" in name for name in told)
+    told |= told_shared_names(other)
     page = (ROOT / "docs/prometheus.md").read_text()
     rows = dict(re.findall(r"^\| `(vramstow_\w+)` \| [^|]+ \| ([^|]+) \|$", page, re.MULTILINE))
     assert rows == {name: text.rstrip(".") for name, text in told.items()}
