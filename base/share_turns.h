@@ -34,11 +34,11 @@ struct ShareMember {
   uint64_t away_bytes;      // bytes on the host that must return before its work can run
   uint64_t wanted_bytes;    // bytes of requests that wait, and of the reserve
   bool is_waiting;          // its work or a request of it waits for the turn
-  bool is_idle;             // nothing was submitted for kShareIdleNs or more, and its work has ended
-  bool is_interactive;      // short bursts of work, which somebody waits for
-  uint32_t weight;          // from 1; a group with a larger weight has longer turns
-  uint64_t used_ns;         // the sum of its turns, divided by its weight
-  uint64_t exchange_ns;     // what the exchange of memory at the last turn took
+  bool is_idle;          // nothing was submitted for kShareIdleNs or more, and its work has ended
+  bool is_interactive;   // short bursts of work, which somebody waits for
+  uint32_t weight;       // from 1; a group with a larger weight has longer turns
+  uint64_t used_ns;      // the sum of its turns, divided by its weight
+  uint64_t exchange_ns;  // what the exchange of memory at the last turn took
 };
 
 struct ShareTurn {

@@ -13,8 +13,8 @@ namespace {
 constexpr uint64_t kGrantNs = 200'000'000;
 // For how long requests must be impossible to serve before they are refused.
 constexpr uint64_t kRefusalNs = 2'000'000'000;
-// A request continues the count of one that ended less than this time ago, because a thread that
-// was told to try again may fail and ask again.
+// A request that comes less than this time after another one continues its count, because a thread
+// that tries again after an answer may fail and ask again.
 constexpr uint64_t kRetryNs = 1'000'000'000;
 
 }  // namespace
