@@ -347,9 +347,16 @@ void Sharer::HandOver(const View& view, uint64_t next) {
   header.changed_at_ns = MonotonicTime();
 }
 
-// Lets the pools of this process grow only into free memory that is not reserved for the driver.
-void Sharer::LimitPools(const Figures& figures) {
-  const uint64_t reserved = ReservedBytes(figures.total_bytes);
+// Lets the pools of this process grow only into free memory that is neither reserved for the driver
+// nor lacking elsewhere. Otherwise this process could take what it has just freed for the holder.
+void Sharer::LimitPools(const Figures& figures, const View& view) {
+  uint64_t reserved = ReservedBytes(figures.total_bytes);
+  for (size_t i = 0; i < view.count; ++i) {
+    const ShareMember& member = view.members[i];
+    const bool is_other = member.card == card_ && member.group != group_;
+    const bool comes_first = view.turn.holder == 0 || member.group == view.turn.holder;
+    if (is_other && comes_first) reserved += LackingBytes(member);
+  }
   const uint64_t room = figures.free_bytes - std::min(figures.free_bytes, reserved);
   memory_.SetRoom(std::max<uint64_t>(figures.resident_bytes + figures.away_bytes + room, 1));
 }
@@ -414,7 +421,7 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   if (view.is_listed) UpdateHolder(&view);
   table_.Unlock();
   if (!view.is_listed) return duty;
-  LimitPools(figures);
+  LimitPools(figures, view);
   const ShareTurn& turn = view.turn;
   const ShareMember* const members = view.members;
   const size_t count = view.count;

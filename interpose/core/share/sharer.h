@@ -95,7 +95,7 @@ class Sharer {
   void UpdateHolder(View* view);
   uint64_t StalledTime(uint64_t lacking, uint64_t free_bytes);
   void HandOver(const View& view, uint64_t next);
-  void LimitPools(const Figures& figures);
+  void LimitPools(const Figures& figures, const View& view);
   Duty Decide(const Figures& figures);
 
   bool Act(const Duty& duty);
