@@ -303,6 +303,8 @@ def told_shared_names(tmp_path: Path) -> dict[str, str]:
     port = free_port()
     with job(tmp_path, str(port), f"--share=dir={tmp_path / 'tables'}") as one:
         one.do("take 1000")
+        # The thread that shares the GPU begins after the first allocation.
+        assert within(60, lambda: "vramstow_share_state" in get(port)[2])
         told = dict(re.findall(r"^# HELP (\S+) (.*)$", get(port)[2], re.MULTILINE))
     return {name: text for name, text in told.items() if "_share_" in name}
 
