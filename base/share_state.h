@@ -10,13 +10,15 @@
 
 namespace vramstow {
 
-enum class ShareState : uint8_t { kTurn, kWaits, kParked, kIdle, kRuns };
-inline constexpr const char* kShareStateNames[] = {"turn", "waits", "parked", "idle", "runs"};
+enum class ShareState : uint8_t { kTurn, kWaits, kParked, kIdle, kRuns, kPaused };
+inline constexpr const char* kShareStateNames[] = {"turn", "waits", "parked",
+                                                   "idle", "runs",  "paused"};
 
 inline const char* NameOf(ShareState state) { return kShareStateNames[static_cast<int>(state)]; }
 
 // Returns the state of a process; `holder` is the group whose turn it is, or 0.
 inline ShareState ShareStateOf(const ShareMember& member, uint64_t holder) {
+  if (member.is_paused) return ShareState::kPaused;
   if (holder != 0 && member.group == holder) return ShareState::kTurn;
   if (member.is_waiting) return ShareState::kWaits;
   if (member.away_bytes != 0) return ShareState::kParked;

@@ -61,6 +61,7 @@ bool TurnEnds(const ShareTurn& turn, const ShareMember* members, size_t count,
 
 // True if `one` gives up memory before `other`.
 bool GivesBefore(const ShareMember& one, const ShareMember& other) {
+  if (one.is_paused != other.is_paused) return one.is_paused;
   if (one.is_idle != other.is_idle) return one.is_idle;
   if (one.is_interactive != other.is_interactive) return other.is_interactive;
   return MovableBytes(one) > MovableBytes(other);
@@ -141,7 +142,7 @@ uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t co
 
 bool MustWait(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
-  return member.away_bytes != 0 || BytesToMove(turn, members, count, self) != 0;
+  return member.is_paused || member.away_bytes != 0 || BytesToMove(turn, members, count, self) != 0;
 }
 
 uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {

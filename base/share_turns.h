@@ -36,6 +36,7 @@ struct ShareMember {
   bool is_waiting;          // its work or a request of it waits for the turn
   bool is_idle;          // nothing was submitted for kShareIdleNs or more, and its work has ended
   bool is_interactive;   // short bursts of work, which somebody waits for
+  bool is_paused;        // by the user: it lacks nothing, and must not submit work
   uint32_t weight;       // from 1; a group with a larger weight has longer turns
   uint64_t used_ns;      // the sum of its turns, divided by its weight
   uint64_t exchange_ns;  // what the exchange of memory at the last turn took
@@ -66,7 +67,7 @@ inline uint64_t ReservedBytes(uint64_t total_bytes) { return total_bytes / kShar
 
 // The bytes that the member lacks before it can continue.
 inline uint64_t LackingBytes(const ShareMember& member) {
-  return member.away_bytes + member.wanted_bytes;
+  return member.is_paused ? 0 : member.away_bytes + member.wanted_bytes;
 }
 // All functions below take the members of all groups. `group` is the number of a group, and `self`
 // is the index of a member.
@@ -95,8 +96,8 @@ uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t co
 // move there.
 bool MustWait(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);
 // Returns how many bytes the member `self` must move to the host now, so that the holder has what
-// it lacks on this GPU. Idle members give first, then those with the most movable memory;
-// interactive ones give last.
+// it lacks on this GPU. Paused members give first, then idle ones, then those with the most movable
+// memory; interactive ones give last.
 uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);
 // True if the group of `self` can get what it lacks on the GPU of `self`, once every other member
 // there has moved what it can.

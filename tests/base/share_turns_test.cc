@@ -72,6 +72,26 @@ TEST(ShareTurns, ARequestThatDoesNotFitGetsTheTurnAndOnlyWhatItLacksMoves) {
   EXPECT_FALSE(Waits(card, members, 1));
 }
 
+TEST(ShareTurns, APausedProcessWaitsLacksNothingAndGivesFirst) {
+  Members members = {Member(1, 30), Member(2, 20, 10), Member(3, 10, 0, 20)};
+  members[1].is_paused = true;
+  members[1].is_idle = true;
+  members[1].is_waiting = false;
+  members[0].is_idle = true;
+  ShareCard card = {.free_bytes = 10 * kGiB, .holder = 2, .turn_ns = 0, .stalled_ns = 0};
+  EXPECT_EQ(LackingBytes(members[1]), 0u);
+  card.holder = Next(card, members);
+  EXPECT_EQ(card.holder, 3u);
+  EXPECT_EQ(ToMove(card, members, 1), 10 * kGiB);
+  EXPECT_EQ(ToMove(card, members, 0), 0u);
+  EXPECT_TRUE(Waits(card, members, 1));
+  members[2].wanted_bytes = 0;
+  EXPECT_EQ(Next(card, members), 0u);
+  card.holder = 0;
+  EXPECT_TRUE(Waits(card, members, 1));
+  EXPECT_FALSE(Waits(card, members, 0));
+}
+
 TEST(ShareTurns, AProcessWhoseMemoryIsNotNeededContinues) {
   const Members members = {Member(1, 50), Member(2, 10), Member(3, 0, 0, 30)};
   const Card card = {0, {3, 0, 0}};

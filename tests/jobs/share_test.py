@@ -164,6 +164,55 @@ def test_metrics_and_ctl_have_the_turns_of_a_process(share: Share, tmp_path: Pat
     assert told["state"] in ("turn", "waits", "parked")
 
 
+def state_of(folder: Path, sharer: Sharer) -> str:
+    return json.loads(ctl(folder, sharer, "stats", check=True))["share"]["state"]
+
+
+def test_a_paused_program_gives_its_memory_until_it_is_resumed(
+    share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused = share(300, 12, 1)
+    paused.wait_for_rounds(1)
+    assert json.loads(ctl(tmp_path, paused, "share", "--pause", check=True)) == {"paused": True}
+    time.sleep(0.5)  # it may still print a round whose work has ended
+    rounds = paused.rounds()
+    other = share(300, 5, 2)
+    assert other.end() == 0, other.said()
+    assert paused.rounds() == rounds
+    assert state_of(tmp_path, paused) == "paused"
+    user = f"vramstow-share-{os.geteuid()}"
+    (tmp_path / user).symlink_to(tmp_path / "tables")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    [row] = json.loads(run_vramstow("top", "--json", check=True).stdout)["sharing"]
+    assert (row["state"], row["pid"]) == ("paused", paused.child) and row["away_bytes"] > 0
+    assert "paused" in run_vramstow("top", "--once", check=True).stdout
+    assert paused.process.poll() is None
+    assert json.loads(ctl(tmp_path, paused, "share", "--resume", check=True)) == {"paused": False}
+    assert paused.end() == 0, paused.said()
+    assert paused.rounds() == 12 and "all bytes right" in paused.said()
+    assert paused.shared()["out_bytes"] > 0
+
+
+def test_a_paused_program_ends_without_being_resumed(share: Share, tmp_path: Path) -> None:
+    """It sleeps after its only round, so that it ends before it submits more work."""
+    paused = share(300, 1, 1, 10 * PATIENCE)
+    paused.wait_for_rounds(1)
+    ctl(tmp_path, paused, "share", "--pause", check=True)
+    other = share(300, 3, 2)
+    assert other.end() == 0, other.said()
+    os.kill(paused.child, signal.SIGUSR1)
+    assert paused.end() == 0, paused.said()
+    assert paused.shared()["out_bytes"] == paused.shared()["in_bytes"] > 0
+    assert tables(tmp_path) == []
+
+
+def test_a_process_that_does_not_share_is_not_paused(share: Share, tmp_path: Path) -> None:
+    alone = share(50, 100000, 1, flags=("--share=off", "--pool=on"))
+    alone.wait_for_rounds(1)
+    assert "does not share its GPU" in ctl(tmp_path, alone, "share", "--pause")
+    assert "share" not in json.loads(ctl(tmp_path, alone, "stats", check=True))
+
+
 def test_a_wrong_setting_is_refused_in_one_sentence() -> None:
     for wrong in ("weight=0", "weight=1000", "priority=high", "sometimes"):
         said = run_vramstow("run", f"--share={wrong}", "--", "true")

@@ -30,9 +30,12 @@ constexpr char kCtlFooter[] =
     "moves memory that was not used since (offload --idle\n                           does both)\n "
     " resume                   bring back memory that was offloaded or paused\n  census            "
     "       find which objects reference PyTorch's tensors, and write it into the "
-    "trace\n\nExamples:\n  vramstow ctl 4711 stats\n  vramstow ctl 4711 empty-cache\n  vramstow "
+    "trace\n  share                    with --pause: pause a process that shares its GPU; with "
+    "--resume: let it\n                           continue\n\nExamples:\n  vramstow ctl 4711 "
+    "stats\n  vramstow ctl 4711 empty-cache\n  vramstow "
     "ctl 4711 limit 20GiB\n  vramstow ctl 4711 offload --idle 5s\n  vramstow ctl 4711 "
-    "resume\n\nExit status: 0; 1 if the process refused or the answer could not be written; 2 if "
+    "resume\n  vramstow ctl 4711 share --pause\n\nExit status: 0; 1 if the process refused or the "
+    "answer could not be written; 2 if "
     "the process\ncannot be reached.";
 
 std::string StatsText(const JsonValue& stats) {
@@ -117,15 +120,35 @@ std::string AnswerText(const std::string& verb, const JsonValue& body) {
   }
   if (verb == "offload" || verb == "resume") return MovedText(verb, body);
   if (verb == "census") return CensusText(body);
+  if (verb == "share") {
+    return body.Bool("paused") ? "The process is paused: its work waits, and its memory moves to "
+                                 "the host when others lack memory.\n"
+                               : "The process continues.\n";
+  }
   return body.Dump() + "\n";
 }
 
-// The options that choose which blocks move.
+// The options that choose which blocks move, and those of `share`.
 struct Choice {
   std::string idle;
   std::string bytes;
   std::string region;
+  bool pause = false;
+  bool resume = false;
 };
+
+// Returns a sentence if an option belongs to another request, or is missing; otherwise nothing.
+std::string WhyWrong(const std::string& request, const Choice& choice) {
+  const bool moves = request == "offload" || request == "resume";
+  const bool only_out = !choice.idle.empty() || !choice.bytes.empty();
+  if ((!moves && !choice.region.empty()) || (request != "offload" && only_out)) {
+    return "--idle and --bytes belong to offload, --region to offload and resume.";
+  }
+  if ((request == "share") != (choice.pause || choice.resume)) {
+    return "share needs --pause or --resume, and these belong to share.";
+  }
+  return "";
+}
 
 // Offloads the blocks that are idle for a given time. The process is first asked to watch its
 // blocks, and at the end of that time to offload those that were not used.
@@ -178,7 +201,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
            "The request (below)",
            {.required = true,
             .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "mark-idle", "resume",
-                         "census"}}},
+                         "census", "share"}}},
           {"--control-dir", &folder, "Folder with the sockets, instead of the default"},
           {"--idle",
            &choice.idle,
@@ -192,17 +215,22 @@ int CtlCommand(const std::vector<std::string>& arguments) {
            &choice.region,
            "offload, resume: move the memory of this region",
            {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
+          {"--pause",
+           &choice.pause,
+           "share: let the process wait, and its memory move when others lack memory",
+           {.excludes = {"--resume"}}},
+          {"--resume", &choice.resume, "share: let the process continue"},
           {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   // The word "offload" may be written before each request that belongs to offload.
   if (request.size() == 2 && request[0] == "offload") request.erase(request.begin());
-  const bool moves = request[0] == "offload" || request[0] == "resume";
-  const bool only_out = !choice.idle.empty() || !choice.bytes.empty();
-  if ((!moves && !choice.region.empty()) || (request[0] != "offload" && only_out)) {
-    Complain("ctl", "--idle and --bytes belong to offload, --region to offload and resume.");
+  const std::string wrong = WhyWrong(request[0], choice);
+  if (!wrong.empty()) {
+    Complain("ctl", wrong);
     return kExitUsage;
   }
+  if (request[0] == "share") request.emplace_back(choice.pause ? "pause" : "resume");
   const auto pid = static_cast<pid_t>(process);
   const auto body = AskFor(pid, folder, absl::StrJoin(request, " "), choice);
   if (!body.ok()) {

@@ -333,13 +333,28 @@ void Census(const Links& links, std::string_view arguments, Answer* answer) {
   }
 }
 
+void Share(const Links& links, std::string_view arguments, Answer* answer) {
+  const std::string_view what = NextWord(&arguments);
+  const bool is_pause = what == "pause";
+  if ((!is_pause && what != "resume") || !NextWord(&arguments).empty()) {
+    answer->Add("%sERROR share takes pause or resume\n", kControlGreeting);
+  } else if (!links.sharer.SetPaused(is_pause)) {
+    answer->Add("%sERROR this process does not share its GPU: start it with vramstow run --share\n",
+                kControlGreeting);
+  } else {
+    answer->Ok();
+    answer->Add("{\"paused\":%s}\n", is_pause ? "true" : "false");
+  }
+}
+
 struct Verb {
   std::string_view name;
   void (*answer)(const Links& links, std::string_view arguments, Answer* answer);
 };
 constexpr Verb kVerbs[] = {
-    {"stats", Stats},     {"empty-cache", GiveBack},  {"limit", Limit},     {"dump", Dump},
-    {"offload", MoveOut}, {"mark-idle", MarkForIdle}, {"resume", MoveBack}, {"census", Census}};
+    {"stats", Stats},     {"empty-cache", GiveBack}, {"limit", Limit},
+    {"dump", Dump},       {"offload", MoveOut},      {"mark-idle", MarkForIdle},
+    {"resume", MoveBack}, {"census", Census},        {"share", Share}};
 
 }  // namespace
 

@@ -197,6 +197,20 @@ void Sharer::Stop() {
   table_.Leave();
 }
 
+bool Sharer::SetPaused(bool paused) {
+  constexpr int kMaxWaitMs = 1000;
+  if (state_.load(std::memory_order_seq_cst) != State::kRunning) return false;
+  is_paused_.store(paused, std::memory_order_seq_cst);
+  table_.Wake();
+  if (!paused) return true;
+  WaitUpTo(kMaxWaitMs, [this] {
+    TurnFigures::Values values;
+    figures_.Read(&values);
+    return values.state == ShareState::kPaused && links_.gate.is_closed();
+  });
+  return true;
+}
+
 // Writes what sharing did to this process into the trace.
 void Sharer::DescribeTurns() {
   if (!table_.is_open() || !table_.Lock(kLockWaitNs)) return;
@@ -224,6 +238,7 @@ void Sharer::AbandonAfterFork() {
   busy_.store(false, std::memory_order_relaxed);
   is_ending_.store(false, std::memory_order_relaxed);
   is_away_.store(false, std::memory_order_relaxed);
+  is_paused_.store(false, std::memory_order_relaxed);
   turn_began_ns_ = 0;
   in_ns_ = 0;
   exchange_ns_ = 0;
@@ -259,6 +274,11 @@ bool Sharer::IsIdle() {
   }
   if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < IdleTime()) return false;
   return memory_.HasWorkEnded();
+}
+
+// A process that ends needs its memory back, so it does not stay paused.
+bool Sharer::IsPaused() const {
+  return is_paused_.load(std::memory_order_seq_cst) && !is_ending_.load(std::memory_order_seq_cst);
 }
 
 // Returns the time by which turns and exchanges are measured: the real time, or the virtual time of
@@ -308,9 +328,10 @@ void Sharer::Publish(const Figures& figures) {
   member.away_bytes = figures.away_bytes - std::min(figures.away_bytes, figures.idle_bytes);
   member.wanted_bytes = requests_.LackingBytes(figures);
   const bool is_ending = is_ending_.load(std::memory_order_relaxed);
-  member.is_waiting =
-      links_.gate.waiting() != 0 || requests_.any() || member.wanted_bytes != 0 || is_ending;
-  member.is_idle = is_idle;
+  member.is_paused = IsPaused();
+  member.is_waiting = !member.is_paused && (links_.gate.waiting() != 0 || requests_.any() ||
+                                            member.wanted_bytes != 0 || is_ending);
+  member.is_idle = is_idle || member.is_paused;
   // A process that ends only waits for its memory, and is next soon.
   member.is_interactive = setting_.interactive || is_ending;
   member.weight = setting_.weight;
@@ -433,16 +454,22 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   duty.must_wait = is_away || MustWait(turn, members, count, view.self);
   duty.move_bytes = BytesToMove(turn, members, count, view.self);
   duty.is_holder = turn.holder == group_;
+  const bool is_paused = members[view.self].is_paused;
   duty.has_room =
-      GroupFits(members, count, group_) ||
-      (duty.is_holder && LackingBytes(members, count, group_, card_) <= figures.free_bytes);
+      !is_paused &&
+      (GroupFits(members, count, group_) ||
+       (duty.is_holder && LackingBytes(members, count, group_, card_) <= figures.free_bytes));
   // If the driver did not release the memory, nobody gains from a wait.
-  const bool lacks_nothing = LackingBytes(members[view.self]) == 0 && duty.move_bytes == 0;
+  const bool lacks_nothing =
+      !is_paused && LackingBytes(members[view.self]) == 0 && duty.move_bytes == 0;
   duty.must_return = is_away && (duty.has_room || lacks_nothing);
-  duty.answer = requests_.Decide(figures, {.has_room = duty.has_room,
-                                           .can_be_served = CanBeServed(members, count, view.self),
-                                           .is_capturing = links_.pools.AnyCapture(),
-                                           .is_fresh = view.is_fresh});
+  duty.answer = requests_.Decide(
+      figures, {.has_room = duty.has_room,
+                .can_be_served = is_paused || CanBeServed(members, count, view.self),
+                .is_capturing = links_.pools.AnyCapture(),
+                .is_fresh = view.is_fresh});
+  // Requests of a paused process wait until it continues.
+  if (is_paused) duty.answer = WaitingRequests::Answer::kNone;
   return duty;
 }
 
@@ -468,7 +495,13 @@ bool Sharer::Act(const Duty& duty) {
 // that would be submitted later, the gate opens for a while, unless memory is on the host already.
 bool Sharer::GiveUp(uint64_t bytes) {
   const bool was_away = is_away_.load(std::memory_order_relaxed);
-  if (!was_away && MonotonicTime() < open_until_ns_) return false;
+  const bool is_paused = IsPaused();
+  if (!was_away && !is_paused && MonotonicTime() < open_until_ns_) return false;
+  // A capture must end before memory can move, so a pause begins after it.
+  if (!was_away && is_paused && links_.pools.AnyCapture()) {
+    links_.gate.Open();
+    return false;
+  }
   links_.gate.Close();
   turn_began_ns_ = 0;
   if (bytes == 0) return false;
@@ -483,7 +516,8 @@ bool Sharer::GiveUp(uint64_t bytes) {
   }
   if (was_away) return false;
   is_away_.store(false, std::memory_order_seq_cst);
-  KeepOpen();
+  // Work of a paused process may not end before the process continues. Then its memory stays.
+  if (!is_paused) KeepOpen();
   return false;
 }
 

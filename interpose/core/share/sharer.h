@@ -45,6 +45,10 @@ class Sharer {
   // Called when the process ends: opens the gate and leaves the table. The thread has left the
   // driver when this returns, or does not return from it within a moment.
   void Stop();
+  // Pauses the process, or ends that: work that it submits waits, and its memory moves when others
+  // lack memory. A process that ends does not stay paused. Waits up to a second until the pause has
+  // begun. Returns false if the process does not share its GPU.
+  bool SetPaused(bool paused);
   // The figures of this process; they are read without the table's lock.
   const TurnFigures& figures() const { return figures_; }
   // Forgets the thread and the table, which belong to the parent. Async-signal-safe.
@@ -87,6 +91,7 @@ class Sharer {
   uint64_t TurnTime() const;
   uint64_t IdleTime() const;
   bool IsIdle();
+  bool IsPaused() const;
   uint64_t LeastUsedTime() const;
   void NoteTurn();
   void Publish(const Figures& figures);
@@ -137,6 +142,7 @@ class Sharer {
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory
+  std::atomic<bool> is_paused_{false};  // the user wants it
   // True if memory of this process is on the host, or is about to leave.
   std::atomic<bool> is_away_{false};
 };
