@@ -78,9 +78,9 @@ TEST(ShareTurns, APausedProcessWaitsLacksNothingAndGivesFirst) {
   members[1].is_idle = true;
   members[1].is_waiting = false;
   members[0].is_idle = true;
-  ShareCard card = {.free_bytes = 10 * kGiB, .holder = 2, .turn_ns = 0, .stalled_ns = 0};
+  Card card = {10 * kGiB, {2, 0, 0}};
   EXPECT_EQ(LackingBytes(members[1]), 0u);
-  card.holder = Next(card, members);
+  card.turn.holder = Next(card, members);
   EXPECT_EQ(card.holder, 3u);
   EXPECT_EQ(ToMove(card, members, 1), 10 * kGiB);
   EXPECT_EQ(ToMove(card, members, 0), 0u);
