@@ -81,13 +81,13 @@ TEST(ShareTurns, APausedProcessWaitsLacksNothingAndGivesFirst) {
   Card card = {10 * kGiB, {2, 0, 0}};
   EXPECT_EQ(LackingBytes(members[1]), 0u);
   card.turn.holder = Next(card, members);
-  EXPECT_EQ(card.holder, 3u);
+  EXPECT_EQ(card.turn.holder, 3u);
   EXPECT_EQ(ToMove(card, members, 1), 10 * kGiB);
   EXPECT_EQ(ToMove(card, members, 0), 0u);
   EXPECT_TRUE(Waits(card, members, 1));
   members[2].wanted_bytes = 0;
   EXPECT_EQ(Next(card, members), 0u);
-  card.holder = 0;
+  card.turn.holder = 0;
   EXPECT_TRUE(Waits(card, members, 1));
   EXPECT_FALSE(Waits(card, members, 0));
 }

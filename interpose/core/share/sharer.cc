@@ -214,15 +214,25 @@ bool Sharer::SetPaused(bool paused) {
 // Writes what sharing did to this process into the trace.
 void Sharer::DescribeTurns() {
   if (!table_.is_open() || !table_.Lock(kLockWaitNs)) return;
+  NoteTurn();
   const ShareSlot slot = table_.own();
   table_.Unlock();
+  Driver::ModelClock clock = {};
+  const bool is_modelled = links_.driver.ReadModelClock(&clock);
   const struct {
     const char* key;
     uint64_t value;
-  } facts[] = {{"share.turns", slot.turns},         {"share.waited_ns", slot.waited_ns},
-               {"share.out_bytes", slot.out_bytes}, {"share.in_bytes", slot.in_bytes},
-               {"share.out_ns", all_out_ns_},       {"share.in_ns", all_in_ns_}};
-  for (const auto& [key, value] : facts) {
+    bool is_known;
+  } facts[] = {{"share.turns", slot.turns, true},
+               {"share.waited_ns", slot.waited_ns, true},
+               {"share.out_bytes", slot.out_bytes, true},
+               {"share.in_bytes", slot.in_bytes, true},
+               {"share.out_ns", all_out_ns_, true},
+               {"share.in_ns", all_in_ns_, true},
+               {"share.model_end_ns", std::max(clock.now_ns, clock.due_ns), is_modelled},
+               {"share.model_waited_ns", joined_ns_, is_modelled}};
+  for (const auto& [key, value, is_known] : facts) {
+    if (!is_known) continue;
     char text[24];
     std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(value));
     links_.trace.Describe(key, text);
@@ -240,6 +250,7 @@ void Sharer::AbandonAfterFork() {
   is_away_.store(false, std::memory_order_relaxed);
   is_paused_.store(false, std::memory_order_relaxed);
   turn_began_ns_ = 0;
+  joined_ns_ = 0;
   in_ns_ = 0;
   exchange_ns_ = 0;
   all_out_ns_ = 0;
@@ -289,11 +300,15 @@ uint64_t Sharer::TurnTime() const {
   return links_.driver.ReadModelClock(&clock) ? memory_.CardTime() : MonotonicTime();
 }
 
-// Notes how long the present turn has taken.
+// Notes how long the present turn has taken; the table is locked. With clock=model other processes
+// continue at that time, also if this process ends without moving memory.
 void Sharer::NoteTurn() {
   if (turn_began_ns_ == 0) return;
   const uint64_t now = TurnTime();
   table_.own().turn_ns = now > turn_began_ns_ ? now - turn_began_ns_ : 0;
+  Driver::ModelClock clock = {};
+  if (!links_.driver.ReadModelClock(&clock)) return;
+  table_.AdvanceClock(card_, std::max(clock.now_ns, clock.due_ns));
 }
 
 // Returns the least used time of all other processes, so that a new process does not have the GPU
@@ -478,6 +493,7 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
 bool Sharer::Act(const Duty& duty) {
   if (!duty.is_known) return false;
   const bool answers = duty.answer != WaitingRequests::Answer::kNone;
+  if (duty.answer == WaitingRequests::Answer::kGrant) JoinCardTime();
   if (answers) requests_.Give(duty.answer, memory_.Measure().resident_bytes);
   if (duty.must_return) {
     if (!MoveBack()) return answers;
@@ -530,8 +546,9 @@ void Sharer::KeepOpen() {
 // Opens the gate, because no memory of this process is on the host for other processes.
 void Sharer::BeginTurn(bool is_holder) {
   if (!is_holder) turn_began_ns_ = 0;
-  if (is_holder && turn_began_ns_ == 0) {
-    JoinCardTime();
+  const bool begins = is_holder && turn_began_ns_ == 0;
+  if (begins || links_.gate.is_closed()) JoinCardTime();
+  if (begins) {
     if (table_.Lock(kLockWaitNs)) {
       exchange_ns_ = table_.header().out_ns + in_ns_;
       table_.own().member.exchange_ns = exchange_ns_;
@@ -567,11 +584,15 @@ bool Sharer::MoveOut(uint64_t bytes) {
   return true;
 }
 
-// Lets a simulated GPU continue at the time at which the turn before ended.
+// Lets a simulated GPU continue at the time at which the turn before ended, and counts the time
+// until then as waited.
 void Sharer::JoinCardTime() {
   if (!table_.Lock(kLockWaitNs)) return;
   const uint64_t time = table_.ClockOf(card_);
   table_.Unlock();
+  Driver::ModelClock clock = {};
+  if (!links_.driver.ReadModelClock(&clock)) return;
+  joined_ns_ += time > clock.now_ns ? time - clock.now_ns : 0;
   links_.driver.JoinModelTime(time);
 }
 

@@ -139,6 +139,7 @@ class Sharer {
   uint64_t all_out_ns_ = 0;
   uint64_t all_in_ns_ = 0;
   uint64_t turn_began_ns_ = 0;  // by TurnTime; 0 outside an own turn
+  uint64_t joined_ns_ = 0;      // for how long it waited, by the clock of a simulated GPU
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory
