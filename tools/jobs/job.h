@@ -67,6 +67,11 @@ struct Outcome {
 // Runs the command and waits for its end.
 absl::StatusOr<Outcome> RunJob(const Job& job);
 
+// Starts the commands of all jobs at the same time, and waits until all have ended. The jobs must
+// run apart, each once (no world= in a SPEC). Returns the outcomes in the same order. Fails if one
+// job cannot be prepared; then no command was started.
+absl::StatusOr<std::vector<Outcome>> RunJobsTogether(const std::vector<Job>& jobs);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_JOBS_JOB_H_

@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "tools/jobs/job.h"
 #include "tools/launch/end_signals.h"
 
 namespace vramstow {
@@ -74,22 +73,31 @@ Rehearsal RehearsalOf(Outcome outcome) {
 
 }  // namespace
 
-std::string LastLineOf(const std::string& path, size_t most) {
+std::vector<std::string> LastLinesOf(const std::string& path, size_t most) {
   constexpr size_t kMaxEnd = 64 * 1024;
   const std::string text = "\n" + EndOf(path, kMaxEnd);
-  for (size_t end = text.size(); end > 0;) {
+  std::vector<std::string> found;
+  for (size_t end = text.size(); end > 0 && found.size() < most;) {
     const size_t begin = text.rfind('\n', end - 1);
-    const std::string line = text.substr(begin + 1, end - begin - 1);
+    std::string line = text.substr(begin + 1, end - begin - 1);
     if (line.find_first_not_of(" \t\r") != std::string::npos && !IsNote(line)) {
-      return line.size() > most ? line.substr(line.size() - most) : line;
+      found.push_back(std::move(line));
     }
     end = begin;
   }
-  return "it said nothing.";
+  std::ranges::reverse(found);
+  return found;
 }
 
-absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, const FlagValues& flags,
-                                   const std::string& folder) {
+std::string LastLineOf(const std::string& path, size_t most) {
+  const std::vector<std::string> lines = LastLinesOf(path, 1);
+  if (lines.empty()) return "it said nothing.";
+  const std::string& line = lines.front();
+  return line.size() > most ? line.substr(line.size() - most) : line;
+}
+
+absl::StatusOr<Job> MakeJobIn(const std::string& folder, const std::vector<std::string>& command,
+                              const FlagValues& flags) {
   std::error_code error;
   if (!std::filesystem::create_directories(folder, error)) {
     return absl::UnavailableError(
@@ -100,10 +108,17 @@ absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, cons
   std::filesystem::create_directory(traces, error);
   Job job{.command = command, .flags = flags, .output = folder + "/output.txt", .note = {}};
   job.flags["VRAMSTOW_TRACE_DIR"] = traces;
-  job.note = [&job](const std::string& who, std::string_view sentence) {
-    AddNote(job.output, who, sentence);
+  job.note = [output = job.output](const std::string& who, std::string_view sentence) {
+    AddNote(output, who, sentence);
   };
-  auto outcome = RunJob(job);
+  return job;
+}
+
+absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, const FlagValues& flags,
+                                   const std::string& folder) {
+  const auto job = MakeJobIn(folder, command, flags);
+  if (!job.ok()) return job.status();
+  auto outcome = RunJob(*job);
   if (EndSignals::taken() != 0) return absl::CancelledError("interrupted.");
   if (!outcome.ok()) {
     return absl::FailedPreconditionError(

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/facts/facts.h"
+#include "tools/jobs/job.h"
 #include "tools/jobs/settings.h"
 
 namespace vramstow {
@@ -29,6 +30,13 @@ absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, cons
 
 // Returns the last line that the command itself wrote, shortened to `most` bytes.
 std::string LastLineOf(const std::string& path, size_t most);
+// Returns the last lines that the command itself wrote, at most `most`, without empty lines.
+std::vector<std::string> LastLinesOf(const std::string& path, size_t most);
+
+// Makes the folder, which must not exist yet, and returns a job that runs apart, with its traces
+// ("traces") and its output ("output.txt") there.
+absl::StatusOr<Job> MakeJobIn(const std::string& folder, const std::vector<std::string>& command,
+                              const FlagValues& flags);
 
 }  // namespace vramstow
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 
 #include "base/descriptor.h"
 #include "tools/launch/end_signals.h"
@@ -87,16 +88,20 @@ void StopWith(const std::vector<Session>& sessions) {
 
 }  // namespace
 
-std::vector<ChildEnd> RunApart(const std::vector<std::string>& command,
-                               std::vector<Environment>* environments, const std::string& output) {
+std::vector<ChildEnd> RunApart(std::vector<ApartCommand> commands) {
   constexpr milliseconds kPatience{500};
   const EndSignals signals;
   if (signals.Wait(milliseconds{0}); EndSignals::taken() != 0) return {};
-  const Descriptor file(open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (file.get() < 0) return {{ChildEnd::How::kNoProcess, errno}};
+  std::vector<ChildEnd> ends(commands.size());
   std::vector<Session> sessions;
-  for (Environment& environment : *environments) {
-    sessions.emplace_back(StartChild(command, &environment,
+  for (ApartCommand& one : commands) {
+    const Descriptor file(
+        open(one.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    if (file.get() < 0) {
+      ends[sessions.size()] = {ChildEnd::How::kNoProcess, errno};
+      break;
+    }
+    sessions.emplace_back(StartChild(one.command, &one.environment,
                                      {.mask = EndSignals::MaskOfChildren(), .output = file.get()}));
     if (!sessions.back().is_started()) break;
   }
@@ -111,8 +116,7 @@ std::vector<ChildEnd> RunApart(const std::vector<std::string>& command,
       for (Session& session : sessions) session.Ask(signal);
     }
   }
-  std::vector<ChildEnd> ends;
-  for (const Session& session : sessions) ends.push_back(session.end());
+  for (size_t i = 0; i < sessions.size(); ++i) ends[i] = sessions[i].end();
   return ends;
 }
 

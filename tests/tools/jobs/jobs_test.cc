@@ -107,6 +107,41 @@ TEST(Job, WhatIsWrongIsToldBeforeAnythingStarts) {
   EXPECT_FALSE(std::filesystem::exists(job.output));
 }
 
+TEST(Job, SeveralJobsRunAtTheSameTimeAndEachHasItsOwnOutcome) {
+  // Each command waits for the other one.
+  const std::string here = NewFolder() + "/";
+  const auto command = [&](const std::string& own, const std::string& other) {
+    return std::vector<std::string>{"sh", "-c",
+                                    "touch " + here + own + "; while ! test -e " + here + other +
+                                        "; do sleep 0.01; done; " + kWriteTrace + " small; echo " +
+                                        own + "; exit " + own};
+  };
+  const auto outcomes = RunJobsTogether({JobOf(command("3", "4")), JobOf(command("4", "3"))});
+  ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+  ASSERT_THAT(*outcomes, SizeIs(2));
+  EXPECT_EQ(outcomes->at(0).exit.status, 3);
+  EXPECT_EQ(outcomes->at(1).exit.status, 4);
+  EXPECT_EQ(TextOf(outcomes->at(0).output), "3\n");
+  EXPECT_EQ(TextOf(outcomes->at(1).output), "4\n");
+  for (const Outcome& outcome : *outcomes) EXPECT_THAT(outcome.facts.traces, SizeIs(1));
+}
+
+TEST(Job, NoneOfSeveralJobsStartsIfOneIsWrong) {
+  Job wrong = JobOf({"sh", "-c", "echo started"});
+  wrong.flags["VRAMSTOW_SIMULATE"] = "nocard";
+  const Job right = JobOf({"sh", "-c", "echo started"});
+  EXPECT_FALSE(RunJobsTogether({right, wrong}).ok());
+  EXPECT_FALSE(std::filesystem::exists(right.output));
+}
+
+TEST(Job, ACommandThatIsNotThereKeepsLaterOnesFromStarting) {
+  const auto outcomes = RunJobsTogether({JobOf({"no-such-command"}), JobOf({"echo", "later"})});
+  ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+  ASSERT_THAT(*outcomes, SizeIs(2));
+  EXPECT_EQ(outcomes->at(0).exit.status, 127);
+  EXPECT_THAT(outcomes->at(1).exit.not_started, testing::Not(IsEmpty()));
+}
+
 TEST(Rehearsal, IsOfTheProcessThatTookMostAndQuotesTheCommandAlone) {
   const std::string folder = NewFolder() + "/1";
   const auto rehearsal = Rehearse(
@@ -117,6 +152,10 @@ TEST(Rehearsal, IsOfTheProcessThatTookMostAndQuotesTheCommandAlone) {
   EXPECT_EQ(rehearsal->processes, 1u);
   EXPECT_EQ(rehearsal->facts.peak.allocated_bytes, 8 * kMega);
   EXPECT_EQ(LastLineOf(rehearsal->output, 100), "last");
+  EXPECT_EQ(LastLineOf(rehearsal->output, 2), "st");
+  std::ofstream(rehearsal->output, std::ios::app) << "\n \nmore\nvramstow run: a note\n";
+  EXPECT_THAT(LastLinesOf(rehearsal->output, 5), ElementsAre("last", "more"));
+  EXPECT_THAT(LastLinesOf(rehearsal->output, 1), ElementsAre("more"));
 }
 
 TEST(Rehearsal, WithoutDeviceMemorySaysWhy) {
