@@ -27,6 +27,8 @@ int ConvertCommand(const std::vector<std::string>& arguments);
 int FitCommand(const std::vector<std::string>& arguments);
 // The exit status is also 1 if nothing fits.
 int PlanCommand(const std::vector<std::string>& arguments);
+// The exit status is also 1 if a job fails or does not fit.
+int ShareCommand(const std::vector<std::string>& arguments);
 // The exit status is also 1 if a smaller share is aligned than was required.
 int FidelityCommand(const std::vector<std::string>& arguments);
 // The exit status is also 2 if the process cannot be entered.

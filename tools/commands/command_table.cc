@@ -22,6 +22,8 @@ constexpr Command kCommands[] = {
      FitCommand},
     {"plan", "finds the settings that fit and are fastest, on several GPUs, by simulated runs",
      PlanCommand},
+    {"share", "shows how long jobs take that use one GPU in turns, by simulated runs",
+     ShareCommand},
     {"fidelity", "compares a simulated run with a run on a real GPU", FidelityCommand},
     {"attach", "inspects a process that was started without vramstow", AttachCommand},
     {"ctl", "asks a running process for numbers, or to release memory", CtlCommand},

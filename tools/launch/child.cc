@@ -161,6 +161,10 @@ std::string WhyNotStarted(const ChildEnd& end, const std::string& command) {
       IsPath(command) ? "file, or its interpreter is missing." : "command in PATH.");
 }
 
+bool IsCommandThere(const std::string& command) {
+  return IsPath(command) ? access(command.c_str(), F_OK) == 0 : IsInPath(command);
+}
+
 Child StartChild(const std::vector<std::string>& command, Environment* environment,
                  const ChildStart& start) {
   const std::vector<char*> arguments = Pointers(command);

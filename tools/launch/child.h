@@ -39,6 +39,9 @@ int ExitStatusOf(const ChildEnd& end, const std::string& command);
 // Returns one sentence if the command could not be started, and an empty text otherwise.
 std::string WhyNotStarted(const ChildEnd& end, const std::string& command);
 
+// True if the command names a file that exists, or PATH has a file of this name.
+bool IsCommandThere(const std::string& command);
+
 // A child process. If exec failed, `end` is set before the process has ended.
 struct Child {
   pid_t pid = -1;
