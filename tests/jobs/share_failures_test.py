@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from sharers import Share, tables
+from sharers import SMALL_CARD, Share, tables
 
 # The pool, and what moves its memory, make these calls.
 CALLS = (
@@ -39,7 +39,6 @@ FEW = (
 )
 ALL = tuple(f"{call}:{number}{last}" for number in NUMBERS for call in CALLS for last in ("", "+"))
 WRONG_BYTES, OUT_OF_MEMORY, DRIVER_ERROR = 3, 4, 5
-SMALL_CARD = "h100,memory=128MiB,context=16MiB"
 
 
 @pytest.mark.parametrize("fail", ALL if os.environ.get("VRAMSTOW_LONG") else FEW)

@@ -15,6 +15,8 @@ from built import VRAMSTOW, facts_of
 PROGRAM = Path(__file__).parent / "programs/shares.py"
 PATIENCE = int(os.environ.get("VRAMSTOW_PATIENCE", 240))  # seconds, on a busy machine
 CARD = "h100,memory=512MiB,context=16MiB"
+# Two programs with 75 MiB each do not fit, either, but an exchange takes a quarter of the time.
+SMALL_CARD = "h100,memory=128MiB,context=16MiB"
 
 
 class Sharer:
@@ -53,6 +55,18 @@ class Sharer:
                 return int(found[0])
             time.sleep(0.01)
         raise AssertionError("the program did not start")
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the program. `vramstow run` stops with it, so it gets SIGCONT, too."""
+        os.kill(self.child, number)
+        if number == signal.SIGCONT:
+            os.kill(self.process.pid, number)
+
+    def resident_mib(self) -> int:
+        """Returns how much host memory the program has now."""
+        status = Path(f"/proc/{self.child}/status").read_text()
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(line.split()[1]) // 1024
 
     def end(self) -> int:
         return self.process.wait(PATIENCE)
