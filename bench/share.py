@@ -44,7 +44,9 @@ def start(
     card = f"h100,context=512MiB,clock=model,values=off,share={folder / 'card'}"
     card += f",memory={memory // MEBIBYTE}MiB" if memory else ""
     flags = [f"--simulate={card}", f"--trace-dir={folder / f'traces{number}'}"]
-    flags += [f"--share=dir={folder / 'tables'}{share}"] if share is not None else []
+    if share is not None:
+        # The host's memory is not what is measured, and a simulated GPU without values uses little.
+        flags += [f"--share=dir={folder / 'tables'}{share}", "--offload=explicit,host=256GiB"]
     program = [
         sys.executable,
         str(HERE / "moves_job.py"),
