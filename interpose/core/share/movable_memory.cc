@@ -56,9 +56,11 @@ MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {
   MovedOut moved;
   VisitPools([&](const Pools::Use& use) {
     if (moved.freed_bytes >= bytes) return;
+    // Cached memory that unfinished work uses cannot be released. Memory in use would move instead.
+    const bool has_ended = use.offloader()->WaitForWork();
     moved.freed_bytes += use->Trim({.bytes = bytes - moved.freed_bytes}).released_bytes;
-    if (moved.freed_bytes >= bytes) return;
-    const uint64_t wanted = bytes - moved.freed_bytes;
+    if (moved.freed_bytes >= bytes || moved.paused_bytes >= kSliceBytes || !has_ended) return;
+    const uint64_t wanted = std::min(bytes - moved.freed_bytes, kSliceBytes - moved.paused_bytes);
     const uint64_t before = use->Stats().reserved_bytes;
     uint64_t paused = 0;
     const PauseOptions options = {.keep = true, .graphs = true, .most_bytes = wanted};
@@ -71,16 +73,20 @@ MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {
     moved.freed_bytes += freed;
     moved.paused_bytes += paused;
   });
+  // What one pool cannot give, the next one may give in the next slice.
+  if (moved.freed_bytes >= bytes || moved.paused_bytes >= kSliceBytes) moved.is_stuck = false;
   return moved;
 }
 
-MovableMemory::MovedBack MovableMemory::MoveBack() const {
+MovableMemory::MovedBack MovableMemory::MoveBack(uint64_t bytes) const {
   MovedBack moved;
   VisitPools([&](const Pools::Use& use) {
     if (use.offloader()->Stats().paused_bytes == 0) return;
-    uint64_t bytes = 0;
-    use.offloader()->Resume(Offloader::kAnyTag, ~uint64_t{0}, &bytes);
-    moved.bytes += bytes;
+    uint64_t returned = 0;
+    if (moved.bytes < bytes) {
+      use.offloader()->Resume(Offloader::kAnyTag, bytes - moved.bytes, &returned);
+    }
+    moved.bytes += returned;
     moved.away_bytes += use.offloader()->Stats().paused_bytes;
   });
   return moved;

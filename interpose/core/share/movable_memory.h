@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "base/units.h"
 #include "interpose/core/runtime/core.h"
 
 namespace vramstow {
@@ -47,10 +48,15 @@ class MovableMemory {
   // Lets each pool hold at most this much.
   void SetRoom(uint64_t bytes) const;
 
-  // Frees about this much memory of the GPU: first cached memory, then memory in use.
+  // Contents move in slices of this size, so that the memory of one process can return while the
+  // memory of another one leaves.
+  static constexpr uint64_t kSliceBytes = 512 * kMiB;
+
+  // Frees up to this much memory of the GPU: first cached memory, then up to a slice of the memory
+  // in use. Waits for all submitted work.
   MovedOut MoveOut(uint64_t bytes) const;
-  // Brings back as much as the GPU has room for.
-  MovedBack MoveBack() const;
+  // Brings back up to this much, rounded down to pages, if the GPU has room for it.
+  MovedBack MoveBack(uint64_t bytes) const;
 
  private:
   template <typename Visit>

@@ -149,7 +149,7 @@ void Sharer::Loop() {
     const Duty duty = Decide(figures);
     if (Act(duty)) {
       table_.Wake();
-    } else if (duty.must_return && is_away_.load(std::memory_order_relaxed) && HasFailedForLong()) {
+    } else if (duty.return_bytes != 0 && is_away_.load(std::memory_order_relaxed) && HasFailedForLong()) {
       return Withdraw();
     } else {
       table_.Wait(seen, duty.is_contended ? kShortTickNs : kTickNs);
@@ -214,7 +214,7 @@ bool Sharer::SetPaused(bool paused) {
 // Writes what sharing did to this process into the trace.
 void Sharer::DescribeTurns() {
   if (!table_.is_open() || !table_.Lock(kLockWaitNs)) return;
-  NoteTurn();
+  NoteCardTime();
   const ShareSlot slot = table_.own();
   table_.Unlock();
   Driver::ModelClock clock = {};
@@ -300,15 +300,21 @@ uint64_t Sharer::TurnTime() const {
   return links_.driver.ReadModelClock(&clock) ? memory_.CardTime() : MonotonicTime();
 }
 
-// Notes how long the present turn has taken; the table is locked. With clock=model other processes
-// continue at that time, also if this process ends without moving memory.
+// Notes the time of a simulated GPU with clock=model, at which those continue that waited for this
+// process; the table is locked.
+void Sharer::NoteCardTime() {
+  Driver::ModelClock clock = {};
+  if (!links_.driver.ReadModelClock(&clock)) return;
+  table_.AdvanceClock(card_, std::max(clock.now_ns, clock.due_ns));
+}
+
+// Notes how long the present turn has taken; the table is locked. Other processes continue at that
+// time, also if this process is killed.
 void Sharer::NoteTurn() {
   if (turn_began_ns_ == 0) return;
   const uint64_t now = TurnTime();
   table_.own().turn_ns = now > turn_began_ns_ ? now - turn_began_ns_ : 0;
-  Driver::ModelClock clock = {};
-  if (!links_.driver.ReadModelClock(&clock)) return;
-  table_.AdvanceClock(card_, std::max(clock.now_ns, clock.due_ns));
+  NoteCardTime();
 }
 
 // Returns the least used time of all other processes, so that a new process does not have the GPU
@@ -474,10 +480,13 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
       !is_paused &&
       (GroupFits(members, count, group_) ||
        (duty.is_holder && LackingBytes(members, count, group_, card_) <= figures.free_bytes));
+  // In its turn, memory returns as soon as there is room for a slice of it.
+  const uint64_t slice = std::min(figures.away_bytes, MovableMemory::kSliceBytes);
+  const bool has_slice = !is_paused && duty.is_holder && slice <= figures.free_bytes;
   // If the driver did not release the memory, nobody gains from a wait.
   const bool lacks_nothing =
       !is_paused && LackingBytes(members[view.self]) == 0 && duty.move_bytes == 0;
-  duty.must_return = is_away && (duty.has_room || lacks_nothing);
+  if (is_away && (duty.has_room || has_slice || lacks_nothing)) duty.return_bytes = slice;
   duty.answer = requests_.Decide(
       figures, {.has_room = duty.has_room,
                 .can_be_served = is_paused || CanBeServed(members, count, view.self),
@@ -493,10 +502,15 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
 bool Sharer::Act(const Duty& duty) {
   if (!duty.is_known) return false;
   const bool answers = duty.answer != WaitingRequests::Answer::kNone;
-  if (duty.answer == WaitingRequests::Answer::kGrant) JoinCardTime();
-  if (answers) requests_.Give(duty.answer, memory_.Measure().resident_bytes);
-  if (duty.must_return) {
-    if (!MoveBack()) return answers;
+  if (answers) {
+    // The process that was waited for may have ended.
+    const bool has_waited = measured_at_ns_ >= requests_.since_ns() + kShareIdleNs;
+    if (duty.answer == WaitingRequests::Answer::kGrant && has_waited) JoinCardTime();
+    requests_.Give(duty.answer, memory_.Measure().resident_bytes);
+  }
+  if (duty.return_bytes != 0) {
+    const bool has_moved = MoveBack(duty.return_bytes);
+    if (is_away_.load(std::memory_order_relaxed)) return has_moved || answers;
     if (duty.has_room) stuck_bytes_ = 0;
     requests_.TryAgain();
     BeginTurn(duty.is_holder);
@@ -578,7 +592,7 @@ bool Sharer::MoveOut(uint64_t bytes) {
   if (moved.freed_bytes == 0 || !table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
   ShareHeader& header = table_.header();
   header.out_ns += took;
-  table_.AdvanceClock(card_, now);
+  NoteCardTime();
   table_.own().out_bytes += moved.paused_bytes;
   table_.Unlock();
   return true;
@@ -596,11 +610,11 @@ void Sharer::JoinCardTime() {
   links_.driver.JoinModelTime(time);
 }
 
-// Brings all memory back. Returns true if all of it is back.
-bool Sharer::MoveBack() {
+// Brings this much memory back. Returns true if some bytes moved.
+bool Sharer::MoveBack(uint64_t bytes) {
   JoinCardTime();
   const uint64_t began = TurnTime();
-  const MovableMemory::MovedBack moved = memory_.MoveBack();
+  const MovableMemory::MovedBack moved = memory_.MoveBack(bytes);
   const uint64_t now = TurnTime();
   const uint64_t took = now > began ? now - began : 0;
   in_ns_ += took;
@@ -613,7 +627,7 @@ bool Sharer::MoveBack() {
     table_.own().member.away_bytes = moved.away_bytes;
     table_.Unlock();
   }
-  return !is_away;
+  return moved.bytes != 0;
 }
 
 }  // namespace vramstow

@@ -64,8 +64,8 @@ class Sharer {
     bool is_holder = false;     // it is the turn of this process
     bool has_room = false;      // the GPU has all that the group lacks, and the group may take it
     bool must_wait = false;
-    bool must_return = false;  // memory on the host can come back now
     uint64_t move_bytes = 0;
+    uint64_t return_bytes = 0;  // memory on the host that can come back now
     WaitingRequests::Answer answer = WaitingRequests::Answer::kNone;
   };
   // What the table says at one moment.
@@ -93,6 +93,7 @@ class Sharer {
   bool IsIdle();
   bool IsPaused() const;
   uint64_t LeastUsedTime() const;
+  void NoteCardTime();
   void NoteTurn();
   void Publish(const Figures& figures);
 
@@ -108,7 +109,7 @@ class Sharer {
   void KeepOpen();
   void BeginTurn(bool is_holder);
   bool MoveOut(uint64_t bytes);
-  bool MoveBack();
+  bool MoveBack(uint64_t bytes);
   void JoinCardTime();
 
   const Links links_;
