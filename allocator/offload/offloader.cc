@@ -212,8 +212,7 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
     if (pool_->WaitClock() >= watch_until_ns_ && quiet_.empty()) Watch(false);
     return 0;
   }
-  if (!is_calm) return 0;
-  if (standstill_.stopping()) return 0;
+  if (!is_calm || standstill_.stopping()) return 0;
   const uint64_t size = pool_->page_bytes();
   ListPages(PagesThatAre::kOffloaded, kAnyTag);
   pages_.DropUntouchedSince(wanted_from_clock_);

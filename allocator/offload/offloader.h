@@ -116,10 +116,6 @@ class Offloader {
   // Releases idle host memory after the configured time; call it regularly.
   uint64_t DecayHost() { return host_.Decay(); }
 
-  // Waits until no submission is in progress and all submitted work has ended, so that the cached
-  // memory that this work used can be trimmed. Returns false if the work does not end in time.
-  bool WaitForWork();
-
   // --- Requests ---------------------------------------------------------------------------------
   // Each request sets *bytes to the bytes that moved. Offload and Pause then release as many bytes.
   static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
@@ -191,6 +187,7 @@ class Offloader {
   void AdvanceQuiet();
 
   OffloadStats Stats() const;
+  Standstill& standstill() { return standstill_; }
 
  private:
   // A policy for lists that are sorted by age, and for lists whose order does not matter.

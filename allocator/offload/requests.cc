@@ -49,13 +49,6 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, const PauseOptions
   return outcome;
 }
 
-bool Offloader::WaitForWork() {
-  DeviceLock device_lock(pool_->mutex());
-  if (!standstill_.Begin()) return false;
-  standstill_.End();
-  return true;
-}
-
 OffloadResult Offloader::Offload(uint32_t tag, uint64_t* bytes) {
   *bytes = 0;
   if (!maps_host_) return OffloadResult::kNotThere;

@@ -61,6 +61,13 @@ bool Standstill::BeginBesideWork() {
   return CloseGate() && BeginIf(WaitForOthers(pool_->WaitClock() + limits_.work_wait_ns));
 }
 
+bool Standstill::Reach() {
+  DeviceLock device_lock(pool_->mutex());
+  if (!Begin()) return false;
+  End();
+  return true;
+}
+
 uint64_t Standstill::End() {
   gate_->Open();
   const uint64_t duration = pool_->Now() - began_ns_;

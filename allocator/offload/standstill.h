@@ -41,6 +41,9 @@ class Standstill {
   bool BeginBesideWork() VRAMSTOW_REQUIRES(kDeviceLock);
   // Ends the standstill. Returns how long it took.
   uint64_t End();
+  // Begins a standstill and ends it at once. Returns true if all work that was submitted before has
+  // ended, so that cached memory that it used can be released. Takes the device's lock.
+  bool Reach();
   // Waits for all submitted work while submissions continue. Returns true if it has finished.
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
 

@@ -57,7 +57,7 @@ MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {
   VisitPools([&](const Pools::Use& use) {
     if (moved.freed_bytes >= bytes) return;
     // Cached memory that unfinished work uses cannot be released. Memory in use would move instead.
-    const bool has_ended = use.offloader()->WaitForWork();
+    const bool has_ended = use.offloader()->standstill().Reach();
     moved.freed_bytes += use->Trim({.bytes = bytes - moved.freed_bytes}).released_bytes;
     if (moved.freed_bytes >= bytes || moved.paused_bytes >= kSliceBytes || !has_ended) return;
     const uint64_t wanted = std::min(bytes - moved.freed_bytes, kSliceBytes - moved.paused_bytes);
