@@ -136,6 +136,13 @@ typedef void (*vramstowSimulatorUseWatcher)(const struct vramstowSimulatorRange*
                                             size_t count, void* user);
 void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user);
 
+// Lets `wrap` surround each append of a task. It calls `append(call)` once and returns the result.
+// The thread that appends the task calls it, without the driver's lock; the watcher of uses is
+// called inside. A task begins with no call of the driver, so code that stops submissions while it
+// moves memory has to stop tasks here. A null `wrap` ends that.
+typedef int (*vramstowSimulatorTaskWrapper)(int (*append)(void* call), void* call, void* user);
+void vramstowSimulatorWrapTasks(vramstowSimulatorTaskWrapper wrap, void* user);
+
 // Returns 1 if vramstowSimulatorWatchUses has set a watcher, else 0.
 int vramstowSimulatorWatchesUses(void);
 

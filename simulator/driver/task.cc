@@ -305,6 +305,35 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   return CUDA_SUCCESS;
 }
 
+struct AppendCall {
+  CUstream stream;
+  const vramstowSimulatorTask* task;
+};
+
+// Appends the task of an AppendCall. Returns a CUresult.
+int Append(void* append_call) {
+  const auto [stream, task] = *static_cast<const AppendCall*>(append_call);
+  DriverGlobals& globals = Globals();
+  CUresult result = CUDA_ERROR_NOT_INITIALIZED;
+  bool taken = false;
+  // A watcher that evicts memory may have to restore it before the work runs.
+  UseWatch::Global().Report(task->ranges, task->range_count);
+  if (!CurrentThread().inside_callback && globals.initialized && !globals.forked &&
+      !globals.shut_down) {
+    const MutexLock lock(&globals.mutex);
+    try {
+      State& state = globals.state();
+      state.machine->timeline.BeginCall(RealNanoseconds());
+      result = AppendTask(&state, stream, *task, &taken);
+      state.machine->timeline.EndCall(RealNanoseconds());
+    } catch (const std::bad_alloc&) {
+      result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  if (!taken && task->drop != nullptr) task->drop(task->user);
+  return result;
+}
+
 // Returns the machine of a driver that was started. Its SPEC and the addresses of its memory do not
 // change any more, so they are read without the lock.
 const Machine& StartedMachine() { return *HeldState().machine; }
@@ -329,25 +358,13 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 extern "C" {
 
 int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) {
-  DriverGlobals& globals = Globals();
-  CUresult result = CUDA_ERROR_NOT_INITIALIZED;
-  bool taken = false;
-  // A watcher that evicts memory may have to restore it before the work runs.
-  UseWatch::Global().Report(task->ranges, task->range_count);
-  if (!CurrentThread().inside_callback && globals.initialized && !globals.forked &&
-      !globals.shut_down) {
-    const MutexLock lock(&globals.mutex);
-    try {
-      State& state = globals.state();
-      state.machine->timeline.BeginCall(RealNanoseconds());
-      result = AppendTask(&state, stream, *task, &taken);
-      state.machine->timeline.EndCall(RealNanoseconds());
-    } catch (const std::bad_alloc&) {
-      result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-  }
-  if (!taken && task->drop != nullptr) task->drop(task->user);
-  return result;
+  AppendCall call = {stream, task};
+  if (CurrentThread().inside_callback) return Append(&call);  // the driver's lock is held
+  return UseWatch::Global().Wrap(Append, &call);
+}
+
+void vramstowSimulatorWrapTasks(vramstowSimulatorTaskWrapper wrap, void* user) {
+  UseWatch::Global().SetWrapper(wrap, user);
 }
 
 void vramstowSimulatorWatchUses(vramstowSimulatorUseWatcher seen, void* user) {

@@ -1,4 +1,5 @@
-// UseWatch reports the memory that work uses to a watcher (vramstowSimulatorWatchUses).
+// UseWatch reports the memory that work uses to a watcher (vramstowSimulatorWatchUses), and lets it
+// surround tasks (vramstowSimulatorWrapTasks).
 //
 // Idea: a real GPU does not report what its kernels access, so code that moves memory reads the
 // arguments of launches. The simulated GPU's kernels are mostly not run, and their images do not
@@ -28,6 +29,16 @@ class UseWatch {
     user_.store(user, std::memory_order_relaxed);
     seen_.store(seen, std::memory_order_release);
   }
+  void SetWrapper(vramstowSimulatorTaskWrapper wrap, void* user) {
+    wrap_user_.store(user, std::memory_order_relaxed);
+    wrap_.store(wrap, std::memory_order_release);
+  }
+  // Calls `append(call)`, inside the wrapper if one is set.
+  int Wrap(int (*append)(void* call), void* call) const {
+    const vramstowSimulatorTaskWrapper wrap = wrap_.load(std::memory_order_acquire);
+    if (wrap == nullptr) return append(call);
+    return wrap(append, call, wrap_user_.load(std::memory_order_relaxed));
+  }
   bool is_watched() const { return seen_.load(std::memory_order_relaxed) != nullptr; }
   void Report(const vramstowSimulatorRange* ranges, size_t count) const {
     const vramstowSimulatorUseWatcher seen = seen_.load(std::memory_order_acquire);
@@ -37,6 +48,8 @@ class UseWatch {
  private:
   std::atomic<vramstowSimulatorUseWatcher> seen_{nullptr};
   std::atomic<void*> user_{nullptr};
+  std::atomic<vramstowSimulatorTaskWrapper> wrap_{nullptr};
+  std::atomic<void*> wrap_user_{nullptr};
 };
 
 }  // namespace vramstow::simulator

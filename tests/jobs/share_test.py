@@ -15,6 +15,7 @@ import pytest
 from built import run_vramstow
 from sharers import CARD, PATIENCE, SMALL_CARD, Share, Sharer, tables
 
+LATE_TASK = Path(__file__).parent / "programs/late_task.py"
 TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"
 LONG = os.environ.get("VRAMSTOW_LONG")
 KILLS = 500 if LONG else 8
@@ -129,6 +130,14 @@ def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path)
     stopped.send(signal.SIGCONT)
     assert waiting.end() == 0, waiting.said()
     assert stopped.end() == 0, stopped.said()
+
+
+def test_a_task_that_follows_its_launch_late_waits_for_its_memory(share: Share) -> None:
+    late = share(300, 6, program=LATE_TASK)
+    other = share(300, 100000, 2)
+    other.wait_for_rounds(2)
+    assert late.end() == 0, late.said()
+    assert late.shared()["out_bytes"] > 0
 
 
 def test_jobs_on_two_gpus_have_both_or_none(share: Share, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/runtime/kernel_arguments.h"
 #include "interpose/core/runtime/log.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
@@ -110,7 +111,19 @@ void Offloading::AskForArguments(CUfunction function, void** arguments, UsedBy b
 }
 
 void Offloading::WatchUses() {
-  if (offloaders_.wanted()) driver_.WatchUses(OnUses, this);
+  if (!offloaders_.wanted()) return;
+  driver_.WatchUses(OnUses, this);
+  driver_.WrapTasks(OnTask, this);
+}
+
+// A task computes what an operator of PyTorch gives. It follows the operator's launches, and memory
+// may have left between the two.
+int Offloading::OnTask(int (*append)(void* call), void* call, void* self) {
+  // A wrapper around this call has passed the gate already.
+  if (ThisThread()->depth != 0) return append(call);
+  auto* const offloading = static_cast<Offloading*>(self);
+  const Offloaders::GateTicket ticket(&offloading->offloaders_);
+  return append(call);
 }
 
 // Reports that work uses the ranges, by the address in the middle of each. A range belongs to one

@@ -31,7 +31,8 @@ class Offloading {
   Offloading& operator=(const Offloading&) = delete;
 
   // Asks a simulated driver to report which memory work uses, because the arguments of most of its
-  // kernels are unknown. Called when CUDA has been initialised. A real driver reports nothing.
+  // kernels are unknown, and to let its tasks pass the gate of submissions. Called when CUDA has
+  // been initialised. A real driver reports nothing.
   void WatchUses();
 
   // Moves quiet memory (memory that the program promised not to use for a while) to the host.
@@ -97,6 +98,7 @@ class Offloading {
   void LogTrouble(const Offloader& offloader);
 
   bool Watches() const;
+  static int OnTask(int (*append)(void* call), void* call, void* self);
   static void OnUses(const Driver::UsedRange* ranges, size_t count, void* self);
 
   const Driver& driver_;

@@ -44,6 +44,7 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorWatchUncomputedReads", &simulator_watch_);
   look_up("vramstowSimulatorCountUncomputedReads", &simulator_count_);
   look_up("vramstowSimulatorWatchUses", &simulator_watch_uses_);
+  look_up("vramstowSimulatorWrapTasks", &simulator_wrap_tasks_);
   look_up("vramstowSimulatorHoldsKernels", &simulator_holds_kernels_);
   look_up("vramstowSimulatorWatchUnknownSizes", &simulator_watch_sizes_);
   look_up("vramstowSimulatorCountUnknownSizes", &simulator_count_sizes_);
@@ -132,6 +133,11 @@ uint64_t Driver::CountUncomputedReads() const {
 void Driver::WatchUses(UseWatcher seen, void* user) const {
   using Watch = void (*)(UseWatcher, void*);
   if (const auto watch = reinterpret_cast<Watch>(Load(simulator_watch_uses_))) watch(seen, user);
+}
+
+void Driver::WrapTasks(TaskWrapper wrap, void* user) const {
+  using Wrap = void (*)(TaskWrapper, void*);
+  if (const auto set = reinterpret_cast<Wrap>(Load(simulator_wrap_tasks_))) set(wrap, user);
 }
 
 bool Driver::HoldsKernels() const {

@@ -99,6 +99,10 @@ class Driver {
   // Makes a simulated driver call `seen` with the memory that work uses
   // (vramstowSimulatorWatchUses). Does nothing with a real driver.
   void WatchUses(UseWatcher seen, void* user) const;
+  // Lets `wrap` surround each task of a simulated driver (vramstowSimulatorWrapTasks). Does nothing
+  // with a real driver.
+  using TaskWrapper = int (*)(int (*append)(void* call), void* call, void* user);
+  void WrapTasks(TaskWrapper wrap, void* user) const;
   // Returns true while a simulated driver reports the memory used by this thread's launches to the
   // watcher of WatchUses.
   bool HoldsKernels() const;
@@ -144,6 +148,7 @@ class Driver {
   Address simulator_watch_{nullptr};
   Address simulator_count_{nullptr};
   Address simulator_watch_uses_{nullptr};
+  Address simulator_wrap_tasks_{nullptr};
   Address simulator_holds_kernels_{nullptr};
   Address simulator_watch_sizes_{nullptr};
   Address simulator_count_sizes_{nullptr};

@@ -31,7 +31,6 @@ constexpr uint64_t kMillisecond = 1'000'000;
 // How often the table is read while all memory fits, and while some process lacks memory.
 constexpr uint64_t kTickNs = 200 * kMillisecond;
 constexpr uint64_t kShortTickNs = 5 * kMillisecond;
-constexpr uint64_t kMaxIdleNs = 1000 * kMillisecond;
 constexpr uint64_t kLockWaitNs = 1000 * kMillisecond;
 // How long the gate stays open after work did not end.
 constexpr uint64_t kLeastPauseNs = 50 * kMillisecond;
@@ -106,6 +105,7 @@ bool Sharer::OpenTable() {
   if (ask != nullptr) ask(&uuid, memory_.device());
   WriteDeviceUuid(uuid.bytes, card_name_);
   card_ = CardOf(uuid);
+  clock_.Open(card_);
   char folder[200];
   char why[300] = "the path of the folder is too long";
   const bool is_open = ShareTable::Directory(setting_.folder, std::getenv("XDG_RUNTIME_DIR"),
@@ -149,7 +149,8 @@ void Sharer::Loop() {
     const Duty duty = Decide(figures);
     if (Act(duty)) {
       table_.Wake();
-    } else if (duty.return_bytes != 0 && is_away_.load(std::memory_order_relaxed) && HasFailedForLong()) {
+    } else if (duty.return_bytes != 0 && is_away_.load(std::memory_order_relaxed) &&
+               HasFailedForLong()) {
       return Withdraw();
     } else {
       table_.Wait(seen, duty.is_contended ? kShortTickNs : kTickNs);
@@ -173,6 +174,7 @@ void Sharer::Withdraw() {
   Log("--share: this process does not share its GPU any more, because the driver failed for 10 "
       "seconds to bring its memory back. Work that uses this memory gets an error.");
   DescribeTurns();
+  memory_.SetRoom(0);
   links_.requests.StopAnswering();
   links_.gate.Open();
   table_.Leave();
@@ -214,11 +216,10 @@ bool Sharer::SetPaused(bool paused) {
 // Writes what sharing did to this process into the trace.
 void Sharer::DescribeTurns() {
   if (!table_.is_open() || !table_.Lock(kLockWaitNs)) return;
-  NoteCardTime();
+  clock_.NoteCardTime();
   const ShareSlot slot = table_.own();
   table_.Unlock();
-  Driver::ModelClock clock = {};
-  const bool is_modelled = links_.driver.ReadModelClock(&clock);
+  const TurnClock::Sums sums = clock_.ReadSums();
   const struct {
     const char* key;
     uint64_t value;
@@ -227,10 +228,10 @@ void Sharer::DescribeTurns() {
                {"share.waited_ns", slot.waited_ns, true},
                {"share.out_bytes", slot.out_bytes, true},
                {"share.in_bytes", slot.in_bytes, true},
-               {"share.out_ns", all_out_ns_, true},
-               {"share.in_ns", all_in_ns_, true},
-               {"share.model_end_ns", std::max(clock.now_ns, clock.due_ns), is_modelled},
-               {"share.model_waited_ns", joined_ns_, is_modelled}};
+               {"share.out_ns", sums.out_ns, true},
+               {"share.in_ns", sums.in_ns, true},
+               {"share.model_end_ns", sums.end_ns, sums.is_modelled},
+               {"share.model_waited_ns", sums.waited_ns, sums.is_modelled}};
   for (const auto& [key, value, is_known] : facts) {
     if (!is_known) continue;
     char text[24];
@@ -249,12 +250,7 @@ void Sharer::AbandonAfterFork() {
   is_ending_.store(false, std::memory_order_relaxed);
   is_away_.store(false, std::memory_order_relaxed);
   is_paused_.store(false, std::memory_order_relaxed);
-  turn_began_ns_ = 0;
-  joined_ns_ = 0;
-  in_ns_ = 0;
-  exchange_ns_ = 0;
-  all_out_ns_ = 0;
-  all_in_ns_ = 0;
+  clock_.Reset();
   stuck_bytes_ = 0;
   stuck_ns_ = 0;
   failing_since_ns_ = 0;
@@ -265,16 +261,6 @@ void Sharer::AbandonAfterFork() {
 
 // --- What this process reports ------------------------------------------------------------------
 
-// Returns for how long nothing must be submitted before this process is idle: as long as an
-// exchange takes. A turn that ends earlier may cost more than it saves.
-uint64_t Sharer::IdleTime() const {
-  Driver::ModelClock clock;
-  // The virtual time of clock=model advances only with work, so that it cannot tell that none
-  // comes.
-  if (links_.driver.ReadModelClock(&clock)) return kShareIdleNs;
-  return std::clamp(exchange_ns_, kShareIdleNs, kMaxIdleNs);
-}
-
 // True if nothing was submitted for a while and all submitted work has ended.
 bool Sharer::IsIdle() {
   const uint64_t count = links_.gate.submissions();
@@ -283,38 +269,13 @@ bool Sharer::IsIdle() {
     submissions_ = count;
     submitted_at_ns_ = now;
   }
-  if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < IdleTime()) return false;
+  if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < clock_.IdleTime()) return false;
   return memory_.HasWorkEnded();
 }
 
 // A process that ends needs its memory back, so it does not stay paused.
 bool Sharer::IsPaused() const {
   return is_paused_.load(std::memory_order_seq_cst) && !is_ending_.load(std::memory_order_seq_cst);
-}
-
-// Returns the time by which turns and exchanges are measured: the real time, or the virtual time of
-// a simulated GPU with clock=model. Without that clock a simulated GPU does not count the time in
-// which the simulator copies memory, but the programs wait for it.
-uint64_t Sharer::TurnTime() const {
-  Driver::ModelClock clock;
-  return links_.driver.ReadModelClock(&clock) ? memory_.CardTime() : MonotonicTime();
-}
-
-// Notes the time of a simulated GPU with clock=model, at which those continue that waited for this
-// process; the table is locked.
-void Sharer::NoteCardTime() {
-  Driver::ModelClock clock = {};
-  if (!links_.driver.ReadModelClock(&clock)) return;
-  table_.AdvanceClock(card_, std::max(clock.now_ns, clock.due_ns));
-}
-
-// Notes how long the present turn has taken; the table is locked. Other processes continue at that
-// time, also if this process is killed.
-void Sharer::NoteTurn() {
-  if (turn_began_ns_ == 0) return;
-  const uint64_t now = TurnTime();
-  table_.own().turn_ns = now > turn_began_ns_ ? now - turn_began_ns_ : 0;
-  NoteCardTime();
 }
 
 // Returns the least used time of all other processes, so that a new process does not have the GPU
@@ -364,7 +325,7 @@ void Sharer::Publish(const Figures& figures) {
   }
   if (member.is_waiting && ticked_at_ns_ != 0) slot.waited_ns += now - ticked_at_ns_;
   ticked_at_ns_ = now;
-  NoteTurn();
+  clock_.NoteTurn();
   figures_.Note(memory_.device(), slot, ShareStateOf(member, table_.header().holder));
   table_.Unlock();
 }
@@ -505,7 +466,7 @@ bool Sharer::Act(const Duty& duty) {
   if (answers) {
     // The process that was waited for may have ended.
     const bool has_waited = measured_at_ns_ >= requests_.since_ns() + kShareIdleNs;
-    if (duty.answer == WaitingRequests::Answer::kGrant && has_waited) JoinCardTime();
+    if (duty.answer == WaitingRequests::Answer::kGrant && has_waited) clock_.JoinCardTime();
     requests_.Give(duty.answer, memory_.Measure().resident_bytes);
   }
   if (duty.return_bytes != 0) {
@@ -533,7 +494,7 @@ bool Sharer::GiveUp(uint64_t bytes) {
     return false;
   }
   links_.gate.Close();
-  turn_began_ns_ = 0;
+  clock_.EndTurn();
   if (bytes == 0) return false;
   // Stop must know of memory that is about to leave, and a process that ends gives nothing more.
   is_away_.store(true, std::memory_order_seq_cst);
@@ -559,29 +520,20 @@ void Sharer::KeepOpen() {
 
 // Opens the gate, because no memory of this process is on the host for other processes.
 void Sharer::BeginTurn(bool is_holder) {
-  if (!is_holder) turn_began_ns_ = 0;
-  const bool begins = is_holder && turn_began_ns_ == 0;
-  if (begins || links_.gate.is_closed()) JoinCardTime();
+  if (!is_holder) clock_.EndTurn();
+  const bool begins = is_holder && !clock_.is_in_turn();
+  if (begins || links_.gate.is_closed()) clock_.JoinCardTime();
   if (begins) {
-    if (table_.Lock(kLockWaitNs)) {
-      exchange_ns_ = table_.header().out_ns + in_ns_;
-      table_.own().member.exchange_ns = exchange_ns_;
-      table_.Unlock();
-    }
-    in_ns_ = 0;
+    clock_.BeginTurn();
     stuck_bytes_ = 0;
-    turn_began_ns_ = TurnTime();
   }
   links_.gate.Open();
 }
 
 // Moves this many bytes off the GPU. Returns true if some bytes moved.
 bool Sharer::MoveOut(uint64_t bytes) {
-  const uint64_t began = TurnTime();
+  const uint64_t began = clock_.Now();
   const MovableMemory::MovedOut moved = memory_.MoveOut(bytes);
-  const uint64_t now = TurnTime();
-  const uint64_t took = now > began ? now - began : 0;
-  if (moved.paused_bytes != 0) all_out_ns_ += took;
   if (moved.is_stuck) {
     stuck_bytes_ = memory_.Measure().resident_bytes;
     stuck_ns_ = std::clamp(stuck_ns_ * 2, kLeastStuckNs, kMaxPauseNs);
@@ -590,35 +542,18 @@ bool Sharer::MoveOut(uint64_t bytes) {
     stuck_ns_ = 0;
   }
   if (moved.freed_bytes == 0 || !table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
-  ShareHeader& header = table_.header();
-  header.out_ns += took;
-  NoteCardTime();
+  clock_.NoteMovedOut(began, moved.paused_bytes);
   table_.own().out_bytes += moved.paused_bytes;
   table_.Unlock();
   return true;
 }
 
-// Lets a simulated GPU continue at the time at which the turn before ended, and counts the time
-// until then as waited.
-void Sharer::JoinCardTime() {
-  if (!table_.Lock(kLockWaitNs)) return;
-  const uint64_t time = table_.ClockOf(card_);
-  table_.Unlock();
-  Driver::ModelClock clock = {};
-  if (!links_.driver.ReadModelClock(&clock)) return;
-  joined_ns_ += time > clock.now_ns ? time - clock.now_ns : 0;
-  links_.driver.JoinModelTime(time);
-}
-
 // Brings this much memory back. Returns true if some bytes moved.
 bool Sharer::MoveBack(uint64_t bytes) {
-  JoinCardTime();
-  const uint64_t began = TurnTime();
+  clock_.JoinCardTime();
+  const uint64_t began = clock_.Now();
   const MovableMemory::MovedBack moved = memory_.MoveBack(bytes);
-  const uint64_t now = TurnTime();
-  const uint64_t took = now > began ? now - began : 0;
-  in_ns_ += took;
-  if (moved.bytes != 0) all_in_ns_ += took;
+  clock_.NoteMovedBack(began, moved.bytes);
   const bool is_away = moved.away_bytes != 0;
   if (!is_away || moved.bytes != 0) failing_since_ns_ = 0;
   is_away_.store(is_away, std::memory_order_release);

@@ -19,6 +19,7 @@
 #include "base/share_table.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/share/movable_memory.h"
+#include "interpose/core/share/turn_clock.h"
 #include "interpose/core/share/turn_figures.h"
 #include "interpose/core/share/waiting_requests.h"
 
@@ -36,7 +37,10 @@ class Sharer {
   };
 
   constexpr explicit Sharer(const Links& links)
-      : links_(links), memory_(links.pools), requests_(links.requests) {}
+      : links_(links),
+        memory_(links.pools),
+        requests_(links.requests),
+        clock_(links.driver, memory_, table_) {}
   Sharer(const Sharer&) = delete;
   Sharer& operator=(const Sharer&) = delete;
 
@@ -88,13 +92,9 @@ class Sharer {
   void Withdraw();
   void DescribeTurns();
 
-  uint64_t TurnTime() const;
-  uint64_t IdleTime() const;
   bool IsIdle();
   bool IsPaused() const;
   uint64_t LeastUsedTime() const;
-  void NoteCardTime();
-  void NoteTurn();
   void Publish(const Figures& figures);
 
   View ReadTable();
@@ -110,13 +110,13 @@ class Sharer {
   void BeginTurn(bool is_holder);
   bool MoveOut(uint64_t bytes);
   bool MoveBack(uint64_t bytes);
-  void JoinCardTime();
 
   const Links links_;
   ShareSetting setting_;
   ShareTable table_;
   MovableMemory memory_;
   WaitingRequests requests_;
+  TurnClock clock_;
   TurnFigures figures_;
   uint64_t group_ = 0;
   uint64_t card_ = 0;  // the number of our GPU in the table
@@ -134,13 +134,6 @@ class Sharer {
   uint64_t stuck_ns_ = 0;        // how long that is
   // Since when the driver has failed to bring memory back; 0 if it has not.
   uint64_t failing_since_ns_ = 0;
-  uint64_t in_ns_ = 0;        // how long memory took to return for the present turn
-  uint64_t exchange_ns_ = 0;  // what the exchange for the last own turn took
-  // How long all exchanges took in which bytes moved, by TurnTime.
-  uint64_t all_out_ns_ = 0;
-  uint64_t all_in_ns_ = 0;
-  uint64_t turn_began_ns_ = 0;  // by TurnTime; 0 outside an own turn
-  uint64_t joined_ns_ = 0;      // for how long it waited, by the clock of a simulated GPU
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory
