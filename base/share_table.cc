@@ -155,9 +155,23 @@ bool ShareTable::Join() {
   for (size_t slot = 0; slot < kMaxSharers && slot_ == kNoSlot; ++slot) {
     if (SetLock(file_, ByteOf(slot), F_WRLCK)) slot_ = slot;
   }
-  if (slot_ != kNoSlot) shared_->slots[slot_] = ShareSlot{};
+  if (slot_ != kNoSlot) {
+    shared_->slots[slot_] = ShareSlot{};
+    ForgetTheDead();
+  }
   Unlock();
   return slot_ != kNoSlot;
+}
+
+// Clears what processes have left that were killed, if no other process lives.
+void ShareTable::ForgetTheDead() {
+  for (size_t slot = 0; slot < kMaxSharers; ++slot) {
+    if (IsLocked(file_, ByteOf(slot))) return;
+  }
+  ShareHeader& header = shared_->header;
+  header.holder = 0;
+  header.out_ns = 0;
+  for (ShareClock& clock : header.clocks) clock = {};
 }
 
 void ShareTable::Leave() {

@@ -52,9 +52,8 @@ struct ShareHeader {
   uint32_t reserved;
   uint64_t holder;  // the group whose turn it is, or 0 if all run
   uint64_t out_ns;  // for how long others have moved memory to the host for this turn
-  // What the holder lacked and what was free when one of the two last changed, and when that was.
-  uint64_t lacking_bytes;
-  uint64_t free_bytes;
+  // The least bytes of this turn that the holder lacked and that were not free, and since when.
+  uint64_t shortfall_bytes;
   uint64_t changed_at_ns;
   ShareClock clocks[8];
   char last_name[64];  // of the program that had the turn before
@@ -124,6 +123,7 @@ class ShareTable {
   bool OpenFile(int flags, char* why, size_t why_size);
   bool Check(bool is_new, char* why, size_t why_size);
   bool IsRemoved() const;
+  void ForgetTheDead();
 
   Shared* shared_ = nullptr;
   int file_ = -1;

@@ -56,6 +56,8 @@ bool TurnEnds(const ShareTurn& turn, const ShareMember* members, size_t count,
   // time than the work between them.
   const uint64_t least = std::max(exchange, next.exchange_ns);
   if (next.is_interactive && Claim(next) < claim && turn.turn_ns >= least) return true;
+  // The turn has not begun for members that still lack memory. A stall ends it.
+  if (LackingBytes(members, count, turn.holder) != 0) return false;
   return turn.turn_ns >= TurnLength(members, count, turn.holder);
 }
 
@@ -88,21 +90,23 @@ uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group, 
 uint64_t FreeBytesOn(const ShareMember* members, size_t count, uint64_t card) {
   const ShareMember* latest = nullptr;
   for (size_t i = 0; i < count; ++i) {
-    if (members[i].card != card) continue;
+    if (members[i].card != card || members[i].free_bytes == kUnknownFree) continue;
     if (latest == nullptr || members[i].measured_at_ns > latest->measured_at_ns)
       latest = &members[i];
   }
   return latest == nullptr ? 0 : latest->free_bytes;
 }
 
-uint64_t FreeBytesOf(const ShareMember* members, size_t count, uint64_t group) {
+uint64_t ShortfallOf(const ShareMember* members, size_t count, uint64_t group) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (members[i].group != group) continue;
-    const bool is_first = !AnyOf(members, i, [&](const ShareMember& earlier) {
-      return earlier.group == group && earlier.card == members[i].card;
-    });
-    if (is_first) bytes += FreeBytesOn(members, count, members[i].card);
+    const uint64_t card = members[i].card;
+    const auto counts = [&](const ShareMember& earlier) {
+      return earlier.group == group && earlier.card == card;
+    };
+    if (members[i].group != group || AnyOf(members, i, counts)) continue;
+    const uint64_t lacking = LackingBytes(members, count, group, card);
+    bytes += lacking - std::min(lacking, FreeBytesOn(members, count, card));
   }
   return bytes;
 }
@@ -115,7 +119,7 @@ bool AllFit(const ShareMember* members, size_t count) {
 
 bool GroupFits(const ShareMember* members, size_t count, uint64_t group) {
   return std::all_of(members, members + count, [&](const ShareMember& member) {
-    return member.group != group ||
+    return member.group != group || LackingBytes(members, count, group, member.card) == 0 ||
            AllLacking(members, count, member.card) <= FreeBytesOn(members, count, member.card);
   });
 }

@@ -27,7 +27,7 @@ namespace vramstow {
 struct ShareMember {
   uint64_t group;           // never 0
   uint64_t card;            // its GPU: a number made of the UUID
-  uint64_t free_bytes;      // free memory of that GPU
+  uint64_t free_bytes;      // free memory of that GPU, or kUnknownFree
   uint64_t measured_at_ns;  // when these figures were measured
   uint64_t resident_bytes;  // device memory of its pool
   uint64_t stuck_bytes;     // of these, the bytes that cannot move
@@ -41,6 +41,9 @@ struct ShareMember {
   uint64_t used_ns;      // the sum of its turns, divided by its weight
   uint64_t exchange_ns;  // what the exchange of memory at the last turn took
 };
+
+// The free memory that a process publishes whose driver does not report it.
+inline constexpr uint64_t kUnknownFree = ~uint64_t{0};
 
 struct ShareTurn {
   uint64_t holder;      // the group whose turn it is, or 0 if all run
@@ -75,10 +78,10 @@ inline uint64_t LackingBytes(const ShareMember& member) {
 // The bytes that all members of the group lack, on any GPU and on the GPU `card`.
 uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group);
 uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group, uint64_t card);
-// The free memory of the GPU `card` by the latest figures; 0 if no member uses that GPU.
+// The free memory of the GPU `card` by the latest figures; 0 if no member knows it.
 uint64_t FreeBytesOn(const ShareMember* members, size_t count, uint64_t card);
-// The free memory of all GPUs of the group.
-uint64_t FreeBytesOf(const ShareMember* members, size_t count, uint64_t group);
+// The bytes that the group lacks and that are not free yet, on all of its GPUs.
+uint64_t ShortfallOf(const ShareMember* members, size_t count, uint64_t group);
 // The bytes that the member can give up.
 inline uint64_t MovableBytes(const ShareMember& member) {
   return member.resident_bytes -
@@ -87,7 +90,7 @@ inline uint64_t MovableBytes(const ShareMember& member) {
 
 // True if the free memory of each GPU suffices for everything that members lack there.
 bool AllFit(const ShareMember* members, size_t count);
-// True if that is so on each GPU of the group; then the group needs no turn.
+// True if that is so on each GPU on which the group lacks memory; then the group needs no turn.
 bool GroupFits(const ShareMember* members, size_t count, uint64_t group);
 // Returns the group that holds the GPU from now on, or 0 if all run. It is the present holder
 // unless its turn ends.
@@ -118,6 +121,8 @@ class UnservableTime {
   // Notes whether the requests can be served at the time `now_ns`, and returns the count. The time
   // since the last call counts if they can be served at neither of the two times.
   uint64_t Note(bool can_be_served, uint64_t now_ns);
+  // Leaves the time until the next call of Note out of the count.
+  void Skip() { noted_at_ns_ = 0; }
   void Reset() { *this = UnservableTime(); }
 
  private:

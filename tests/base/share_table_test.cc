@@ -223,6 +223,23 @@ TEST_F(ShareTableTest, TheClockOfEachGpuOnlyAdvances) {
   table.Close();
 }
 
+TEST_F(ShareTableTest, WhatKilledProcessesLeftIsForgotten) {
+  ShareTable killed;
+  ASSERT_TRUE(Open(&killed)) << why_;
+  killed.AdvanceClock(7, 30);
+  killed.header().holder = 5;
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  EXPECT_EQ(table.ClockOf(7), 30u) << "the other one lives";
+  killed.Close();
+  table.Close();
+  ASSERT_TRUE(Open(&table)) << why_;
+  EXPECT_EQ(table.ClockOf(7), 0u);
+  EXPECT_EQ(table.header().holder, 0u);
+  table.Leave();
+  table.Close();
+}
+
 TEST_F(ShareTableTest, TheFolderIsOfTheUserOrChosen) {
   char path[64];
   ASSERT_TRUE(ShareTable::Directory("", "/run/user/7", 7, path, sizeof path));

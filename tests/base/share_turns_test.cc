@@ -282,7 +282,27 @@ TEST_F(TwoGpus, TheLatestFigureOfEachGpuCounts) {
   members_[1].free_bytes = 7 * kGiB;
   EXPECT_EQ(FreeBytesOn(members_.data(), members_.size(), 2), 7 * kGiB);
   EXPECT_EQ(FreeBytesOn(members_.data(), members_.size(), 3), 0u);
-  EXPECT_EQ(FreeBytesOf(members_.data(), members_.size(), 2), 17 * kGiB);
+  members_[3].measured_at_ns = 9;
+  members_[3].free_bytes = kUnknownFree;
+  EXPECT_EQ(FreeBytesOn(members_.data(), members_.size(), 2), 7 * kGiB);
+  EXPECT_EQ(ShortfallOf(members_.data(), members_.size(), 2), (60 - 10 + 50 - 7) * kGiB);
+}
+
+TEST_F(TwoGpus, AGroupNeedsRoomOnlyOnGpusWhereItLacksMemory) {
+  members_[3] = On(2, 0, Member(3, 0, 50));
+  members_[2].away_bytes = 5 * kGiB;
+  members_.push_back(On(2, 0, Member(2, 20)));
+  EXPECT_TRUE(Fits(2));
+  EXPECT_FALSE(Fits(3));
+}
+
+TEST_F(TwoGpus, ATurnDoesNotEndBeforeAllMembersHaveTheirMemory) {
+  members_[1] = On(2, 0, Member(1, 0, 60));
+  members_[2].is_waiting = true;
+  ShareTurn turn = {1, 30 * kSecond, 0};
+  EXPECT_EQ(NextHolder(turn, members_.data(), members_.size()), 1u);
+  turn.stalled_ns = kShareLongestStallNs;
+  EXPECT_EQ(NextHolder(turn, members_.data(), members_.size()), 2u);
 }
 
 TEST(UnservableTime, ContinuesAfterAMomentInWhichRequestsSeemToBeServable) {
@@ -292,6 +312,14 @@ TEST(UnservableTime, ContinuesAfterAMomentInWhichRequestsSeemToBeServable) {
   EXPECT_EQ(time.Note(true, 2 * kSecond + 1), kSecond);
   EXPECT_EQ(time.Note(false, 2 * kSecond + 2), kSecond) << "the time before counts for neither";
   EXPECT_EQ(time.Note(false, 3 * kSecond + 2), 2 * kSecond);
+}
+
+TEST(UnservableTime, LeavesOutTheTimeInWhichMemoryWasAway) {
+  UnservableTime time;
+  time.Note(false, 1 * kSecond);
+  time.Skip();
+  EXPECT_EQ(time.Note(false, 20 * kSecond), 0u);
+  EXPECT_EQ(time.Note(false, 21 * kSecond), kSecond);
 }
 
 TEST(UnservableTime, BeginsAnewOnceRequestsCanBeServedForLong) {

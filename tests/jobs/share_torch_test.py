@@ -8,7 +8,7 @@ from pathlib import Path
 from sharers import Share
 
 PROGRAM = Path(__file__).parent / "programs/takes_turns.py"
-SECONDS = 20
+SECONDS = 30
 
 
 def test_results_of_operators_are_kept_while_memory_moves(share: Share, tmp_path: Path) -> None:
@@ -17,5 +17,5 @@ def test_results_of_operators_are_kept_while_memory_moves(share: Share, tmp_path
     for sharer in sharers:
         assert sharer.end() == 0, sharer.said()
         figures = json.loads(sharer.out.read_text().splitlines()[-1])
-        assert figures["wrong_bytes"] == 0 and figures["rounds"] > 2
+        assert figures["wrong_bytes"] == 0 and figures["rounds"] >= 2
     assert sum(sharer.shared()["out_bytes"] for sharer in sharers) > 0

@@ -79,6 +79,9 @@ int ShareCommand(const std::vector<std::string>& arguments) {
                    "The command line of each job, in quotes, after --",
                    {.required = true, .takes_no_file = true}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
+  if (keep == "--") {
+    return ShareIsWrong(absl::InvalidArgumentError("--keep needs the name of a folder."));
+  }
   if (absl::Status status = CheckMix(request); !status.ok()) return ShareIsWrong(status);
   const RunFolder folder(keep);
   if (!folder.ok())

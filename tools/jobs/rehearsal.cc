@@ -73,14 +73,15 @@ Rehearsal RehearsalOf(Outcome outcome) {
 
 }  // namespace
 
-std::vector<std::string> LastLinesOf(const std::string& path, size_t most) {
+std::vector<std::string> LastLinesOf(const std::string& path, size_t most, bool with_notes) {
   constexpr size_t kMaxEnd = 64 * 1024;
   const std::string text = "\n" + EndOf(path, kMaxEnd);
   std::vector<std::string> found;
   for (size_t end = text.size(); end > 0 && found.size() < most;) {
     const size_t begin = text.rfind('\n', end - 1);
     std::string line = text.substr(begin + 1, end - begin - 1);
-    if (line.find_first_not_of(" \t\r") != std::string::npos && !IsNote(line)) {
+    const bool is_empty = line.find_first_not_of(" \t\r") == std::string::npos;
+    if (!is_empty && (with_notes || !IsNote(line))) {
       found.push_back(std::move(line));
     }
     end = begin;

@@ -31,7 +31,8 @@ absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, cons
 // Returns the last line that the command itself wrote, shortened to `most` bytes.
 std::string LastLineOf(const std::string& path, size_t most);
 // Returns the last lines that the command itself wrote, at most `most`, without empty lines.
-std::vector<std::string> LastLinesOf(const std::string& path, size_t most);
+// With `with_notes` the lines of vramstow count, too.
+std::vector<std::string> LastLinesOf(const std::string& path, size_t most, bool with_notes = false);
 
 // Makes the folder, which must not exist yet, and returns a job that runs apart, with its traces
 // ("traces") and its output ("output.txt") there.

@@ -21,7 +21,10 @@ class RunFolder {
  public:
   explicit RunFolder(const std::string& keep) : path_(keep), is_kept_(!keep.empty()) {
     if (is_kept_) return;
-    path_ = (std::filesystem::temp_directory_path() / "vramstow-XXXXXX").string();
+    std::error_code error;
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+    if (error) return;
+    path_ = (temporary / "vramstow-XXXXXX").string();
     is_made_ = mkdtemp(path_.data()) != nullptr;
   }
   RunFolder(const RunFolder&) = delete;

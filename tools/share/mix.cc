@@ -71,10 +71,16 @@ std::string ProblemOf(const Outcome& outcome, const MixRun& run, bool has_end) {
   if (!outcome.traces.problem.empty()) {
     return absl::StrCat("its traces cannot be read (", outcome.traces.problem, ").");
   }
-  if (outcome.facts.traces.empty()) return "it used no memory of the GPU, so it needs no turn.";
+  if (outcome.facts.traces.empty()) {
+    return "it used no GPU memory, so it cannot share the GPU: remove it from the mix.";
+  }
+  if (!outcome.traces.running.empty()) {
+    return "one of its processes still runs after the command has ended, so its time is not known: "
+           "let the command wait for it.";
+  }
   if (!has_end) {
-    return "its trace does not say when it ended: the program ended without its exit handlers, or "
-           "it does not use the pool.";
+    return "its trace does not say when it ended: it ended without its exit handlers, does not use "
+           "the pool, or could not share the GPU.";
   }
   return "";
 }
@@ -95,17 +101,22 @@ MixRun RunOf(const Outcome& outcome) {
   MixRun run;
   run.status = outcome.exit.status;
   bool has_end = false;
+  bool lacks_end = false;
   uint64_t out_of_memory = 0;
   for (const Facts& trace : outcome.facts.traces) {
-    has_end |= AddProcess(trace, &run);
+    const bool ended = AddProcess(trace, &run);
+    has_end |= ended;
+    lacks_end |= !ended && trace.peak.reserved_bytes > 0;
     out_of_memory += trace.counts.out_of_memory;
   }
   run.context_bytes = ContextBytesOf(outcome.facts.traces);
   run.peak_bytes = outcome.facts.total.peak.reserved_bytes;
   run.is_too_large = run.status != 0 && out_of_memory > 0;
-  run.problem = ProblemOf(outcome, run, has_end);
+  run.problem = ProblemOf(outcome, run, has_end && !lacks_end);
   if (!run.is_complete() && outcome.exit.not_started.empty()) {
-    run.last_lines = LastLinesOf(outcome.output, run.is_too_large ? kMaxLinesTooLarge : kMaxLines);
+    // Only if the program did not fail, the reason is a note of vramstow.
+    run.last_lines = LastLinesOf(outcome.output, run.is_too_large ? kMaxLinesTooLarge : kMaxLines,
+                                 /*with_notes=*/run.status == 0);
     for (std::string& line : run.last_lines) line = Shortened(line, kLineColumns, false);
   }
   return run;
@@ -146,6 +157,9 @@ class MixRehearser {
   }
 
   absl::StatusOr<MixReport> Run() {
+    if (!places_.ok()) {
+      return absl::UnavailableError("cannot make a temporary folder: see TMPDIR.");
+    }
     absl::Status status = RunAlone();
     if (status.ok() && AllRanAlone()) status = RunMix();
     report_.is_interrupted = absl::IsCancelled(status);

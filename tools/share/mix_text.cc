@@ -94,11 +94,13 @@ std::string Failures(const MixReport& report) {
     const MixJob& job = report.jobs[i];
     add(i + 1, "alone", job.alone);
     if (job.alone.has_value() && job.alone->is_too_large) {
-      text += Paragraph(absl::StrCat(
-          "Job ", i + 1, " does not fit: alone it needs more than ",
-          report.total_bytes == 0 ? "the GPU has" : Bytes(report.total_bytes),
-          ", so no turn can serve it. See how much it lacks: vramstow fit --once --simulate=",
-          ShellWord(report.spec), " -- ", TypedCommandOf(job.text)));
+      text += Paragraph(
+          absl::StrCat("Job ", i + 1, " does not fit: alone it needs more than ",
+                       report.total_bytes == 0 ? "the GPU has" : Bytes(report.total_bytes),
+                       ", so no turn can serve it. This command shows how much it lacks:"));
+      // The command stands on one line, so that it can be copied.
+      absl::StrAppend(&text, "  vramstow fit --once --simulate=", ShellWord(report.spec), " -- ",
+                      TypedCommandOf(job.text), "\n");
     }
     add(i + 1, "in the mix", job.mixed);
     const auto room = report.room_bytes();
@@ -119,15 +121,16 @@ std::string Notes(const MixReport& report) {
                ? ""
                : Paragraph("The mix did not run, because not every job ran alone.");
   }
+  if (!report.makespan_ns().has_value()) return "";  // the failures say why
   if (!HasTurns(report)) {
     return Paragraph(
-        "All memory fits together: no job waits, and nothing moves. The simulated GPU does not "
-        "count that jobs which run at the same time slow one another down.");
+        "All memory fits together: no job waits, and nothing moves. On a real GPU jobs that run at "
+        "the same time slow one another down; these times leave that out.");
   }
   return Paragraph(
-      "Times are those of the simulated GPU (clock=model). It does not count that jobs which run "
-      "at the same time slow one another down. Turns end by the time of this machine, so jobs of a "
-      "few seconds exchange memory more often than on a real GPU.");
+      "Times are those of the simulated GPU (clock=model). On a real GPU jobs that run at the same "
+      "time slow one another down; these times leave that out. Turns end by the time of this "
+      "machine, so jobs of a few seconds exchange memory more often than on a real GPU.");
 }
 
 JsonValue JsonOfRun(const std::optional<MixRun>& run, bool with_turns) {
@@ -138,6 +141,10 @@ JsonValue JsonOfRun(const std::optional<MixRun>& run, bool with_turns) {
                                       {"fits", !run->is_too_large},
                                       {"problem", nullptr},
                                       {"last_lines", JsonValue(run->last_lines)}});
+  if (with_turns) {
+    for (const char* key : {"waited_seconds", "turns", "out_bytes", "in_bytes"})
+      json[key] = nullptr;
+  }
   if (!run->is_complete()) {
     json["problem"] = run->problem;
     return json;

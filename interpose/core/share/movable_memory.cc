@@ -48,8 +48,18 @@ uint64_t MovableMemory::CardTime() const {
   return now;
 }
 
-void MovableMemory::SetRoom(uint64_t bytes) const {
-  VisitPools([bytes](const Pools::Use& use) { use->SetRoom(bytes); });
+void MovableMemory::LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const {
+  uint64_t now_bytes = 0;
+  VisitPools([&](const Pools::Use& use) { now_bytes += use->Stats().reserved_bytes; });
+  const uint64_t grown = now_bytes - std::min(now_bytes, resident_bytes);
+  const uint64_t left = bytes - std::min(bytes, grown);
+  VisitPools([left](const Pools::Use& use) {
+    use->SetRoom(std::max<uint64_t>(use->Stats().reserved_bytes + left, 1));
+  });
+}
+
+void MovableMemory::RemoveLimit() const {
+  VisitPools([](const Pools::Use& use) { use->SetRoom(0); });
 }
 
 MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {

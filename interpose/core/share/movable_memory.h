@@ -45,8 +45,9 @@ class MovableMemory {
   bool HasWorkEnded() const;
   // The time by the clock of the GPU, which is virtual if the GPU is simulated.
   uint64_t CardTime() const;
-  // Lets each pool hold at most this much.
-  void SetRoom(uint64_t bytes) const;
+  // Lets each pool grow by at most `bytes` since the pools together held `resident_bytes`.
+  void LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const;
+  void RemoveLimit() const;
 
   // Contents move in slices of this size, so that the memory of one process can return while the
   // memory of another one leaves.

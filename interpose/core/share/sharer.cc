@@ -161,9 +161,12 @@ void Sharer::Loop() {
 // Notes that the driver has just failed to bring memory back. Returns true if it has failed for
 // too long.
 bool Sharer::HasFailedForLong() {
+  // Failures that are further apart have other causes, such as a program that took the memory.
+  constexpr uint64_t kMaxGapNs = 1000 * kMillisecond;
   const uint64_t now = MonotonicTime();
-  if (failing_since_ns_ == 0) failing_since_ns_ = now;
-  return now - failing_since_ns_ >= kMaxFailingNs;
+  if (failed_at_ns_ != 0 && now - failed_at_ns_ < kMaxGapNs) failed_ns_ += now - failed_at_ns_;
+  failed_at_ns_ = now;
+  return failed_ns_ >= kMaxFailingNs;
 }
 
 // Ends sharing because memory cannot come back. The driver refuses work that uses this memory, so
@@ -174,7 +177,7 @@ void Sharer::Withdraw() {
   Log("--share: this process does not share its GPU any more, because the driver failed for 10 "
       "seconds to bring its memory back. Work that uses this memory gets an error.");
   DescribeTurns();
-  memory_.SetRoom(0);
+  memory_.RemoveLimit();
   links_.requests.StopAnswering();
   links_.gate.Open();
   table_.Leave();
@@ -194,6 +197,7 @@ void Sharer::Stop() {
   table_.Wake();
   constexpr int kMaxWaitMs = 2000;
   WaitUpTo(kMaxWaitMs, [this] { return !busy_.load(std::memory_order_seq_cst); });
+  if (!busy_.load(std::memory_order_seq_cst)) memory_.RemoveLimit();
   DescribeTurns();
   links_.gate.Open();
   table_.Leave();
@@ -253,7 +257,8 @@ void Sharer::AbandonAfterFork() {
   clock_.Reset();
   stuck_bytes_ = 0;
   stuck_ns_ = 0;
-  failing_since_ns_ = 0;
+  failed_at_ns_ = 0;
+  failed_ns_ = 0;
   submissions_ = 0;
   ticked_at_ns_ = 0;
   open_until_ns_ = 0;
@@ -301,11 +306,14 @@ void Sharer::Publish(const Figures& figures) {
   const bool is_new = member.group == 0;
   member.group = group_;
   member.card = card_;
-  member.free_bytes = figures.free_bytes;
+  // If the driver does not report the memory, none of it can move.
+  const bool is_known = figures.total_bytes != 0;
+  member.free_bytes = is_known ? figures.free_bytes : kUnknownFree;
   member.measured_at_ns = measured_at_ns_;
   member.resident_bytes = figures.resident_bytes;
   if (now > stuck_until_ns_) stuck_bytes_ = 0;
-  member.stuck_bytes = std::min(stuck_bytes_, figures.resident_bytes);
+  member.stuck_bytes =
+      is_known ? std::min(stuck_bytes_, figures.resident_bytes) : figures.resident_bytes;
   // Memory that is idle in the pool need not become free on the GPU before it can be used.
   member.away_bytes = figures.away_bytes - std::min(figures.away_bytes, figures.idle_bytes);
   member.wanted_bytes = requests_.LackingBytes(figures);
@@ -347,31 +355,35 @@ void Sharer::HandOver(const View& view, uint64_t next) {
   }
   header.holder = next;
   header.out_ns = 0;
+  header.shortfall_bytes = ~uint64_t{0};
   header.changed_at_ns = MonotonicTime();
 }
 
 // Lets the pools of this process grow only into free memory that is neither reserved for the driver
-// nor lacking elsewhere. Otherwise this process could take what it has just freed for the holder.
-void Sharer::LimitPools(const Figures& figures, const View& view) {
+// nor lacking elsewhere, and by the bytes that return now. Otherwise this process could take what
+// it has just freed for the holder, or what another process of its group needs to return.
+void Sharer::LimitPools(const Figures& figures, const View& view, uint64_t return_bytes) {
   uint64_t reserved = ReservedBytes(figures.total_bytes);
   for (size_t i = 0; i < view.count; ++i) {
     const ShareMember& member = view.members[i];
-    const bool is_other = member.card == card_ && member.group != group_;
+    if (i == view.self || member.card != card_) continue;
     const bool comes_first = view.turn.holder == 0 || member.group == view.turn.holder;
-    if (is_other && comes_first) reserved += LackingBytes(member);
+    if (member.group == group_) {
+      reserved += member.away_bytes + member.wanted_bytes;
+    } else if (comes_first) {
+      reserved += LackingBytes(member);
+    }
   }
   const uint64_t room = figures.free_bytes - std::min(figures.free_bytes, reserved);
-  memory_.SetRoom(std::max<uint64_t>(figures.resident_bytes + figures.away_bytes + room, 1));
+  memory_.LimitGrowth(figures.resident_bytes, room + return_bytes);
 }
 
-// Returns for how long the holder has lacked memory without any change; the table is locked.
-// `free_bytes` is the free memory of its GPUs.
-uint64_t Sharer::StalledTime(uint64_t lacking, uint64_t free_bytes) {
+// Returns for how long the holder has lacked memory without any progress; the table is locked.
+uint64_t Sharer::StalledTime(uint64_t shortfall) {
   ShareHeader& header = table_.header();
   const uint64_t now = MonotonicTime();
-  if (lacking == 0 || lacking != header.lacking_bytes || free_bytes != header.free_bytes) {
-    header.lacking_bytes = lacking;
-    header.free_bytes = free_bytes;
+  if (shortfall == 0 || shortfall < header.shortfall_bytes) {
+    header.shortfall_bytes = shortfall;
     header.changed_at_ns = now;
   }
   return now > header.changed_at_ns ? now - header.changed_at_ns : 0;
@@ -406,7 +418,7 @@ Sharer::View Sharer::ReadTable() {
 void Sharer::UpdateHolder(View* view) {
   ShareTurn& turn = view->turn;
   const uint64_t lacking = LackingBytes(view->members, view->count, turn.holder);
-  turn.stalled_ns = StalledTime(lacking, FreeBytesOf(view->members, view->count, turn.holder));
+  turn.stalled_ns = StalledTime(ShortfallOf(view->members, view->count, turn.holder));
   // A holder that lacks nothing and says nothing is stopped.
   if (turn.holder != 0 && lacking == 0) {
     turn.stalled_ns = measured_at_ns_ - std::min(measured_at_ns_, view->heard_at_ns);
@@ -424,7 +436,6 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   if (view.is_listed) UpdateHolder(&view);
   table_.Unlock();
   if (!view.is_listed) return duty;
-  LimitPools(figures, view);
   const ShareTurn& turn = view.turn;
   const ShareMember* const members = view.members;
   const size_t count = view.count;
@@ -448,6 +459,7 @@ Sharer::Duty Sharer::Decide(const Figures& figures) {
   const bool lacks_nothing =
       !is_paused && LackingBytes(members[view.self]) == 0 && duty.move_bytes == 0;
   if (is_away && (duty.has_room || has_slice || lacks_nothing)) duty.return_bytes = slice;
+  LimitPools(figures, view, duty.return_bytes);
   duty.answer = requests_.Decide(
       figures, {.has_room = duty.has_room,
                 .can_be_served = is_paused || CanBeServed(members, count, view.self),
@@ -555,7 +567,10 @@ bool Sharer::MoveBack(uint64_t bytes) {
   const MovableMemory::MovedBack moved = memory_.MoveBack(bytes);
   clock_.NoteMovedBack(began, moved.bytes);
   const bool is_away = moved.away_bytes != 0;
-  if (!is_away || moved.bytes != 0) failing_since_ns_ = 0;
+  if (!is_away || moved.bytes != 0) {
+    failed_at_ns_ = 0;
+    failed_ns_ = 0;
+  }
   is_away_.store(is_away, std::memory_order_release);
   if (table_.Lock(kLockWaitNs)) {
     table_.own().in_bytes += moved.bytes;

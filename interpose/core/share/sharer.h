@@ -99,9 +99,9 @@ class Sharer {
 
   View ReadTable();
   void UpdateHolder(View* view);
-  uint64_t StalledTime(uint64_t lacking, uint64_t free_bytes);
+  uint64_t StalledTime(uint64_t shortfall);
   void HandOver(const View& view, uint64_t next);
-  void LimitPools(const Figures& figures, const View& view);
+  void LimitPools(const Figures& figures, const View& view, uint64_t return_bytes);
   Duty Decide(const Figures& figures);
 
   bool Act(const Duty& duty);
@@ -132,8 +132,9 @@ class Sharer {
   uint64_t stuck_bytes_ = 0;     // memory that could not move
   uint64_t stuck_until_ns_ = 0;  // when that is tried again
   uint64_t stuck_ns_ = 0;        // how long that is
-  // Since when the driver has failed to bring memory back; 0 if it has not.
-  uint64_t failing_since_ns_ = 0;
+  // When the driver last failed to bring memory back, and for how long it has failed.
+  uint64_t failed_at_ns_ = 0;
+  uint64_t failed_ns_ = 0;
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
   std::atomic<bool> is_ending_{false};  // the process ends, and waits for its memory

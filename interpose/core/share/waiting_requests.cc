@@ -49,7 +49,10 @@ uint64_t WaitingRequests::LackingBytes(const MovableMemory::Figures& figures) {
 WaitingRequests::Answer WaitingRequests::Decide(const MovableMemory::Figures& figures,
                                                 const Situation& situation) {
   const uint64_t wanted = requests_.wanted_bytes();
-  if (wanted == 0 || figures.away_bytes != 0) return Answer::kNone;
+  if (wanted == 0 || figures.away_bytes != 0) {
+    unservable_.Skip();
+    return Answer::kNone;
+  }
   if (situation.has_room) return Answer::kGrant;
   const uint64_t now = MonotonicTime();
   // A figure of a stopped process may never be new.

@@ -20,7 +20,7 @@ import torch
 MIB = 1 << 20
 MOST_PIECE = 256 * MIB
 LEAST_PIECES = 16
-IDLE_SECONDS = 0.2  # longer than the time after which a process counts as idle
+IDLE_SECONDS = 1.2  # longer than any time after which a process counts as idle
 
 
 class Pieces:

@@ -109,7 +109,7 @@ def test_a_job_that_is_too_large_is_told_apart() -> None:
     result = share("--", job(200, 1, 1), job(8, 1, 2))
     assert result.returncode == 1
     assert "Job 1 does not fit: alone it needs more than 128 MiB" in result.stdout
-    assert f"vramstow fit --once --simulate={SPEC} --" in result.stdout.replace("\n", " ")
+    assert f"vramstow fit --once --simulate={SPEC} --" in result.stdout
     too_large, small = told(share("--json", "--", job(200, 1, 1), job(8, 1, 2)))["jobs"]
     assert (too_large["alone"]["fits"], small["alone"]["fits"]) == (False, True)
 
@@ -117,7 +117,14 @@ def test_a_job_that_is_too_large_is_told_apart() -> None:
 def test_a_job_without_memory_of_the_gpu_is_told_as_such() -> None:
     result = share("--", "true", job(8, 1, 2))
     assert result.returncode == 1
-    assert "Job 1 alone: it used no memory of the GPU, so it needs no turn." in result.stdout
+    assert "Job 1 alone: it used no GPU memory, so it cannot share the GPU:" in result.stdout
+
+
+def test_a_job_whose_process_runs_on_is_told_as_such() -> None:
+    lasting = f"sh -c '{job(8, 1, 1)} && {sys.executable} -c \"import time; time.sleep(20)\" &'"
+    result = share("--", lasting, job(8, 1, 2))
+    assert result.returncode == 1
+    assert "one of its processes still runs after the command has ended" in result.stdout
 
 
 @pytest.mark.parametrize(
