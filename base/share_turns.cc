@@ -10,13 +10,25 @@ bool AnyOf(const ShareMember* members, size_t count, Is is) {
   return std::any_of(members, members + count, is);
 }
 
+// The bytes that the members lack for which `counts` returns true, and the reserve, once, if a
+// request of one waits.
+template <typename Counts>
+uint64_t SumOfLacking(const ShareMember* members, size_t count, Counts counts) {
+  uint64_t bytes = 0;
+  uint64_t reserve = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const ShareMember& member = members[i];
+    if (!counts(member) || member.is_paused) continue;
+    bytes += LackingBytes(member);
+    if (member.wanted_bytes != 0) reserve = std::max(reserve, member.reserve_bytes);
+  }
+  return bytes + reserve;
+}
+
 // The bytes that all members on this GPU lack.
 uint64_t AllLacking(const ShareMember* members, size_t count, uint64_t card) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (members[i].card == card) bytes += LackingBytes(members[i]);
-  }
-  return bytes;
+  return SumOfLacking(members, count,
+                      [card](const ShareMember& member) { return member.card == card; });
 }
 
 // The time that decides which group is next: the group with the least time is.
@@ -80,11 +92,9 @@ uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group) 
 }
 
 uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group, uint64_t card) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (members[i].group == group && members[i].card == card) bytes += LackingBytes(members[i]);
-  }
-  return bytes;
+  return SumOfLacking(members, count, [group, card](const ShareMember& member) {
+    return member.group == group && member.card == card;
+  });
 }
 
 uint64_t FreeBytesOn(const ShareMember* members, size_t count, uint64_t card) {

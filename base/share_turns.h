@@ -32,7 +32,8 @@ struct ShareMember {
   uint64_t resident_bytes;  // device memory of its pool
   uint64_t stuck_bytes;     // of these, the bytes that cannot move
   uint64_t away_bytes;      // bytes on the host that must return before its work can run
-  uint64_t wanted_bytes;    // bytes of requests that wait, and of the reserve
+  uint64_t wanted_bytes;    // bytes of requests that wait
+  uint64_t reserve_bytes;   // what must stay free on that GPU while requests wait
   bool is_waiting;          // its work or a request of it waits for the turn
   bool is_idle;          // nothing was submitted for kShareIdleNs or more, and its work has ended
   bool is_interactive;   // short bursts of work, which somebody waits for
@@ -75,7 +76,8 @@ inline uint64_t LackingBytes(const ShareMember& member) {
 // All functions below take the members of all groups. `group` is the number of a group, and `self`
 // is the index of a member.
 
-// The bytes that all members of the group lack, on any GPU and on the GPU `card`.
+// The bytes that all members of the group lack, on any GPU and on the GPU `card`. On one GPU they
+// include the reserve if a request waits there.
 uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group);
 uint64_t LackingBytes(const ShareMember* members, size_t count, uint64_t group, uint64_t card);
 // The free memory of the GPU `card` by the latest figures; 0 if no member knows it.

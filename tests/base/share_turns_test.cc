@@ -92,6 +92,15 @@ TEST(ShareTurns, APausedProcessWaitsLacksNothingAndGivesFirst) {
   EXPECT_FALSE(Waits(card, members, 0));
 }
 
+TEST(ShareTurns, TheReserveCountsOnceForAllRequestsOnAGpu) {
+  Members members = {Member(1, 10, 0, 4), Member(1, 10, 0, 4), Member(2, 10, 3)};
+  for (ShareMember& member : members) member.reserve_bytes = kGiB;
+  EXPECT_EQ(LackingBytes(members.data(), members.size(), 1, 1), 9 * kGiB);
+  EXPECT_EQ(LackingBytes(members.data(), members.size(), 2, 1), 3 * kGiB) << "no request waits";
+  EXPECT_EQ(Next({12 * kGiB, {0, 0, 0}}, members), 0u);
+  EXPECT_NE(Next({11 * kGiB, {0, 0, 0}}, members), 0u);
+}
+
 TEST(ShareTurns, AProcessWhoseMemoryIsNotNeededContinues) {
   const Members members = {Member(1, 50), Member(2, 10), Member(3, 0, 0, 30)};
   const Card card = {0, {3, 0, 0}};

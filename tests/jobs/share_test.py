@@ -116,8 +116,9 @@ def test_exchanges_leave_no_host_memory_behind(share: Share) -> None:
     for sharer in sharers:
         sharer.wait_for_rounds(sharer.rounds() + (500 if LONG else 30))
     last = least_of(20)
-    # The programs' own memory differs by some blocks from round to round.
-    assert all(end <= begin + 40 for begin, end in zip(first, last, strict=True)), (first, last)
+    # Page-locked memory is kept for the next exchange, up to all 75 MiB of a program. Without that,
+    # some thirty exchanges would leave ten times as much.
+    assert all(end <= begin + 100 for begin, end in zip(first, last, strict=True)), (first, last)
 
 
 def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path) -> None:

@@ -317,6 +317,8 @@ void Sharer::Publish(const Figures& figures) {
   // Memory that is idle in the pool need not become free on the GPU before it can be used.
   member.away_bytes = figures.away_bytes - std::min(figures.away_bytes, figures.idle_bytes);
   member.wanted_bytes = requests_.LackingBytes(figures);
+  // Once the requests are served, the reserve is still free.
+  member.reserve_bytes = ReservedBytes(figures.total_bytes);
   const bool is_ending = is_ending_.load(std::memory_order_relaxed);
   member.is_paused = IsPaused();
   member.is_waiting = !member.is_paused && (links_.gate.waiting() != 0 || requests_.any() ||

@@ -41,9 +41,7 @@ uint64_t WaitingRequests::LackingBytes(const MovableMemory::Figures& figures) {
   const uint64_t granted = granted_bytes_ - std::min(granted_bytes_, served);
   // While memory is on the host, a request may ask for memory that returns with it.
   const uint64_t wanted = figures.away_bytes != 0 ? 0 : requests_.wanted_bytes();
-  const uint64_t lacking = std::max(wanted, granted);
-  // Once the request is served, the reserve is still free.
-  return lacking == 0 ? 0 : lacking + ReservedBytes(figures.total_bytes);
+  return std::max(wanted, granted);
 }
 
 WaitingRequests::Answer WaitingRequests::Decide(const MovableMemory::Figures& figures,

@@ -33,7 +33,7 @@ class WaitingRequests {
   bool any() const;
   // When the oldest waiting request was first seen; 0 if none waits.
   uint64_t since_ns() const { return since_ns_; }
-  // The bytes that the requests lack, with the part of the GPU that stays reserved, for the table.
+  // The bytes that the requests lack, for the table.
   uint64_t LackingBytes(const MovableMemory::Figures& figures);
 
   // What Decide has to know about the table.
