@@ -44,7 +44,10 @@ def test_while_all_fit_nobody_moves_and_nobody_waits(share: Share) -> None:
     sharers = [share(200, 6, seed) for seed in range(2)]
     for sharer in sharers:
         assert sharer.end() == 0, sharer.said()
-        assert set(sharer.shared().values()) == {0}
+        shared = sharer.shared()
+        # A request for which there is room may wait for the answer for less than a millisecond.
+        assert shared.pop("waited_ns") < 10_000_000
+        assert set(shared.values()) == {0}
         assert "no process had to wait for its turn on the GPU" in sharer.said()
 
 
@@ -161,9 +164,15 @@ def test_top_shows_whose_turn_it_is(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     if os.geteuid() != 0:
         (tmp_path / f"vramstow-share-{os.geteuid()}").symlink_to(tmp_path / "tables")
-    shown = json.loads(run_vramstow("top", "--json", check=True).stdout)["sharing"]
-    assert {row["pid"] for row in shown} == {sharer.child for sharer in sharers}
-    assert {row["state"] for row in shown} <= {"turn", "waits", "parked"}
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        shown = json.loads(run_vramstow("top", "--json", check=True).stdout)["sharing"]
+        assert {row["pid"] for row in shown} == {sharer.child for sharer in sharers}
+        states = {row["state"] for row in shown}
+        # At other moments nobody waits, because a program computes on the host between its rounds.
+        if "turn" in states and states & {"waits", "parked"}:
+            break
+    assert "turn" in states and states & {"waits", "parked"}, shown
     assert sum(row["away_bytes"] for row in shown) > 0
     text = run_vramstow("top", "--once", check=True).stdout
     assert "SHARING" in text and "waited" in text

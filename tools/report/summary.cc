@@ -288,7 +288,10 @@ std::string SharedInWords(const FactSet& set) {
     if (absl::SimpleAtoi(FactOr(trace, "share.out_bytes"), &value)) out_bytes += value;
   }
   if (!is_shared) return "";
-  if (out_bytes == 0 && waited_ns == 0) return "no process had to wait for its turn on the GPU";
+  // A request may wait for an answer for less than a millisecond although there is room.
+  constexpr uint64_t kNoWaitNs = 10'000'000;
+  if (out_bytes == 0 && turns == 0 && waited_ns < kNoWaitNs)
+    return "no process had to wait for its turn on the GPU";
   return absl::StrCat("the job had ", Counted(turns, "turn"), " on the GPU and waited ",
                       Time(waited_ns), "; ", Bytes(out_bytes),
                       " of its memory moved to the host for other processes");
