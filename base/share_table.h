@@ -56,7 +56,6 @@ struct ShareHeader {
   uint64_t shortfall_bytes;
   uint64_t changed_at_ns;
   ShareClock clocks[8];
-  char last_name[64];  // of the program that had the turn before
 };
 
 class ShareTable {

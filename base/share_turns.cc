@@ -31,6 +31,11 @@ uint64_t AllLacking(const ShareMember* members, size_t count, uint64_t card) {
                       [card](const ShareMember& member) { return member.card == card; });
 }
 
+// True if the free memory of this GPU suffices for everything that members lack there.
+bool HasRoom(const ShareMember* members, size_t count, uint64_t card) {
+  return AllLacking(members, count, card) <= FreeBytesOn(members, count, card);
+}
+
 // The time that decides which group is next: the group with the least time is.
 int64_t Claim(const ShareMember& member) {
   const auto used = static_cast<int64_t>(member.used_ns);
@@ -123,14 +128,14 @@ uint64_t ShortfallOf(const ShareMember* members, size_t count, uint64_t group) {
 
 bool AllFit(const ShareMember* members, size_t count) {
   return std::all_of(members, members + count, [&](const ShareMember& member) {
-    return AllLacking(members, count, member.card) <= FreeBytesOn(members, count, member.card);
+    return HasRoom(members, count, member.card);
   });
 }
 
 bool GroupFits(const ShareMember* members, size_t count, uint64_t group) {
   return std::all_of(members, members + count, [&](const ShareMember& member) {
     return member.group != group || LackingBytes(members, count, group, member.card) == 0 ||
-           AllLacking(members, count, member.card) <= FreeBytesOn(members, count, member.card);
+           HasRoom(members, count, member.card);
   });
 }
 

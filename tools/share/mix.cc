@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/share_table.h"
 #include "base/share_turns.h"
 #include "tools/base/progress.h"
 #include "tools/base/words.h"
@@ -22,8 +23,8 @@
 namespace vramstow {
 namespace {
 
-// The table of the processes that share a GPU has as many places (base/share_table.h).
-constexpr size_t kMaxJobs = 64;
+// Each job needs a place in the table of the processes that share a GPU.
+constexpr size_t kMaxJobs = kMaxSharers;
 // How much of its output is shown of a job that failed, and of one that ran out of memory, of which
 // vramstow has said the most.
 constexpr size_t kMaxLines = 10;

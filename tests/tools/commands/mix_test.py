@@ -150,7 +150,8 @@ def test_wrong_arguments_get_one_sentence(arguments: tuple[str, ...], said: str)
     assert said in result.stderr
 
 
-# A job that from the given run on sleeps at its end, with a child, and writes the ids of both.
+# This job starts a child and sleeps at its end, from the given run on. It writes the process ids of
+# both to a file.
 SLOW = """
 import os, subprocess, sys, time
 began, slow_from = sys.argv[1], int(sys.argv[2])
