@@ -34,7 +34,9 @@ constexpr char kShareFooter[] =
     "\n"
     "Exit status: 0; 1 if a job fails or does not fit, or the result could not be written; 2 for "
     "wrong\n"
-    "arguments; 130 after Ctrl-C (143 after SIGTERM), with the results so far.";
+    "arguments, or if a folder cannot be made; 130 after Ctrl-C (143 after SIGTERM), with the "
+    "results\n"
+    "so far.";
 
 constexpr int kExitJobFails = 1;
 
