@@ -112,7 +112,7 @@ struct Parts {
   ApplicationHooks hooks;
   PoolTrace pool_trace{trace, nvtx_memory};
   TurnGate turn_gate;
-  RoomRequest room_request;
+  RoomRequests room_requests;
   Offloaders offloaders{process, driver, turn_gate};
   Pools pools{{process,
                driver,
@@ -122,7 +122,7 @@ struct Parts {
                trace,
                pool_trace,
                offloaders,
-               room_request,
+               room_requests,
                hooks,
                OnPoolOpened,
                ForgetFunctions,
@@ -140,7 +140,7 @@ struct Parts {
   Registrations registrations{pools, registration_table};
 
   // --- share
-  Sharer sharer{{process, driver, trace, pools, turn_gate, room_request}};
+  Sharer sharer{{process, driver, trace, pools, turn_gate, room_requests}};
 
   // --- service
   ControlVerbs control_verbs{{application, residency, trace, exports, sharer, RunCensusFor}};
@@ -156,7 +156,7 @@ struct Parts {
   process, driver, contexts, unseen_contexts, handle_kinds, kernel_arguments, routing, callers,  \
       interception_counters, interception_report, trace, free_bytes, launches, activity,         \
       annotations, nvtx_memory, observed_memory, uncomputed_reads, regions, live_streams, hooks, \
-      pool_trace, turn_gate, room_request, offloaders, pools, offloading, application,           \
+      pool_trace, turn_gate, room_requests, offloaders, pools, offloading, application,          \
       open_collectives, residency, exports, imports, pool_service, registration_table,           \
       registrations, sharer, control_verbs, control_socket, metrics_text, metrics_server, service
 

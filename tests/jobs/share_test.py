@@ -16,6 +16,7 @@ from built import run_vramstow
 from sharers import CARD, PATIENCE, SMALL_CARD, Share, Sharer, tables
 
 LATE_TASK = Path(__file__).parent / "programs/late_task.py"
+ONE_ON_TWO_GPUS = Path(__file__).parent / "programs/shares_both.py"
 TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"
 LONG = os.environ.get("VRAMSTOW_LONG")
 KILLS = 500 if LONG else 8
@@ -154,6 +155,37 @@ def test_jobs_on_two_gpus_have_both_or_none(share: Share, tmp_path: Path) -> Non
     assert tables(tmp_path) == []
 
 
+def test_a_process_on_two_gpus_shares_both(share: Share, tmp_path: Path) -> None:
+    card = f"{CARD},count=2"
+    both = [share(260, 4, seed, card=card, program=ONE_ON_TWO_GPUS) for seed in range(2)]
+    pair = share(260, 2, 7, card=card, program=TWO_GPUS)
+    for sharer in (*both, pair):
+        assert sharer.end() == 0, sharer.said()
+        assert "all bytes right" in sharer.said()
+    # More than the memory of one GPU moved.
+    assert max(sharer.shared()["out_bytes"] for sharer in both) > 260 << 20
+    assert tables(tmp_path) == []
+
+
+def test_stats_and_metrics_have_each_gpu_of_a_process(share: Share, tmp_path: Path) -> None:
+    file = tmp_path / "both.prom"
+    card = f"{CARD},count=2"
+    both = share(
+        50, 100000, 1, card=card, flags=(f"--metrics={file},every=1s",), program=ONE_ON_TWO_GPUS
+    )
+    both.wait_for_rounds(1)
+    rows = json.loads(ctl(tmp_path, both, "stats", check=True))["share"]
+    assert [row["device"] for row in rows] == [0, 1]
+    end = time.monotonic() + PATIENCE
+    while "vramstow_share_turns_total" not in samples(file) and time.monotonic() < end:
+        time.sleep(0.1)
+    for device in (0, 1):
+        assert f'vramstow_share_turns_total{{device="{device}"' in file.read_text()
+    ctl(tmp_path, both, "share", "--pause", check=True)
+    rows = json.loads(ctl(tmp_path, both, "stats", check=True))["share"]
+    assert [row["state"] for row in rows] == ["paused", "paused"]
+
+
 def test_top_shows_whose_turn_it_is(
     share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,14 +235,15 @@ def test_metrics_and_ctl_have_the_turns_of_a_process(share: Share, tmp_path: Pat
     assert sorted(states.values()) == [0.0] * (len(states) - 1) + [1.0] and len(states) >= 5
     [state] = [name for name, value in states.items() if value == 1]
     assert any(word in state for word in ("turn", "waits", "parked"))
-    told = json.loads(ctl(tmp_path, one, "stats", check=True))["share"]
+    [told] = json.loads(ctl(tmp_path, one, "stats", check=True))["share"]
     assert told["turns"] >= found["vramstow_share_turns_total"]
     assert told["out_bytes"] >= found["vramstow_share_out_bytes_total"]
     assert told["state"] in ("turn", "waits", "parked")
 
 
 def state_of(folder: Path, sharer: Sharer) -> str:
-    return json.loads(ctl(folder, sharer, "stats", check=True))["share"]["state"]
+    [row] = json.loads(ctl(folder, sharer, "stats", check=True))["share"]
+    return row["state"]
 
 
 def test_a_paused_program_gives_its_memory_until_it_is_resumed(

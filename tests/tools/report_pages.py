@@ -39,9 +39,9 @@ def show(browser: Browser, folder: Path, *inputs: Path) -> dict[str, Any]:
     return facts["ranks"][0]
 
 
-def own_trace(folder: Path) -> Path:
+def own_trace(folder: Path, scenario: str = "small") -> Path:
     subprocess.run(
-        [WRITE_TRACE, "small"],
+        [WRITE_TRACE, scenario],
         env=os.environ | {"VRAMSTOW_TRACE_DIR": str(folder)},
         check=True,
         timeout=60,

@@ -3,7 +3,8 @@
 //   write_trace SCENARIO [EXIT]    writes into VRAMSTOW_TRACE_DIR, with run.id from VRAMSTOW_RUN_ID
 //
 // SCENARIO is one of: small; many (100,000 events); refused (a free that the driver refuses);
-// killed (the process then kills itself). EXIT is the exit status.
+// turns (the process shares its GPU); killed (the process then kills itself). EXIT is the exit
+// status.
 #include <signal.h>
 #include <unistd.h>
 
@@ -46,6 +47,10 @@ uint64_t Record(uint64_t address, uint64_t size, EventKind kind, int32_t result 
        .memory = MemoryKind::kDevice});
 }
 
+void Mark(const char* text) {
+  recorder.RecordMark(MarkKind::kMoment, recorder.InternAnnotation(text), 0);
+}
+
 int Main(int count, char** values) {
   const std::string scenario = count > 1 ? values[1] : "small";
   const char* directory = std::getenv("VRAMSTOW_TRACE_DIR");
@@ -75,6 +80,14 @@ int Main(int count, char** values) {
   if (scenario == "refused") {
     const uint64_t announced = Record(0x20000, 0, EventKind::kFree);
     Record(announced, 0, EventKind::kRefused, 1);
+  }
+  if (scenario == "turns") {
+    Mark("vramstow.share waits 0");
+    Record(0x30000, kMega, EventKind::kAllocate);
+    Mark("vramstow.share turn 0");
+    Record(0x40000, kMega, EventKind::kAllocate);
+    Mark("vramstow.share runs 0");
+    Mark("vramstow.share sleeps 0");
   }
   if (scenario == "killed") kill(getpid(), SIGKILL);
   recorder.Close();

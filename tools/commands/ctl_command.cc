@@ -83,15 +83,18 @@ std::string StatsText(const JsonValue& stats) {
   return text;
 }
 
-// Returns the turns of the process in two lines if it shares its GPU.
+// Returns the turns of the process in two lines for each GPU that it shares.
 std::string ShareText(const JsonValue& stats) {
-  const JsonValue* const share = stats.Find("share");
-  if (share == nullptr) return "";
-  return absl::StrFormat(
-      "shares device %d, state \"%s\"\n  turns      %s, waited %s; %s moved out, %s back\n",
-      share->Integer("device"), Printable(share->Text("state")), Count(share->Unsigned("turns")),
-      Time(share->Unsigned("waited_ns")), Bytes(share->Unsigned("out_bytes")),
-      Bytes(share->Unsigned("in_bytes")));
+  std::string text;
+  for (const JsonValue& share : stats.Items("share")) {
+    absl::StrAppendFormat(
+        &text,
+        "shares device %d, state \"%s\"\n  turns      %s, waited %s; %s moved out, %s back\n",
+        share.Integer("device"), Printable(share.Text("state")), Count(share.Unsigned("turns")),
+        Time(share.Unsigned("waited_ns")), Bytes(share.Unsigned("out_bytes")),
+        Bytes(share.Unsigned("in_bytes")));
+  }
+  return text;
 }
 
 std::string MovedText(const std::string& verb, const JsonValue& body) {

@@ -247,6 +247,22 @@ std::string WordsText(const Facts& facts) {
   return json.Take();
 }
 
+// Returns the changes of state of a process that shares its GPU, as three columns.
+std::string TurnsText(const std::vector<TurnChange>& turns) {
+  const auto column = [&](auto value) {
+    return absl::StrJoin(turns, ",", [&](std::string* text, const TurnChange& change) {
+      absl::StrAppend(text, value(change));
+    });
+  };
+  return absl::StrCat("{\"event\":[", column([](const TurnChange& change) { return change.event; }),
+                      "],\"device\":[",
+                      column([](const TurnChange& change) { return change.device; }),
+                      "],\"state\":[", column([](const TurnChange& change) {
+                        return absl::StrCat("\"", NameOf(change.state), "\"");
+                      }),
+                      "]}");
+}
+
 std::string SourcesText(const std::vector<SourceLines>& sources) {
   JsonWriter json;
   json.BeginArray();
@@ -286,7 +302,7 @@ std::string PageData(const Facts& facts, const PageSource& source, size_t shares
       ",\"blocks\":", LivesText(lives, sites), ",\"uses\":", UsesText(detail, lives, sites),
       ",\"holders\":", HoldersText(detail, lives), ",\"segments\":", LivesText(segments, sites),
       ",\"away\":", LivesText(away, 1), ",\"clock\":", ClockText(detail, facts.model_clock),
-      ",\"words\":", WordsText(facts), "}");
+      ",\"turns\":", TurnsText(detail.turns), ",\"words\":", WordsText(facts), "}");
 }
 
 }  // namespace vramstow

@@ -8,6 +8,7 @@
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/pool_settings.h"
 #include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/room_request.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
@@ -251,9 +252,8 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
-    const bool shares = WantsShare(options) && slots_[0].device == device;
     slot->reclaim = {MovesByItself() ? slot->offloader : nullptr,
-                     shares ? &links_.room_request : nullptr};
+                     WantsShare(options) ? links_.room_requests.OrNull(device) : nullptr};
     if (slot->reclaim.any()) config.reclaim_callback = {ReclaimSource::Reclaim, &slot->reclaim};
     config.backing = PoolBacking::kVirtual;  // only memory in chunks can be moved
   }

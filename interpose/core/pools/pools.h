@@ -48,7 +48,7 @@ class Pools {
     Trace& trace;
     PoolTrace& pool_trace;
     Offloaders& offloaders;
-    RoomRequest& room_request;
+    RoomRequests& room_requests;
     ApplicationHooks& hooks;
     void (*on_opened)();
     void (*on_unseen_end)();  // a context ended past every hook

@@ -8,15 +8,15 @@ namespace vramstow {
 void TurnGate::Wait() {
   const KeepErrno keep_errno;
   waiting_.fetch_add(1, std::memory_order_acq_rel);
-  while (is_closed()) {
-    FutexWait(&closed_, 1);
+  while (const uint32_t closed = closed_.load(std::memory_order_seq_cst)) {
+    FutexWait(&closed_, closed);
   }
   waiting_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
-void TurnGate::Open() {
-  if (closed_.exchange(0, std::memory_order_seq_cst) == 0) return;
-  FutexWakeAll(&closed_);
+void TurnGate::Open(int number) {
+  const uint32_t before = closed_.fetch_and(~BitOf(number), std::memory_order_seq_cst);
+  if (before == BitOf(number)) FutexWakeAll(&closed_);
 }
 
 void TurnGate::Reset() {

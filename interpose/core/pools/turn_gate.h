@@ -6,7 +6,7 @@
 // submits work.
 //
 // Ownership: static storage. Threads: any; one thread closes and opens. Errors: none. After a fork
-// the child calls Reset. Units: none.
+// the child calls Reset. Units: numbers of GPUs, from 0 to 31.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_TURN_GATE_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_TURN_GATE_H_
 
@@ -32,15 +32,21 @@ class TurnGate {
   }
 
   void CountFromNowOn() { counts_.store(true, std::memory_order_relaxed); }
-  void Close() { closed_.store(1, std::memory_order_seq_cst); }
-  void Open();
+  // Closes the gate for the GPU `number`, or ends that; the gate is open if no GPU keeps it closed.
+  void Close(int number) { closed_.fetch_or(BitOf(number), std::memory_order_seq_cst); }
+  void Open(int number);
+  bool is_closed_by(int number) const {
+    return (closed_.load(std::memory_order_seq_cst) & BitOf(number)) != 0;
+  }
   // The number of threads that wait, and the number of submissions so far.
   uint32_t waiting() const { return waiting_.load(std::memory_order_acquire); }
   uint64_t submissions() const { return submissions_.load(std::memory_order_relaxed); }
   void Reset();
 
  private:
-  std::atomic<uint32_t> closed_{0};
+  static constexpr uint32_t BitOf(int number) { return uint32_t{1} << number; }
+
+  std::atomic<uint32_t> closed_{0};  // a bit for each GPU
   std::atomic<uint32_t> waiting_{0};
   std::atomic<bool> counts_{false};
   std::atomic<uint64_t> submissions_{0};

@@ -48,6 +48,7 @@ class RegistrationTable;
 class Registrations;
 class Residency;
 class RoomRequest;
+class RoomRequests;
 class TurnGate;
 
 // share

@@ -86,13 +86,13 @@ void AddStats(Answer* answer, const vramstow_stats& stats) {
 #undef STATISTIC
 }
 
-// Adds the figures of a process that shares its GPU.
-void AddShare(Answer* answer, const TurnFigures::Values& share) {
+// Adds the figures of a GPU that this process shares; `any` is true if another one was added.
+void AddShare(Answer* answer, const TurnFigures::Values& share, bool any) {
   answer->Add(
-      ",\"share\":{\"device\":%d,\"state\":\"%s\",\"turns\":%llu,\"waited_ns\":%llu,"
+      "%s{\"device\":%d,\"state\":\"%s\",\"turns\":%llu,\"waited_ns\":%llu,"
       "\"out_bytes\":%llu,\"in_bytes\":%llu}",
-      share.device, NameOf(share.state), Number(share.turns), Number(share.waited_ns),
-      Number(share.out_bytes), Number(share.in_bytes));
+      any ? "," : ",\"share\":[", share.device, NameOf(share.state), Number(share.turns),
+      Number(share.waited_ns), Number(share.out_bytes), Number(share.in_bytes));
 }
 
 void Stats(const Links& links, std::string_view arguments, Answer* answer) {
@@ -116,8 +116,14 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
     any = true;
   }
   answer->Add("]");
-  TurnFigures::Values share;
-  if (links.sharer.figures().Read(&share)) AddShare(answer, share);
+  bool any_shared = false;
+  for (int device = 0; device < Sharer::kMaxDevices; ++device) {
+    TurnFigures::Values share;
+    if (!links.sharer.ReadFigures(device, &share)) continue;
+    AddShare(answer, share, any_shared);
+    any_shared = true;
+  }
+  if (any_shared) answer->Add("]");
   if (!any) answer->Add(",\"why_none\":\"%s\"", links.application.WhyNoStats());
   answer->Add("}\n");
 }

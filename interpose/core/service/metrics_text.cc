@@ -132,14 +132,19 @@ void AddMetric(const Metric& metric, const Device* devices, int count, const cha
   }
 }
 
-// Adds the state of a process that shares its GPU: one line for each state, of which one is 1.
-void AddShareState(const TurnFigures::Values& share, const char* rank, Lines* lines) {
+// Adds the figures of the GPUs that this process shares. The state has a line for each of its
+// values, of which one is 1.
+void AddShareMetrics(const Device* devices, int count, const char* rank, MetricsForm form,
+                     Lines* lines) {
+  for (const Metric& metric : kShareMetrics) AddMetric(metric, devices, count, rank, form, lines);
   lines->Add("# HELP vramstow_share_state The state of the process in sharing its GPU.\n");
   lines->Add("# TYPE vramstow_share_state gauge\n");
-  for (const char* const name : kShareStateNames) {
-    lines->Add("vramstow_share_state{device=\"%d\",pid=\"%ld\",rank=\"%s\",state=\"%s\"} %d\n",
-               share.device, static_cast<long>(getpid()), rank, name,
-               std::strcmp(name, NameOf(share.state)) == 0 ? 1 : 0);
+  for (int i = 0; i < count; ++i) {
+    for (const char* const name : kShareStateNames) {
+      lines->Add("vramstow_share_state{device=\"%d\",pid=\"%ld\",rank=\"%s\",state=\"%s\"} %d\n",
+                 devices[i].number, static_cast<long>(getpid()), rank, name,
+                 std::strcmp(name, NameOf(devices[i].share.state)) == 0 ? 1 : 0);
+    }
   }
 }
 
@@ -168,12 +173,14 @@ size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
   lines.Add("vramstow_process_info{pid=\"%ld\",rank=\"%s\",program=\"%s\",version=\"%s\"} 1\n",
             static_cast<long>(getpid()), rank, Label(ProgramName()).text, VRAMSTOW_VERSION);
   for (const Metric& metric : kMetrics) AddMetric(metric, devices, count, rank, form, &lines);
-  Device shared = {};
-  if (sharer_.figures().Read(&shared.share)) {
-    shared.number = shared.share.device;
-    for (const Metric& metric : kShareMetrics) AddMetric(metric, &shared, 1, rank, form, &lines);
-    AddShareState(shared.share, rank, &lines);
+  int shared = 0;
+  for (int number = 0; number < Sharer::kMaxDevices && shared < kMaxDevices; ++number) {
+    Device& device = devices[shared];
+    if (!sharer_.ReadFigures(number, &device.share)) continue;
+    device.number = number;
+    ++shared;
   }
+  if (shared != 0) AddShareMetrics(devices, shared, rank, form, &lines);
   if (form == MetricsForm::kOpenMetrics) lines.Add("# EOF\n");
   return lines.length();
 }

@@ -16,11 +16,10 @@ void MovableMemory::VisitPools(Visit visit) const {
   }
 }
 
-bool MovableMemory::Open() {
-  const Pools::Use use = pools_.At(0);
-  if (!use || use.offloader() == nullptr) return false;
-  device_ = use.device();
-  return true;
+bool MovableMemory::CanMove() const {
+  bool can_move = false;
+  VisitPools([&](const Pools::Use&) { can_move = true; });
+  return can_move;
 }
 
 MovableMemory::Figures MovableMemory::Measure() const {

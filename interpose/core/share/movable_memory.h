@@ -32,14 +32,12 @@ class MovableMemory {
     uint64_t away_bytes = 0;  // still on the host
   };
 
-  constexpr explicit MovableMemory(Pools& pools) : pools_(pools) {}
+  constexpr MovableMemory(Pools& pools, int device) : pools_(pools), device_(device) {}
   MovableMemory(const MovableMemory&) = delete;
   MovableMemory& operator=(const MovableMemory&) = delete;
 
-  // Selects the device of the first pool. Returns false if the memory of that pool cannot move.
-  bool Open();
-  int16_t device() const { return device_; }
-
+  // True if there is a pool whose memory can move.
+  bool CanMove() const;
   Figures Measure() const;
   // True if all work that was submitted so far has ended.
   bool HasWorkEnded() const;
@@ -64,7 +62,7 @@ class MovableMemory {
   void VisitPools(Visit visit) const;
 
   Pools& pools_;
-  int16_t device_ = 0;
+  const int device_;
 };
 
 }  // namespace vramstow

@@ -69,11 +69,15 @@ void WaitingRequests::Give(Answer answer, uint64_t resident_bytes) {
   granted_from_bytes_ = resident_bytes;
   granted_until_ns_ = MonotonicTime() + kGrantNs;
   unservable_.Reset();
-  requests_.Answer(is_granted);
+  if (is_granted) {
+    requests_.GrantAll();
+  } else {
+    requests_.RefuseLargest();
+  }
 }
 
 void WaitingRequests::TryAgain() {
-  if (any()) requests_.Answer(/*is_granted=*/true);
+  if (any()) requests_.GrantAll();
 }
 
 void WaitingRequests::Reset() {

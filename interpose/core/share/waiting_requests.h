@@ -1,10 +1,10 @@
 // WaitingRequests decides about the requests for memory of this process that wait for room.
 //
-// Idea: all requests of a RoomRequest get the same answer. They are granted when it is this
-// process's turn and the GPU has room for them; the room stays reserved for a moment, because the
-// threads that asked still have to take it. They are refused at once if the GPU is too small, and
-// otherwise if they could not be served for some time: the memory of a process that has just ended
-// becomes free a little later.
+// Idea: all requests of a RoomRequest are granted together, when it is this process's turn and the
+// GPU has room for them. The room stays reserved for a moment, because the threads that asked still
+// have to take it. If the GPU is too small, the largest request is refused at once. It is refused
+// later if the requests could not be served for some time: the memory of a process that has just
+// ended becomes free a little later.
 //
 // Ownership: none. Threads: one; RoomRequest itself is called by any. Errors: none. Units: bytes,
 // nanoseconds of MonotonicTime.
@@ -44,7 +44,8 @@ class WaitingRequests {
     bool is_fresh;       // all figures of the table are newer than since_ns()
   };
   Answer Decide(const MovableMemory::Figures& figures, const Situation& situation);
-  // Answers the requests. `resident_bytes` are those of this process now.
+  // Grants all requests, or refuses the largest one. `resident_bytes` are those of this process
+  // now.
   void Give(Answer answer, uint64_t resident_bytes);
   // Lets the requests try again, because memory that they may use has returned. Nothing is
   // reserved.

@@ -144,6 +144,18 @@ def test_failures_and_iterations_are_marked(browser: Browser, tmp_path: Path) ->
     assert "out of memory: 9.00 MiB" in written
 
 
+def test_a_strip_shows_when_the_process_had_its_turn(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, own_trace(tmp_path, "turns"))
+    spans = browser.run(f"{VIEW}.model.turns.map(t => [t.state, t.end - t.begin])")
+    assert spans == [["waits", 2], ["turn", 2]]
+    first = browser.run(f"{VIEW}.model.turns[0].begin")
+    states = [browser.run(f"turnAt({VIEW}.model, {first} + {ahead})") for ahead in (0, 1, 2, 4)]
+    assert states == ["waits", "waits", "turn", ""]
+    legend = browser.run("document.getElementById('time-legend').textContent")
+    assert "waits for its turn" in legend and "paused" not in legend
+    assert browser.errors == []
+
+
 def test_a_block_tells_its_lines_first_and_folds_those_of_libraries(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -103,6 +103,7 @@ void Analyzer::AddBatch(const EventBatch& batch) {
 void Analyzer::AddText(const Event& event, std::string_view text) {
   if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, accounts_.events());
   if (censuses_.Add(event, text, accounts_.events()) || collections_.Add(event, text)) return;
+  if (turns_.Add(text, accounts_.events())) return;
   launches_.Mark(event, text);
   marks_.Add(event, text, accounts_.events(), accounts_.now_ns());
 }
@@ -214,6 +215,7 @@ void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
   detail->censuses = censuses_.Take();
   detail->launches = launches_.MoveOutSteps();
   detail->model_clock = model_clock_.Take();
+  detail->turns = turns_.Take();
   detail->events = accounts_.events();
   detail->peak_event = accounts_.levels().peak_event();
   detail->first_event = accounts_.opening_events() + 1;

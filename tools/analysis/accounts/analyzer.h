@@ -37,6 +37,7 @@
 #include "tools/analysis/facts/facts.h"
 #include "tools/analysis/facts/launch_tally.h"
 #include "tools/analysis/facts/model_clock_log.h"
+#include "tools/analysis/facts/turn_log.h"
 
 namespace vramstow {
 
@@ -111,6 +112,7 @@ class Analyzer : private PooledBlocks {
   CollectionLog collections_;
   LaunchTally launches_;
   ModelClockLog model_clock_;
+  TurnLog turns_;
   uint64_t lives_gone_ = 0;      // lives of which only sums remain
   bool reserved_known_ = false;  // the source has it
 };

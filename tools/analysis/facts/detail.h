@@ -17,6 +17,7 @@
 #include "tools/analysis/facts/level_log.h"
 #include "tools/analysis/facts/lives.h"
 #include "tools/analysis/facts/model_clock_log.h"
+#include "tools/analysis/facts/turn_log.h"
 
 namespace vramstow {
 
@@ -94,6 +95,7 @@ struct Detail {
   std::vector<LaunchStep> launches;
   // The samples of the simulated GPU's clock, in order; empty if there was no such clock.
   std::vector<ModelClockSample> model_clock;
+  std::vector<TurnChange> turns;  // in order; empty if the process never waited for a turn
   uint64_t events = 0;
   uint64_t peak_event = 0;
   uint64_t first_event = 1;  // the first after those for blocks from before the recording

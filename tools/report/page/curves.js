@@ -76,6 +76,51 @@ function drawIterationBands(pen, timeline) {
   });
 }
 
+// The colours of the states of a process that shares its GPU with others by turns (--share).
+const TURN_COLOURS = {turn: '--series-1', waits: '--series-2', parked: '--series-rest', paused: '--series-3'};
+const TURN_WORDS = {turn: 'its turn on the GPU', waits: 'waits for its turn', parked: 'on the host for another process', paused: 'paused'};
+
+// Returns the spans of events in each of these states, by device. Outside of them the process ran
+// beside others.
+function spansOfTurns(turns, end) {
+  const spans = [];
+  const open = new Map();
+  (turns ? turns.event : []).forEach((event, i) => {
+    const device = turns.device[i];
+    const last = open.get(device);
+    if (last) last.end = event;
+    open.delete(device);
+    const state = turns.state[i];
+    if (!TURN_COLOURS[state]) return;
+    const span = {device, state, begin: event, end};
+    open.set(device, span);
+    spans.push(span);
+  });
+  return spans;
+}
+
+// Returns the states at an event, for a tooltip.
+function turnAt(model, event) {
+  const there = model.turns.filter((span) => span.begin <= event && event < span.end);
+  const several = new Set(model.turns.map((span) => span.device)).size > 1;
+  return there.map((span) => several ? `GPU ${span.device}: ${span.state}` : span.state).join(', ');
+}
+
+// Draws a strip at the top of the timeline that shows when the process had its turn and when it
+// waited. Several GPUs share the height.
+function drawTurns(pen, timeline) {
+  const {area, model} = timeline;
+  const devices = [...new Set(model.turns.map((span) => span.device))].sort((a, b) => a - b);
+  const height = 6 / Math.max(1, devices.length);
+  for (const span of model.turns) {
+    const from = Math.max(timeline.xOf(span.begin), area.left);
+    const to = Math.min(timeline.xOf(span.end), area.left + area.width);
+    if (to <= from) continue;
+    pen.fillStyle = theme.get(TURN_COLOURS[span.state]);
+    pen.fillRect(from, area.top + devices.indexOf(span.device) * height, Math.max(0.5, to - from), height);
+  }
+}
+
 // Draws on top of the curves: a line for each out-of-memory event, a dot for the peak, a bar
 // at the bottom for the life of the block that the reader has pinned, the span that the reader drags
 // with the mouse, and lines at the mouse pointer and at the cursor.

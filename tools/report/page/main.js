@@ -180,7 +180,9 @@ class View {
   fillLegends() {
     const curve = (colour, text, dash) => element('span', {}, element('i', {class: dash ? 'line dash' : 'line', style: `border-color:var(${colour})`}), text);
     byId('time-legend').replaceChildren(...(this.model.reserved ? [curve('--reserved', 'reserved')] : []), curve('--requested', 'requested', true),
-        ...((this.model.facts.out_of_memory || []).length ? [curve('--warn', 'out of memory')] : []), element('span', {}, '● the peak'));
+        ...((this.model.facts.out_of_memory || []).length ? [curve('--warn', 'out of memory')] : []), element('span', {}, '● the peak'),
+        ...Object.entries(TURN_COLOURS).filter(([state]) => this.model.turns.some((span) => span.state === state))
+            .map(([state, colour]) => element('span', {}, element('i', {style: `background:var(${colour})`}), TURN_WORDS[state])));
     byId('map-legend').replaceChildren(element('span', {}, `Colours are those of the timeline; hatched: free${this.model.away.length > 0 ? '; lower half dark: in host memory or paused' : ''}`));
   }
 

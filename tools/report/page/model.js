@@ -18,6 +18,7 @@ class Model {
     this.holders = heldBlocks(detail.holders);
     this.ownFrames = new Set(detail.own_frames || []);
     this.sources = new Map((detail.sources || []).map((source) => [source.frame, source]));
+    this.turns = spansOfTurns(detail.turns, this.event[this.event.length - 1]);
     this.peakEvent = detail.peak_event;
     this.lastEvent = Math.max(1, detail.events);
     // The state before the first event of the recording is shown as event 0.

@@ -157,7 +157,8 @@ class Timeline {
     const shown = parts.slice(0, 6);
     const lit = parts.find((part) => part.group === under);
     if (lit && !shown.includes(lit)) shown[5] = lit;
-    tip.list(`${when}: ${bytesText(this.stack.levels[column])}`, shown.map((part) => ({
+    const turn = turnAt(this.model, this.eventAt(place));
+    tip.list(`${when}: ${bytesText(this.stack.levels[column])}${turn && ` (${turn})`}`, shown.map((part) => ({
       colour: this.stack.colourOf(part.group), name: this.stack.nameOf(part.group), value: bytesText(part.bytes), lit: part.group === under})),
     parts.length > shown.length ? `and ${countText(parts.length - shown.length)} more` : null, event.clientX, event.clientY);
   }
@@ -179,6 +180,7 @@ class Timeline {
     if (this.model.reserved) curve(this.model, this.model.reserved, theme.get('--reserved'));
     curve(this.model, this.model.requested, theme.get('--requested'), [2, 3]);
     this.drawFolds(pen);
+    drawTurns(pen, this);
     drawMarks(pen, this);
     this.drawOverview();
   }
