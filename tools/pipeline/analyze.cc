@@ -120,11 +120,12 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
 }  // namespace
 
 void ExplainAndProve(Analysis* analysis) {
-  const Explanation explanation(analysis->detail, &analysis->facts);
-  Advise(analysis->detail, explanation, &analysis->facts);
-  ProveAdvice(analysis->detail, &analysis->facts);
-  OrderProved(&analysis->facts);
-  FindRetentionLines(analysis->detail, &analysis->facts);
+  Facts& facts = analysis->facts;
+  const Detail& detail = analysis->detail;
+  const Explanation explanation(detail, &facts);
+  std::vector<AdviceFacts> advice =
+      WithRetentionLines(detail, facts.file, Advise(detail, explanation, &facts));
+  ComposeAdvice(ProveAdvice(detail, facts, std::move(advice)), &facts);
 }
 
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within) {

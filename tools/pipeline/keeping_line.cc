@@ -206,13 +206,14 @@ bool PutsInto(const std::string& line, const Container& container) {
   return false;
 }
 
-void FindRetentionLines(const Detail& detail, Facts* facts) {
-  const bool any = std::ranges::any_of(facts->advice, [](const AdviceFacts& advice) {
-    return !ContainerOf(advice.holder).name.empty();
-  });
-  if (!any) return;
-  const OwnFiles files(detail, facts->file);
-  for (AdviceFacts& advice : facts->advice) advice.kept_at = files.KeptAt(advice);
+std::vector<AdviceFacts> WithRetentionLines(const Detail& detail, const std::string& trace,
+                                            std::vector<AdviceFacts> advice) {
+  const bool any = std::ranges::any_of(
+      advice, [](const AdviceFacts& one) { return !ContainerOf(one.holder).name.empty(); });
+  if (!any) return advice;
+  const OwnFiles files(detail, trace);
+  for (AdviceFacts& one : advice) one.kept_at = files.KeptAt(one);
+  return advice;
 }
 
 }  // namespace vramstow

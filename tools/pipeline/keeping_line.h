@@ -1,4 +1,4 @@
-// FindRetentionLines: finds the source line that stores tensors in the list, dictionary or queue in
+// WithRetentionLines: finds the source line that stores tensors in the list, dictionary or queue in
 // which a census (a reference scan) found them.
 //
 // Idea: call stacks show which line made a tensor. Another line may store it
@@ -11,9 +11,10 @@
 #define VRAMSTOW_TOOLS_PIPELINE_KEEPING_LINE_H_
 
 #include <string>
+#include <vector>
 
+#include "tools/analysis/facts/advice_facts.h"
 #include "tools/analysis/facts/detail.h"
-#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 
@@ -29,9 +30,10 @@ Container ContainerOf(const std::string& holder);
 // True if this line of Python stores an element in the container.
 bool PutsInto(const std::string& line, const Container& container);
 
-// Fills in AdviceFacts::kept_at, for example "train.py:33", for each piece of advice that names an
-// owner.
-void FindRetentionLines(const Detail& detail, Facts* facts);
+// Returns the advice with AdviceFacts::kept_at, for example "train.py:33", for each piece that
+// names an owner. `trace` is the file that was read: a source that is newer is not used.
+std::vector<AdviceFacts> WithRetentionLines(const Detail& detail, const std::string& trace,
+                                            std::vector<AdviceFacts> advice);
 
 }  // namespace vramstow
 

@@ -111,21 +111,21 @@ Change Join(const Change& a, const Change& b) {
 
 class Prover {
  public:
-  Prover(const FailedRequests& source, const ProofBudget& budget, Facts* facts)
+  Prover(const FailedRequests& source, const ProofBudget& budget, const Facts& facts,
+         ProvedAdvice* proved)
       : budget_(budget),
-        facts_(*facts),
-        failure_(facts->out_of_memory.back()),
-        player_(source, failure_.demand.room_bytes, budget),
-        ran_(AllocatorOf(*facts, source.has_tensors())) {}
+        proved_(*proved),
+        player_(source, facts.out_of_memory.back().demand.room_bytes, budget),
+        ran_(AllocatorOf(facts, source.has_tensors())) {}
 
   void Prove() {
     if (!player_.CanGoOn()) {
-      failure_.advice_not_replayed = facts_.advice.size();
+      proved_.not_replayed = proved_.advice.size();
       return;
     }
     PlayUnchanged();
-    for (AdviceFacts& advice : facts_.advice) ProveOne(&advice);
-    if (shows_failure_ && std::ranges::none_of(facts_.advice, ServesAlone)) FindPairs();
+    for (AdviceFacts& advice : proved_.advice) ProveOne(&advice);
+    if (shows_failure_ && std::ranges::none_of(proved_.advice, ServesAlone)) FindPairs();
   }
 
  private:
@@ -146,16 +146,16 @@ class Prover {
     }
     shows_failure_ = !unchanged_.facts.would_serve;
     if (!shows_failure_) player_.SetRoom(room);
-    failure_.replays.push_back(unchanged_.facts);
+    proved_.replays.push_back(unchanged_.facts);
     if (First() == kPool) return;
-    failure_.replays.push_back(player_.Play(kPool, {}).facts);
+    proved_.replays.push_back(player_.Play(kPool, {}).facts);
   }
 
-  void ProveOne(AdviceFacts* proved) {
-    AdviceFacts& advice = *proved;
+  void ProveOne(AdviceFacts* given) {
+    AdviceFacts& advice = *given;
     if (!advice.change.known()) return;
     if (!player_.CanGoOn()) {
-      ++failure_.advice_not_replayed;
+      ++proved_.not_replayed;
       return;
     }
     const Change& change = advice.change;
@@ -182,7 +182,7 @@ class Prover {
   // Searches among the advice that lowers the need most for pairs that together serve the request.
   void FindPairs() {
     std::vector<AdviceFacts*> best;
-    for (AdviceFacts& advice : facts_.advice) {
+    for (AdviceFacts& advice : proved_.advice) {
       const bool may = advice.proof.is_proved && advice.proof.lowered_bytes > 0 &&
                        advice.change.allocator.empty();
       if (may) best.push_back(&advice);
@@ -203,8 +203,7 @@ class Prover {
   }
 
   const ProofBudget& budget_;
-  Facts& facts_;
-  OutOfMemoryFacts& failure_;
+  ProvedAdvice& proved_;
   Player player_;
   const std::string ran_;
   Answer unchanged_;
@@ -213,18 +212,19 @@ class Prover {
 
 // Replays a job that did not run out of memory. Finds how much memory its allocator needs up to the
 // peak, without a change and with each change.
-void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, Facts* facts) {
+void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, const Facts& facts,
+                   std::vector<AdviceFacts>* given) {
   // No request is refused with a limit of 4 times the reserved memory.
   constexpr uint64_t kAmple = 4;
   OutOfMemoryFacts peak;
   peak.event = detail.peak_event + 1;
   peak.device = DeviceAtPeak(detail);
   const FailedRequests source(detail, peak, budget.most_requests);
-  const std::string ran = AllocatorOf(*facts, source.has_tensors());
-  Player player(source, facts->peak.reserved_bytes * kAmple, budget);
-  if (ran.empty() || facts->peak.reserved_bytes == 0 || !player.CanGoOn()) return;
+  const std::string ran = AllocatorOf(facts, source.has_tensors());
+  Player player(source, facts.peak.reserved_bytes * kAmple, budget);
+  if (ran.empty() || facts.peak.reserved_bytes == 0 || !player.CanGoOn()) return;
   const Answer unchanged = player.Play(ran, {});
-  for (AdviceFacts& advice : facts->advice) {
+  for (AdviceFacts& advice : *given) {
     if (!advice.change.known() || !player.CanGoOn()) continue;
     const std::string model = advice.change.allocator.empty() ? ran : advice.change.allocator;
     const Answer answer = player.Play(model, advice.change);
@@ -240,16 +240,20 @@ void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, Facts* facts
 
 }  // namespace
 
-void ProveAdvice(const Detail& detail, Facts* facts, const ProofBudget& budget) {
-  const bool failed = !facts->out_of_memory.empty() && !facts->advice.empty();
-  if (failed && facts->out_of_memory.back().has_story &&
-      facts->out_of_memory.back().demand.room_bytes != 0) {
-    const FailedRequests source(detail, facts->out_of_memory.back(), budget.most_requests);
-    Prover(source, budget, facts).Prove();
-  } else if (facts->out_of_memory.empty() && !facts->advice.empty() && detail.peak_event != 0) {
-    ProveUpToPeak(detail, budget, facts);
+ProvedAdvice ProveAdvice(const Detail& detail, const Facts& facts, std::vector<AdviceFacts> advice,
+                         const ProofBudget& budget) {
+  ProvedAdvice proved;
+  proved.advice = std::move(advice);
+  if (proved.advice.empty()) return proved;
+  if (facts.out_of_memory.empty()) {
+    if (detail.peak_event != 0) ProveUpToPeak(detail, budget, facts, &proved.advice);
+  } else if (const OutOfMemoryFacts& failure = facts.out_of_memory.back();
+             failure.has_story && failure.demand.room_bytes != 0) {
+    const FailedRequests source(detail, failure, budget.most_requests);
+    Prover(source, budget, facts, &proved).Prove();
   }
-  for (AdviceFacts& advice : facts->advice) advice.change = {};
+  for (AdviceFacts& one : proved.advice) one.change = {};
+  return proved;
 }
 
 }  // namespace vramstow

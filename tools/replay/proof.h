@@ -9,16 +9,17 @@
 // If nothing failed, the requests up to the peak are replayed with the allocator that ran, with
 // each change and without.
 //
-// The order of advice is unchanged, and the results are stored in AdviceFacts::proof; OrderProved
+// The order of advice is unchanged, and the results are stored in AdviceFacts::proof; ComposeAdvice
 // (analysis/advice/order.h) decides what comes first.
 //
-// Ownership: reads a Detail, changes facts->advice and the last out-of-memory. Threads: a pure
-// function, callable from any thread. Errors: none; does nothing without blocks, or at a failure
-// without a known room. Units: bytes. Cost: bounded by ProofBudget.
+// Ownership: reads a Detail and its Facts, returns the advice with its proofs. Threads: a pure
+// function, callable from any thread. Errors: none; nothing is proved without blocks, or at a
+// failure without a known room. Units: bytes. Cost: bounded by ProofBudget.
 #ifndef VRAMSTOW_TOOLS_REPLAY_PROOF_H_
 #define VRAMSTOW_TOOLS_REPLAY_PROOF_H_
 
 #include <cstddef>
+#include <vector>
 
 #include "tools/analysis/facts/detail.h"
 
@@ -30,7 +31,9 @@ struct ProofBudget {
   size_t most_in_pairs = 4;       // advice that is tried in pairs
 };
 
-void ProveAdvice(const Detail& detail, Facts* facts, const ProofBudget& budget = {});
+// Needs `demand` of the last failure.
+ProvedAdvice ProveAdvice(const Detail& detail, const Facts& facts, std::vector<AdviceFacts> advice,
+                         const ProofBudget& budget = {});
 
 }  // namespace vramstow
 

@@ -75,13 +75,13 @@ class WithAProgram : public testing::Test {
 };
 
 TEST_F(WithAProgram, TheLineOfTheSameFunctionIsNamed) {
-  FindRetentionLines(detail_, &facts_);
+  facts_.advice = WithRetentionLines(detail_, facts_.file, facts_.advice);
   EXPECT_EQ(facts_.advice[0].kept_at, "score.py:8");
 }
 
 TEST_F(WithAProgram, ALineThatMakesAndKeepsIsNotNamedTwice) {
   facts_.advice[0].place = "score.py:8 score";
-  FindRetentionLines(detail_, &facts_);
+  facts_.advice = WithRetentionLines(detail_, facts_.file, facts_.advice);
   EXPECT_EQ(facts_.advice[0].kept_at, "");
 }
 
@@ -89,7 +89,7 @@ TEST_F(WithAProgram, ATextThatIsNewerThanTheTraceIsNotRead) {
   std::filesystem::last_write_time(
       folder_ / "trace.stow",
       std::filesystem::last_write_time(folder_ / "score.py") - std::chrono::hours(1));
-  FindRetentionLines(detail_, &facts_);
+  facts_.advice = WithRetentionLines(detail_, facts_.file, facts_.advice);
   EXPECT_EQ(facts_.advice[0].kept_at, "");
 }
 

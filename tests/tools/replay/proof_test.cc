@@ -60,8 +60,7 @@ struct Job {
     return facts.advice.back();
   }
   void Prove(const ProofBudget& budget = {}) {
-    ProveAdvice(detail, &facts, budget);
-    OrderProved(&facts);
+    ComposeAdvice(ProveAdvice(detail, facts, std::move(facts.advice), budget), &facts);
   }
   const OutOfMemoryFacts& failure() const { return facts.out_of_memory.back(); }
 
@@ -83,12 +82,10 @@ AdviceFacts Proved(AdviceId id, uint64_t bytes, uint64_t needs) {
 TEST(Proof, ACauseComesBeforeFragmentationThatLeavesNoRoomForAnotherRequest) {
   for (const uint64_t needs : {200 * kMiB, 300 * kMiB}) {
     Job job;
-    job.facts.out_of_memory.back().replays = {{.model = "native"}};
-    job.facts.advice = {
-        Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, needs),
-        Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB),
-    };
-    OrderProved(&job.facts);
+    ComposeAdvice({.advice = {Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, needs),
+                              Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB)},
+                   .replays = {{.model = "native"}}},
+                  &job.facts);
     const bool is_narrow = needs + 100 * kMiB > 350 * kMiB;
     EXPECT_EQ(Ids(job.facts).front(),
               is_narrow ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation)

@@ -13,25 +13,6 @@
 namespace vramstow {
 namespace {
 
-// `failed` is false if the cause was found at the peak of a job that did not fail.
-AdviceFacts OfCause(const Cause& cause, bool failed) {
-  AdviceFacts advice;
-  advice.id = cause.id;
-  advice.title = cause.title;
-  advice.bytes = cause.bytes;
-  advice.is_estimate = cause.is_estimate;
-  advice.place = cause.place;
-  advice.holder = cause.holder;
-  if (failed && cause.is_tried) advice.fits = cause.fits;
-  advice.proof.is_untried = !cause.is_tried;
-  advice.evidence = cause.evidence;
-  advice.cost = cause.cost;
-  advice.action = cause.action;
-  advice.change = cause.change;
-  advice.proof.is_cause = failed;
-  return advice;
-}
-
 // True if one of the causes explains the failure in better words than the advice of this row of the
 // table.
 bool IsSaid(const RuleRow& row, const std::vector<Cause>& causes) {
@@ -54,37 +35,28 @@ std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<
     hint->id = row.id;
     hint->proof.is_fault = row.rule->is_fault;
     if (can_replay && row.rule->change != nullptr) hint->change = row.rule->change(evidence, *hint);
-    hints.emplace_back(row.rule->rank, *std::move(hint));
+    hints.push_back({*std::move(hint), row.rule->rank});
   }
   return hints;
 }
 
 }  // namespace
 
-void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) {
+std::vector<AdviceFacts> Advise(const Detail& detail, const Explanation& explanation,
+                                Facts* facts) {
   FindHandChanges(detail, explanation.categories(), facts);
   std::vector<Cause> causes =
       ExplainOutOfMemory(detail, explanation.passes(), explanation.categories(), facts);
   if (facts->out_of_memory.empty() && !HasRoom(*facts)) {
     causes = FindCausesAtPeak(detail, explanation.passes(), explanation.categories(), *facts);
   }
-  facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
-  // If the size of the GPU is unknown, it is unknown which changes would suffice.
-  if (facts->out_of_memory.empty() || facts->out_of_memory.back().demand.room_bytes != 0) return;
-  for (AdviceFacts& advice : facts->advice) advice.fits.reset();
+  return FindAdvice(detail, explanation.categories(), *facts, causes);
 }
 
 std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
                                     const Facts& facts, const std::vector<Cause>& causes) {
   const Evidence evidence(detail, categories, facts);
-  std::vector<RankedAdvice> hints = FindHints(evidence, causes);
-  OrderHints(&hints);
-  std::vector<AdviceFacts> advice;
-  const bool failed = !facts.out_of_memory.empty();
-  for (const Cause& cause : causes) advice.push_back(OfCause(cause, failed));
-  for (RankedAdvice& hint : hints) advice.push_back(std::move(hint.second));
-  OrderAdvice(facts, causes, &advice);
-  return advice;
+  return OrderAdvice(facts, causes, FindHints(evidence, causes));
 }
 
 }  // namespace vramstow

@@ -1,8 +1,8 @@
 // Advise: finds why memory ran out, and what could be done.
 //
-// Ownership: reads a Detail and its Explanation; fills `advice` and the causes of failures in the
-// Facts. Threads: pure functions, callable from any thread. Errors: none; there is no advice if
-// nothing is worth a sentence. Units: bytes. Cost: O(n log n) in the stored lives.
+// Ownership: reads a Detail and its Explanation; fills the causes of failures in the Facts, and
+// returns the advice. Threads: pure functions, callable from any thread. Errors: none; there is no
+// advice if nothing is worth a sentence. Units: bytes. Cost: O(n log n) in the stored lives.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVISE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ADVISE_H_
 
@@ -15,8 +15,9 @@
 
 namespace vramstow {
 
-// Finds the causes of failures and the advice, and fills both into the Facts.
-void Advise(const Detail& detail, const Explanation& explanation, Facts* facts);
+// Finds the causes of failures and fills them into the Facts. Returns the advice, not yet proved by
+// a replay.
+std::vector<AdviceFacts> Advise(const Detail& detail, const Explanation& explanation, Facts* facts);
 
 // Needs the results of Explanation. The causes of a failure come first, then other advice by bytes.
 // `causes` are those of the last failure, in order.

@@ -1,4 +1,5 @@
-// Cause: one reason why there was too little memory.
+// Cause: one reason why there was too little memory. It is a piece of advice with what the order of
+// all advice depends on.
 //
 // Ownership: plain values; the blocks belong to a FailureMoment. Threads: plain values without
 // synchronisation. Errors: none. Units: bytes.
@@ -7,33 +8,35 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "tools/analysis/explain/failure_moment.h"
-#include "tools/analysis/facts/advice_id.h"
-#include "tools/analysis/facts/change.h"
+#include "tools/analysis/facts/advice_facts.h"
 
 namespace vramstow {
 
-struct Cause {
-  AdviceId id = AdviceId::kNone;  // of the rule that found it; set by FindCauses
-  std::string title;
-  uint64_t bytes = 0;        // the bytes that would be free without it
-  bool is_estimate = false;  // false if the trace shows these bytes
-  bool fits = false;         // the request would fit without it; set by FindCauses
-  // False if neither a replay nor a computation shows that the advice helps.
-  bool is_tried = true;
+// The rank of a rule; order.h says when it decides the order.
+enum class Rank : uint8_t {
+  kMistake,  // a cause that costs little to remove
+  kTrade,    // a cause that costs time, precision or work
+  kUrgent,   // advice that explains a failure, or names a fault
+  kUsual,    // advice in order of its effect
+  kLast,     // a cause that is reported if no other explains the failure; advice that does not
+             // lower the job's own peak
+};
+
+// A piece of advice before all advice is in order.
+struct RankedAdvice : AdviceFacts {
+  Rank rank = Rank::kUsual;  // of the rule that found it
+};
+
+// FindCauses (find_causes.cc) sets the id, the rank, the holder, and whether the request would fit.
+// The values below are needed only until all advice is in order.
+struct Cause : RankedAdvice {
   // True if the memory of this cause grows with each iteration, so that it ends the job sooner or
   // later.
   bool grows = false;
-  std::string place;  // the program's line, or another owner
-  std::string evidence;
-  std::string cost;
-  std::string action;
   std::vector<const Life*> held;  // the blocks that it is about, if any
-  std::string holder;             // the owner of most of these; set by FindCauses
-  Change change;                  // the change of the requests without the cause
 };
 
 // The result of a rule, which searches for one cause; nullopt if the rule did not find its cause.

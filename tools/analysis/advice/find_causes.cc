@@ -125,35 +125,36 @@ void FillHolders(const FailureMoment& moment, const Holders& holders, OutOfMemor
 // True if the removal of one cause would have served the request, and the cause is a considerable
 // share of the live memory or accounts for much of it. A small cause may serve this one request,
 // but does not explain the rest.
-bool IsExplained(const FailureMoment& moment, const std::vector<RankedCause>& causes) {
+bool IsExplained(const FailureMoment& moment, const std::vector<Cause>& causes) {
   constexpr uint64_t kMuch = 4;
   constexpr uint64_t kSmall = 8;
-  return std::ranges::any_of(causes, [&](const RankedCause& one) {
-    const uint64_t share = one.second.fits ? kSmall : kMuch;
-    return one.second.bytes * share >= moment.live_bytes();
+  return std::ranges::any_of(causes, [&](const Cause& cause) {
+    const uint64_t share = cause.fits == true ? kSmall : kMuch;
+    return cause.bytes * share >= moment.live_bytes();
   });
 }
 
-}  // namespace
-
+// Returns why the request failed, the likeliest cause first.
 std::vector<Cause> FindCauses(const FailureMoment& moment) {
-  std::vector<RankedCause> found;
+  std::vector<Cause> found;
   for (const RuleRow& row : AllRules()) {
     if (row.rule->cause == nullptr) continue;
     if (row.rule->rank == Rank::kLast && IsExplained(moment, found)) continue;
     Found cause = AskForCause(*row.rule, moment);
     if (!cause.has_value()) continue;
     cause->id = row.id;
+    cause->rank = row.rule->rank;
     cause->fits = cause->bytes >= moment.lacking();
+    cause->proof.is_cause = true;
     DescribeSwitch(moment, &*cause);
-    found.emplace_back(row.rule->rank, *std::move(cause));
+    found.push_back(*std::move(cause));
   }
-  OrderCauses(moment.live_bytes(), &found);
-  std::vector<Cause> causes;
-  causes.reserve(found.size());
-  for (RankedCause& one : found) causes.push_back(std::move(one.second));
-  return causes;
+  found = OrderCauses(moment.live_bytes(), std::move(found));
+  for (Cause& cause : found) NameHolder(moment.holders(), &cause);
+  return found;
 }
+
+}  // namespace
 
 std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Iterations& passes,
                                       const CategoryFinder& categories, Facts* facts) {
@@ -166,15 +167,11 @@ std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Iterations& pa
     const FailureMoment moment(detail, *facts, passes, categories, failure);
     DemandFacts demand = DemandOf(moment, categories);
     last = FindCauses(moment);
-    for (Cause& cause : last) NameHolder(moment.holders(), &cause);
     FillHolders(moment, moment.holders(), &failure);
     failure.has_story = true;
     failure.demand = std::move(demand);
     failure.cause = last.empty() ? AdviceId::kNone : last.front().id;
-    for (const Cause& cause : last) {
-      failure.would_fit.push_back(
-          {cause.id, cause.place, cause.holder, cause.bytes, cause.fits, cause.is_estimate});
-    }
+    for (const Cause& cause : last) failure.would_fit.push_back(WouldFit(cause));
   }
   return last;
 }

@@ -17,11 +17,6 @@ namespace vramstow {
 
 inline constexpr size_t kMaxStories = 10;
 
-// Returns why the request failed, the likeliest cause first. A cause whose removal alone would have
-// served the request comes before others. Among several such causes, one that costs nothing to
-// remove comes first.
-std::vector<Cause> FindCauses(const FailureMoment& moment);
-
 // Fills `demand`, `cause` and `would_fit` of the out-of-memory events. If there are many events,
 // only the last ones are filled in. Returns the causes of the last event.
 std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Iterations& passes,

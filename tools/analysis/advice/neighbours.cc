@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/order.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/facts/fact_numbers.h"
 
@@ -160,10 +161,9 @@ void NameNeighbours(const std::vector<Recorded>& recorded) {
       Name(*share, own, &advice);
       for (WouldFitFacts& one : failure.would_fit) {
         if (one.cause != advice.id) continue;
-        one.place = advice.place;
-        one.holder = advice.holder;
-        one.bytes = advice.bytes;
-        one.is_estimate = advice.is_estimate;
+        const bool fits = one.fits;  // as the failed process knew it
+        one = WouldFit(advice);
+        one.fits = fits;
       }
     }
   }

@@ -11,16 +11,17 @@ namespace {
 constexpr uint64_t kMuchLarger = 4;
 constexpr uint64_t kSmallShare = 8;
 
+bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
+
 // Applies rules 2 and 3 of the list at OrderCauses: a later cause becomes the first one if it has
 // several times the bytes.
-void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes) {
+void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<Cause>* causes) {
   for (size_t turn = 0; turn < causes->size(); ++turn) {
-    const uint64_t first = causes->front().second.bytes;
+    const uint64_t first = causes->front().bytes;
     const bool is_small = first * kSmallShare < live_bytes;
-    const auto more = std::ranges::find_if(*causes, [&](const RankedCause& one) {
-      const auto& [rank, cause] = one;
-      return cause.fits && cause.bytes >= first * kMuchLarger &&
-             (cause.grows || rank == Rank::kMistake || is_small);
+    const auto more = std::ranges::find_if(*causes, [&](const Cause& cause) {
+      return ServesAlone(cause) && cause.bytes >= first * kMuchLarger &&
+             (cause.grows || cause.rank == Rank::kMistake || is_small);
     });
     if (more == causes->end() || more == causes->begin()) return;
     std::rotate(causes->begin(), more, std::next(more));
@@ -29,12 +30,12 @@ void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes)
 
 // Applies rule 4 of the list at OrderCauses: activations come before the state of an optimizer if
 // they are larger.
-void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
-  if (causes->empty() || causes->front().second.id != AdviceId::kOptimizerState) return;
-  const Cause& state = causes->front().second;
-  const auto activations = std::ranges::find_if(*causes, [&](const RankedCause& one) {
-    return one.second.id == AdviceId::kActivations && one.second.fits == state.fits &&
-           one.second.bytes > state.bytes;
+void PreferTheLargerNeed(std::vector<Cause>* causes) {
+  if (causes->empty() || causes->front().id != AdviceId::kOptimizerState) return;
+  const Cause& state = causes->front();
+  const auto activations = std::ranges::find_if(*causes, [&](const Cause& cause) {
+    return cause.id == AdviceId::kActivations && cause.fits == state.fits &&
+           cause.bytes > state.bytes;
   });
   if (state.grows || activations == causes->end()) return;
   std::rotate(causes->begin(), activations, std::next(activations));
@@ -42,12 +43,11 @@ void PreferTheLargerNeed(std::vector<RankedCause>* causes) {
 
 // Applies rule 5 of the list at OrderCauses: the job's own growth comes before another process if
 // it is at least half as large.
-void PreferOwnGrowth(std::vector<RankedCause>* causes) {
-  if (causes->empty() || causes->front().second.id != AdviceId::kOtherProcesses) return;
-  const uint64_t foreign = causes->front().second.bytes;
-  const auto own = std::ranges::find_if(*causes, [&](const RankedCause& one) {
-    const Cause& cause = one.second;
-    return cause.grows && cause.fits && cause.bytes * 2 >= foreign;
+void PreferOwnGrowth(std::vector<Cause>* causes) {
+  if (causes->empty() || causes->front().id != AdviceId::kOtherProcesses) return;
+  const uint64_t foreign = causes->front().bytes;
+  const auto own = std::ranges::find_if(*causes, [&](const Cause& cause) {
+    return cause.grows && ServesAlone(cause) && cause.bytes * 2 >= foreign;
   });
   if (own != causes->end()) std::rotate(causes->begin(), own, std::next(own));
 }
@@ -57,11 +57,9 @@ void PreferOwnGrowth(std::vector<RankedCause>* causes) {
 // failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
-  return cause.fits && cause.id != AdviceId::kLargestHolder &&
+  return ServesAlone(cause) && cause.id != AdviceId::kLargestHolder &&
          cause.bytes >= kMuchLarger * std::max(last.pool_free_bytes, last.requested_bytes);
 }
-
-bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
 
 // True if the fragmented free memory had room for several requests like the one that failed, and
 // for at least half of the bytes of the cause. Then, without fragmentation, the job would have run
@@ -107,60 +105,22 @@ void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advic
   if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
 }
 
-// In a job that did not fail, drops advice that saves nothing according to a replay up to the peak,
-// unless it names a fault.
-void DropWithoutEffect(Facts* facts) {
-  if (!facts->out_of_memory.empty()) return;
-  std::erase_if(facts->advice, [](const AdviceFacts& one) {
-    return one.proof.is_proved && one.proof.lowered_bytes == 0 && !one.proof.is_fault;
-  });
+// In a job that did not fail, advice is dropped that saves nothing according to a replay up to the
+// peak, unless it names a fault.
+bool HasNoEffect(const AdviceFacts& advice) {
+  return advice.proof.is_proved && advice.proof.lowered_bytes == 0 && !advice.proof.is_fault;
 }
 
-}  // namespace
-
-void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes) {
-  std::ranges::stable_sort(*causes, [](const RankedCause& a, const RankedCause& b) {
-    if (a.second.fits != b.second.fits) return a.second.fits;
-    return !a.second.fits && a.second.bytes > b.second.bytes;
-  });
-  PreferWhatIsMuchMore(live_bytes, causes);
-  PreferTheLargerNeed(causes);
-  PreferOwnGrowth(causes);
-}
-
-void OrderHints(std::vector<RankedAdvice>* hints) {
-  std::ranges::stable_sort(*hints, [](const RankedAdvice& a, const RankedAdvice& b) {
-    return a.first != b.first ? a.first < b.first : a.second.bytes > b.second.bytes;
-  });
-}
-
-void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
-                 std::vector<AdviceFacts>* advice) {
-  // Advice on fragmentation comes first, with two exceptions. In the first, the first cause grows
-  // with each iteration, so that it ends the job in any case, only later without fragmentation. In
-  // the second, the first cause is much larger than the fragmented memory. If much memory was
-  // fragmented, fragmentation comes first even then.
-  const bool grows = !causes.empty() && !facts.out_of_memory.empty() &&
-                     !StrandsMuch(causes.front(), facts) &&
-                     (causes.front().grows || Dwarfs(causes.front(), facts));
-  std::ranges::stable_sort(*advice, {}, [&](const AdviceFacts& one) {
-    if (one.id == AdviceId::kOutOfMemoryByFragmentation) return 1;
-    return grows && one.id == causes.front().id ? 0 : 2;
-  });
-}
-
-void OrderProved(Facts* facts) {
-  DropWithoutEffect(facts);
-  if (facts->out_of_memory.empty() || facts->out_of_memory.back().replays.empty()) return;
+// Orders the advice for the last failure by the results of a replay.
+std::vector<AdviceFacts> ByReplay(const OutOfMemoryFacts& failure, std::vector<AdviceFacts> given) {
   struct Ranked {
-    size_t number;
+    AdviceFacts* advice;
     int group;
     uint64_t lowered_bytes;
   };
   std::vector<Ranked> order;
-  for (size_t i = 0; i < facts->advice.size(); ++i) {
-    const AdviceFacts& one = facts->advice[i];
-    const int group = ClassOf(one, i == 0);
+  for (AdviceFacts& one : given) {
+    const int group = ClassOf(one, &one == given.data());
     // Fragmentation was not the reason if no allocator could have joined the free pieces.
     const bool is_of_pieces =
         one.id == AdviceId::kOutOfMemoryByFragmentation || one.id == AdviceId::kFragmentation;
@@ -170,22 +130,75 @@ void OrderProved(Facts* facts) {
     }
     const bool changes_nothing = one.proof.is_proved && one.proof.lowered_bytes == 0 &&
                                  group == 2 && one.replayed_bytes.value_or(0) == 0;
-    if (!changes_nothing) order.push_back({i, group, one.proof.lowered_bytes});
+    if (!changes_nothing) order.push_back({&one, group, one.proof.lowered_bytes});
   }
   std::ranges::stable_sort(order, [](const Ranked& a, const Ranked& b) {
     if (a.group != b.group) return a.group < b.group;
     return a.group == 2 && a.lowered_bytes > b.lowered_bytes;
   });
   std::vector<AdviceFacts> advice;
-  for (const Ranked& ranked : order) advice.push_back(std::move(facts->advice[ranked.number]));
-  OutOfMemoryFacts& failure = facts->out_of_memory.back();
+  for (const Ranked& ranked : order) advice.push_back(std::move(*ranked.advice));
   PreferRoom(failure, &advice);
-  facts->advice = std::move(advice);
+  return advice;
+}
+
+}  // namespace
+
+std::vector<Cause> OrderCauses(uint64_t live_bytes, std::vector<Cause> causes) {
+  std::ranges::stable_sort(causes, [](const Cause& a, const Cause& b) {
+    if (a.fits != b.fits) return ServesAlone(a);
+    return !ServesAlone(a) && a.bytes > b.bytes;
+  });
+  PreferWhatIsMuchMore(live_bytes, &causes);
+  PreferTheLargerNeed(&causes);
+  PreferOwnGrowth(&causes);
+  return causes;
+}
+
+std::vector<AdviceFacts> OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
+                                     std::vector<RankedAdvice> hints) {
+  // Advice on fragmentation comes first, with two exceptions. In the first, the first cause grows
+  // with each iteration, so that it ends the job in any case, only later without fragmentation. In
+  // the second, the first cause is much larger than the fragmented memory. If much memory was
+  // fragmented, fragmentation comes first even then.
+  const bool failed = !facts.out_of_memory.empty();
+  const bool grows = !causes.empty() && failed && !StrandsMuch(causes.front(), facts) &&
+                     (causes.front().grows || Dwarfs(causes.front(), facts));
+  std::ranges::stable_sort(hints, [](const RankedAdvice& a, const RankedAdvice& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.bytes > b.bytes;
+  });
+  std::vector<AdviceFacts> advice(causes.begin(), causes.end());
+  // If the size of the GPU is unknown, it is unknown which changes would suffice.
+  const bool is_room_known = failed && facts.out_of_memory.back().demand.room_bytes != 0;
+  for (AdviceFacts& one : advice) {
+    if (!is_room_known || one.proof.is_untried) one.fits.reset();
+  }
+  std::ranges::move(hints, std::back_inserter(advice));
+  std::ranges::stable_sort(advice, {}, [&](const AdviceFacts& one) {
+    if (one.id == AdviceId::kOutOfMemoryByFragmentation) return 1;
+    return grows && one.id == causes.front().id ? 0 : 2;
+  });
+  return advice;
+}
+
+WouldFitFacts WouldFit(const AdviceFacts& cause) {
+  return {cause.id, cause.place, cause.holder, cause.bytes, ServesAlone(cause), cause.is_estimate};
+}
+
+void ComposeAdvice(ProvedAdvice proved, Facts* facts) {
+  facts->advice = std::move(proved.advice);
+  if (facts->out_of_memory.empty()) {
+    std::erase_if(facts->advice, HasNoEffect);
+    return;
+  }
+  OutOfMemoryFacts& failure = facts->out_of_memory.back();
+  failure.replays = std::move(proved.replays);
+  failure.advice_not_replayed = proved.not_replayed;
+  if (failure.replays.empty()) return;
+  facts->advice = ByReplay(failure, std::move(facts->advice));
   failure.would_fit.clear();
   for (const AdviceFacts& one : facts->advice) {
-    if (!one.proof.is_cause) continue;
-    failure.would_fit.push_back(
-        {one.id, one.place, one.holder, one.bytes, one.fits.value_or(false), one.is_estimate});
+    if (one.proof.is_cause) failure.would_fit.push_back(WouldFit(one));
   }
   failure.cause = failure.would_fit.empty() ? AdviceId::kNone : failure.would_fit.front().cause;
 }

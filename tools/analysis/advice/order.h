@@ -3,17 +3,15 @@
 // Idea: before a replay, causes and other advice are ordered by what the trace shows, which also
 // decides what is replayed if time is short. After a replay, they are ordered by its results.
 //
-// Ownership: changes lists. Threads: pure functions, callable from any thread. Errors: none. Units:
-// bytes.
+// Ownership: takes and returns lists. Threads: pure functions, callable from any thread. Errors:
+// none. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ORDER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ORDER_H_
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "tools/analysis/advice/cause.h"
-#include "tools/analysis/advice/rule.h"
 #include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
@@ -32,27 +30,25 @@ namespace vramstow {
 // job needs both.
 // 5. If another process is first and the job's own growth is at least half as large, the growth
 // comes first: with the whole GPU the job would also run out of memory, only later.
-using RankedCause = std::pair<Rank, Cause>;
-void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes);
+std::vector<Cause> OrderCauses(uint64_t live_bytes, std::vector<Cause> causes);
 
-using RankedAdvice = std::pair<Rank, AdviceFacts>;
-// Orders advice other than causes, by rank and then by bytes. It is given in the order of the
-// table.
-void OrderHints(std::vector<RankedAdvice>* hints);
-
-// Orders all advice of a job: first its causes, then other advice, each in its own order. If
+// Returns all advice of a job before a replay: first the causes of its last failure, then other
+// advice, by rank and then by bytes. `causes` are in order, `hints` in the order of the table. If
 // fragmentation explains the failure, the advice on it comes first, unless the first cause would
 // end the job in any case.
-void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
-                 std::vector<AdviceFacts>* advice);
+std::vector<AdviceFacts> OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
+                                     std::vector<RankedAdvice> hints);
 
-// Orders the advice after a replay. Changes that serve the request alone come first, in the order
+// Returns the row of a failure that says what would be free without this cause.
+WouldFitFacts WouldFit(const AdviceFacts& cause);
+
+// Fills `advice` and the results of the replay of the last failure, and with a replay also `cause`
+// and `would_fit` of that failure. Changes that serve the request alone come first, in the order
 // that they had before; then pairs of changes that serve it together; then other changes, those
 // that save most first. In a job that did not fail, advice that saves nothing is dropped, and so is
 // any change without effect. If an allocator without fragmentation would have served this request
-// but hardly another one, a cause comes before the advice to change the allocator. Fills in `cause`
-// and `would_fit` of the last failure again. Does nothing without a replay.
-void OrderProved(Facts* facts);
+// but hardly another one, a cause comes before the advice to change the allocator.
+void ComposeAdvice(ProvedAdvice proved, Facts* facts);
 
 }  // namespace vramstow
 

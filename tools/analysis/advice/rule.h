@@ -21,16 +21,6 @@
 
 namespace vramstow {
 
-// The rank of a rule; order.h says when it decides the order.
-enum class Rank : uint8_t {
-  kMistake,  // a cause that costs little to remove
-  kTrade,    // a cause that costs time, precision or work
-  kUrgent,   // advice that explains a failure, or names a fault
-  kUsual,    // advice in order of its effect
-  kLast,     // a cause that is reported if no other explains the failure; advice that does not
-             // lower the job's own peak
-};
-
 // The advice of a rule, or nullopt if the rule has nothing to report. Its id is not set yet,
 // because only the table knows it.
 using Hint = std::optional<AdviceFacts>;

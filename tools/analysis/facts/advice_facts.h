@@ -52,6 +52,13 @@ struct AdviceFacts {
   AdviceProof proof = {};
 };
 
+// Advice with the results of its replay (tools/replay/proof.h).
+struct ProvedAdvice {
+  std::vector<AdviceFacts> advice;
+  std::vector<ReplayFacts> replays;  // of the unchanged requests up to the last failure
+  uint64_t not_replayed = 0;         // pieces of advice; for lack of time
+};
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_FACTS_H_

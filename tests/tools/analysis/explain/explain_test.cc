@@ -28,7 +28,7 @@ class MarkedSource : public ListSource {
 
 void ExplainAll(Analysis* analysis) {
   const Explanation explanation(analysis->detail, &analysis->facts);
-  Advise(analysis->detail, explanation, &analysis->facts);
+  analysis->facts.advice = Advise(analysis->detail, explanation, &analysis->facts);
 }
 
 Analysis AnalyzeAll(const History& history) {

@@ -22,7 +22,7 @@ bool IsInBackwardThread(const FailureMoment& moment) {
 // Describes a request for a library handle on autograd's own thread. Releasing the cache before
 // backward() does not help, because PyTorch allocates the memory again before this request is made.
 void DescribeBackwardThread(const std::string& request, Cause* cause) {
-  cause->is_tried = false;
+  cause->proof.is_untried = true;
   cause->action =
       "At the start of the program, while the GPU is empty, run a small forward and backward pass "
       "with the same kind of operation: it creates the handle of the thread in which autograd runs "
@@ -42,7 +42,7 @@ void DescribeAction(const FailureMoment& moment, bool can_empty, Cause* cause) {
       is_math ? "et the library create the handle of this thread at the start, while the GPU is "
                 "empty: run one small operation of the same kind."
               : "et the library allocate its memory before PyTorch fills the GPU.";
-  cause->is_tried = can_empty;
+  cause->proof.is_untried = !can_empty;
   cause->cost = is_math ? "The handle of each thread keeps the " + request + " that it requested."
                         : "PyTorch cannot use that memory any more.";
   if (!can_empty) {
