@@ -68,24 +68,30 @@ absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& 
   return adapters.Build(torch, *folders.compiled);
 }
 
-// If `may_lack` is true, an unsupported release of PyTorch is not a failure, but gives an exit
-// status of its own.
+struct BuildOptions {
+  // An unsupported release of PyTorch is not a failure, but gives an exit status of its own.
+  bool may_lack = false;
+  bool quiet = false;
+  bool json = false;
+};
+
 int Build(const std::string& torch_folder, const Adapters& adapters, const Folders& folders,
-          bool may_lack, bool quiet, bool json) {
+          const BuildOptions& options) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
   const auto adapter = Provide(*torch, adapters, folders);
   if (!adapter.ok()) {
     const int status = Fail(adapter.status());
-    return may_lack && !adapters.KnowsRelease(torch->release) ? kExitNoneForRelease : status;
+    return options.may_lack && !adapters.KnowsRelease(torch->release) ? kExitNoneForRelease
+                                                                      : status;
   }
-  if (json) {
+  if (options.json) {
     return PrintAsJson(JsonValue::Object({{"release", torch->release},
                                           {"torch", torch->folder},
                                           {"adapter", adapter->path},
                                           {"compiler", adapter->compiler}}));
   }
-  if (quiet) return PrintResult("adapter", adapter->path + "\n");
+  if (options.quiet) return PrintResult("adapter", adapter->path + "\n");
   return PrintResult("adapter",
                      absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
 }
@@ -180,7 +186,8 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
                                   try_newer};
   const Adapters adapters(installation->adapter_sources, request);
   if (action == "status") return Status(torch, adapters, *folder, json);
-  return Build(torch, adapters, {folder, ship}, census || !ship.empty(), quiet, json);
+  return Build(torch, adapters, {folder, ship},
+               {.may_lack = census || !ship.empty(), .quiet = quiet, .json = json});
 }
 
 }  // namespace vramstow

@@ -21,15 +21,19 @@ bool IsDeviceBlock(const Event& event) {
 // The requests of one device and layer, in order of arrival.
 class Collector {
  public:
-  Collector(bool frees_complete, bool records_pools)
-      : frees_complete_(frees_complete), records_pools_(records_pools) {}
+  // What the events of the source report.
+  struct Recorded {
+    bool frees_complete = false;  // when a free has completed
+    bool pools = false;           // the pool of PyTorch from which each block comes
+  };
+  explicit Collector(const Recorded& recorded) : recorded_(recorded) {}
 
   void Take(const Event& event) {
     switch (event.kind) {
       case EventKind::kAllocate:
         return Allocate(event);
       case EventKind::kFree:
-        if (!frees_complete_) Free(event);
+        if (!recorded_.frees_complete) Free(event);
         return;
       case EventKind::kFreeCompleted:
         return Free(event);
@@ -80,7 +84,7 @@ class Collector {
   void Allocate(const Event& event) {
     // The pool id of a framework's block. In blocks of the driver this field has another meaning.
     // In blocks of vramstow's pool it says how they were served.
-    const uint64_t pool = event.layer == Layer::kFramework && records_pools_ ? event.object : 0;
+    const uint64_t pool = event.layer == Layer::kFramework && recorded_.pools ? event.object : 0;
     Request request;
     request.event = event.sequence;
     request.bytes = event.requested != 0 ? event.requested : event.size;
@@ -102,7 +106,7 @@ class Collector {
       ++requests_.frees_of_unseen;
       return;
     }
-    if (!frees_complete_) {
+    if (!recorded_.frees_complete) {
       if (provisional_.size() == kMaxProvisional) provisional_.pop_front();
       provisional_.push_back({event.sequence, requests_.list.size(), event.address});
     }
@@ -154,8 +158,7 @@ class Collector {
     return numbers->try_emplace(key, static_cast<uint32_t>(numbers->size()) + first).first->second;
   }
 
-  const bool frees_complete_;
-  const bool records_pools_;
+  const Recorded recorded_;
   Requests requests_;
   uint64_t live_bytes_ = 0;
   uint64_t peak_bytes_ = 0;
@@ -240,9 +243,10 @@ using Key = std::pair<Layer, int16_t>;
 absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device) {
   std::map<Key, Collector> collectors;
   std::map<int16_t, FlushFinder> flushes;
-  const bool frees_complete = source->ReportsFreeCompleted();
   // The events of a trace that was converted from another file are not those of vramstow's pool.
   const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
+  const Collector::Recorded recorded = {.frees_complete = source->ReportsFreeCompleted(),
+                                        .pools = !is_own};
   Event event;
   while (source->Next(&event)) {
     FlushFinder& finder = flushes.try_emplace(event.device, source, is_own).first->second;
@@ -250,8 +254,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
                   event.device};
     const bool flushed = finder.Take(event) == FlushFinder::Finding::kBefore;
     if (flushed) {
-      collectors.try_emplace({Layer::kFramework, event.device}, frees_complete, !is_own)
-          .first->second.Flush();
+      collectors.try_emplace({Layer::kFramework, event.device}, recorded).first->second.Flush();
     }
     if (event.kind == EventKind::kTouch) {
       for (auto& [layer_device, collector] : collectors) {
@@ -262,12 +265,11 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
     const bool counts =
         event.layer != Layer::kPool && (IsDeviceBlock(event) || event.kind == EventKind::kRefused);
     if (!counts) continue;
-    collectors.try_emplace(key, frees_complete, !is_own).first->second.Take(event);
+    collectors.try_emplace(key, recorded).first->second.Take(event);
   }
   for (auto& [number, finder] : flushes) {
     if (!finder.OpenAtEnd()) continue;
-    collectors.try_emplace({Layer::kFramework, number}, frees_complete, !is_own)
-        .first->second.Flush();
+    collectors.try_emplace({Layer::kFramework, number}, recorded).first->second.Flush();
   }
   const bool framework = std::ranges::any_of(collectors, [](const auto& entry) {
     return entry.first.first == Layer::kFramework && entry.second.allocations() != 0;

@@ -31,15 +31,24 @@ std::string UuidOf(const Facts& facts, int device) {
   return fact == facts.trace_metadata.end() ? absl::StrCat("device ", device) : fact->second;
 }
 
-void AddHead(const char* name, const char* unit, const char* help, bool is_counter, bool is_open,
-             std::string* text) {
+struct Head {
+  std::string name;
+  const char* unit = "";
+  const char* help = "";
+  bool is_counter = false;  // otherwise it is a gauge
+  bool is_open = false;     // in OpenMetrics, otherwise in Prometheus's older format
+};
+
+void AddHead(const Head& head, std::string* text) {
   // The name of a counter's family ends in "_total" in Prometheus's older format, but not in
   // OpenMetrics.
   const std::string family =
-      absl::StrCat("vramstow_", name, is_counter && !is_open ? "_total" : "");
-  absl::StrAppend(text, "# HELP ", family, " ", help, ".\n# TYPE ", family,
-                  is_counter ? " counter\n" : " gauge\n");
-  if (is_open && *unit != '\0') absl::StrAppend(text, "# UNIT ", family, " ", unit, "\n");
+      absl::StrCat("vramstow_", head.name, head.is_counter && !head.is_open ? "_total" : "");
+  absl::StrAppend(text, "# HELP ", family, " ", head.help, ".\n# TYPE ", family,
+                  head.is_counter ? " counter\n" : " gauge\n");
+  if (head.is_open && *head.unit != '\0') {
+    absl::StrAppend(text, "# UNIT ", family, " ", head.unit, "\n");
+  }
 }
 
 }  // namespace
@@ -95,7 +104,12 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
 
 void TopMetrics::AddFamily(const Family& family, bool is_open, std::string* text) const {
   const std::string name = absl::StrCat(family.is_of_node ? "node_" : "", family.name);
-  AddHead(name.c_str(), family.unit, family.help, family.is_counter, is_open, text);
+  AddHead({.name = name,
+           .unit = family.unit,
+           .help = family.help,
+           .is_counter = family.is_counter,
+           .is_open = is_open},
+          text);
   const auto add = [&](const Device& device) {
     absl::StrAppend(text, "vramstow_", name, family.is_counter ? "_total{" : "{", device.labels,
                     "} ", device.*family.value, "\n");
@@ -130,11 +144,15 @@ std::string TopMetrics::Text(bool is_open) const {
        &Device::out_of_memory},
   };
   std::string text;
-  AddHead("process_info", "", "A process that runs under vramstow", false, is_open, &text);
+  AddHead(
+      {.name = "process_info", .help = "A process that runs under vramstow", .is_open = is_open},
+      &text);
   for (const std::string& labels : infos_) {
     absl::StrAppend(&text, "vramstow_process_info{", labels, "} 1\n");
   }
-  AddHead("node_processes", "", "Processes that run under vramstow", false, is_open, &text);
+  AddHead(
+      {.name = "node_processes", .help = "Processes that run under vramstow", .is_open = is_open},
+      &text);
   absl::StrAppend(&text, "vramstow_node_processes ", infos_.size(), "\n");
   for (const Family& family : kFamilies) AddFamily(family, is_open, &text);
   if (is_open) absl::StrAppend(&text, "# EOF\n");

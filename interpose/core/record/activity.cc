@@ -29,14 +29,14 @@ bool Watch(void (*listener)()) {
 
 // Stores the correlation number (CUPTI's number) of the current call. Driver calls inside a call of
 // the CUDA runtime get the number of that call.
-void NoteCall(bool of_runtime, bool enters, uint32_t correlation) {
+void NoteCall(const CuptiCall& call) {
   VramstowThread* const thread = ThisThread();
-  if (of_runtime) {
-    thread->in_runtime = enters ? 1 : 0;
-    thread->correlation = enters ? correlation : 0;
+  if (call.of_runtime) {
+    thread->in_runtime = call.enters ? 1 : 0;
+    thread->correlation = call.enters ? call.correlation : 0;
     thread->recorded = 0;
-  } else if (enters && thread->in_runtime == 0) {
-    thread->correlation = correlation;
+  } else if (call.enters && thread->in_runtime == 0) {
+    thread->correlation = call.correlation;
   }
 }
 

@@ -209,8 +209,9 @@ void Complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* bytes, size_t
 void Callback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId /*id*/,
               const void* about) {
   const auto* const call = static_cast<const CUpti_CallbackData*>(about);
-  listener.call(domain == CUPTI_CB_DOMAIN_RUNTIME_API, call->callbackSite == CUPTI_API_ENTER,
-                call->correlationId);
+  listener.call({.of_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API,
+                 .enters = call->callbackSite == CUPTI_API_ENTER,
+                 .correlation = call->correlationId});
 }
 
 int64_t ToUnix() {

@@ -35,11 +35,17 @@ struct CuptiMemory {
   uint64_t unix_ns;
 };
 
+// The calling thread enters or leaves a call that concerns memory.
+struct CuptiCall {
+  bool of_runtime;  // a call of the CUDA runtime, otherwise of the driver
+  bool enters;
+  uint32_t correlation;
+};
+
 struct CuptiListener {
   void (*work)(void* context, const CuptiWork& work) = nullptr;
   void (*memory)(void* context, const CuptiMemory& memory) = nullptr;
-  // Called when the calling thread enters or leaves a call that concerns memory.
-  void (*call)(bool of_runtime, bool enters, uint32_t correlation) = nullptr;
+  void (*call)(const CuptiCall& call) = nullptr;
   void* context = nullptr;
 };
 
