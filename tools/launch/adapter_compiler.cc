@@ -1,6 +1,9 @@
 #include "tools/launch/adapter_compiler.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,15 +16,50 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/launch/end_signals.h"
 #include "tools/launch/file_text.h"
 #include "tools/launch/fingerprint.h"
-#include "tools/launch/run_logged.h"
 #include "tools/launch/saved_fields.h"
 
 namespace vramstow {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Runs the command with its output in `log`, and returns its exit status. If a signal ended it,
+// returns 128 plus the number of the signal. If it cannot be started, returns -1, and errno says
+// why. The command is searched on the path unless it has a slash.
+int RunLogged(const std::vector<std::string>& command, const std::string& log) {
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const sigset_t mask = EndSignals::MaskOfChildren();
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = 0;
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    errno = error;
+    return -1;
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 std::string FindProgram() {
   const char* path = std::getenv("PATH");

@@ -1,11 +1,21 @@
 #include "tools/analysis/accounts/block_table.h"
 
+#include <random>
 #include <utility>
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kFirstSlots = 64;
+
+// Returns the seed, which stays the same for the whole life of the process.
+uint64_t AddressHashSeed() {
+  static const uint64_t seed = [] {
+    std::random_device random;
+    return uint64_t{random()} << 32 | random();
+  }();
+  return seed;
+}
 
 }  // namespace
 

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/analysis/accounts/address_hash.h"
 #include "tools/analysis/accounts/large_array.h"
 #include "tools/analysis/accounts/live_block.h"
 
@@ -78,8 +77,14 @@ class BlockTable {
     uint32_t block = kNone;
   };
 
+  // Combines the halves of a 128-bit product, as wyhash does (Wang Yi, 2019), so that each bit of
+  // the address affects all of the low bits.
   size_t HomeOf(uint64_t address) const {
-    return static_cast<size_t>(HashOfAddress(address, seed_)) & mask_;
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{address ^ seed_} * 0xA0761D6478BD642Fu;
+    return static_cast<size_t>(static_cast<uint64_t>(product) ^
+                               static_cast<uint64_t>(product >> 64)) &
+           mask_;
   }
   // Returns the slot of `address`, or the empty slot where it would be inserted.
   size_t SlotOf(uint64_t address) const {
@@ -92,7 +97,7 @@ class BlockTable {
   void Close(size_t hole);
   void Grow();
 
-  uint64_t seed_;
+  uint64_t seed_;  // differs in each process, because addresses come from untrusted files
   size_t mask_;
   size_t size_ = 0;
   LargeArray<Slot> slots_;

@@ -1,13 +1,28 @@
 #include "tools/analysis/advice/step_cost.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/str_split.h"
 #include "base/work_cost.h"
-#include "tools/analysis/advice/card_of.h"
 #include "tools/analysis/advice/precision_use.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
+namespace {
+
+// Returns the speed of the simulated GPU of a trace. Returns null if the trace is not of a
+// simulated run, or its GPU has no rates.
+const CardRates* RatesOfCard(const Facts& facts) {
+  const auto spec = facts.trace_metadata.find("option.simulate");
+  if (spec == facts.trace_metadata.end()) return nullptr;
+  for (const absl::string_view item : absl::StrSplit(spec->second, ',')) {
+    if (const CardRates* rates = FindCardRates({item.data(), item.size()})) return rates;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 StepCost::StepCost(const Detail& detail, const Facts& facts)
     : detail_(detail), facts_(facts), rates_(RatesOfCard(facts)) {}
