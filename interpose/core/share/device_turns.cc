@@ -167,15 +167,17 @@ void DeviceTurns::AbandonAfterFork() {
 
 // --- What this process reports ------------------------------------------------------------------
 
-// True if nothing was submitted for a while and all submitted work has ended.
+// True if nothing was submitted for a while and all submitted work has ended. While a thread waits,
+// nothing can be submitted, so the while begins only when no thread waits any more.
 bool DeviceTurns::IsIdle() {
   const uint64_t count = links_.gate.submissions();
+  const bool is_waiting = links_.gate.waiting() != 0 || requests_.any();
   const uint64_t now = MonotonicTime();
-  if (count != submissions_) {
+  if (is_waiting || count != submissions_) {
     submissions_ = count;
     submitted_at_ns_ = now;
   }
-  if (links_.gate.waiting() != 0 || now - submitted_at_ns_ < clock_.IdleTime()) return false;
+  if (is_waiting || now - submitted_at_ns_ < clock_.IdleTime()) return false;
   return memory_.HasWorkEnded();
 }
 
