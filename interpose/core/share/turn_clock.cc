@@ -31,24 +31,35 @@ uint64_t TurnClock::IdleTime() const {
 }
 
 void TurnClock::BeginTurn() {
-  if (table_.Lock(kLockWaitNs)) {
-    exchange_ns_ = table_.header().out_ns + in_ns_;
-    table_.own().member.exchange_ns = exchange_ns_;
-    table_.Unlock();
-  }
+  before_ns_ = has_left_ ? in_ns_ : exchange_ns_ + in_ns_;
+  has_left_ = false;
   in_ns_ = 0;
   turn_began_ns_ = Now();
+  if (!table_.Lock(kLockWaitNs)) return;
+  NoteExchange();
+  table_.Unlock();
+}
+
+// Writes into the table what the exchange for the present turn has taken so far.
+void TurnClock::NoteExchange() {
+  // The time of the others belongs to the turn of the holder.
+  ShareMember& member = table_.own().member;
+  if (table_.header().holder != member.group) return;
+  exchange_ns_ = before_ns_ + table_.header().out_ns;
+  member.exchange_ns = exchange_ns_;
 }
 
 void TurnClock::NoteTurn() {
   if (!is_in_turn()) return;
   table_.own().turn_ns = Since(turn_began_ns_, Now());
+  NoteExchange();
   NoteCardTime();
 }
 
 void TurnClock::NoteMovedOut(uint64_t began_ns, uint64_t bytes) {
   const uint64_t took = Since(began_ns, Now());
   if (bytes != 0) all_out_ns_ += took;
+  has_left_ = true;
   table_.header().out_ns += took;
   NoteCardTime();
 }
@@ -82,7 +93,9 @@ TurnClock::Sums TurnClock::ReadSums() const {
 
 void TurnClock::Reset() {
   in_ns_ = 0;
+  before_ns_ = 0;
   exchange_ns_ = 0;
+  has_left_ = false;
   turn_began_ns_ = 0;
   all_out_ns_ = 0;
   all_in_ns_ = 0;

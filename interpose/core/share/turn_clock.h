@@ -33,11 +33,13 @@ class TurnClock {
   uint64_t IdleTime() const;
 
   bool is_in_turn() const { return turn_began_ns_ != 0; }
-  // Begins a turn, and writes into the table what the exchange of memory for it took.
+  // Begins a turn, and writes into the table what the exchange of memory for it took. If no memory
+  // of this process has left since its turn before, the exchange continues the one of that turn:
+  // requests for memory may begin turns shortly after one another, each of which moves little.
   void BeginTurn();
   void EndTurn() { turn_began_ns_ = 0; }
-  // Notes how long the present turn has taken; the table is locked. Other processes continue at
-  // that time, also if this process is killed.
+  // Notes how long the present turn and its exchange have taken; the table is locked. Other
+  // processes continue at that time, also if this process is killed.
   void NoteTurn();
 
   // Notes that memory has left, or returned, since `began_ns`; the table is locked for
@@ -64,12 +66,16 @@ class TurnClock {
   void Reset();
 
  private:
+  void NoteExchange();
+
   const Driver& driver_;
   const MovableMemory& memory_;
   ShareTable& table_;
   uint64_t card_ = 0;
   uint64_t in_ns_ = 0;          // how long memory took to return for the present turn
+  uint64_t before_ns_ = 0;      // of exchange_ns_, what was taken before the present turn began
   uint64_t exchange_ns_ = 0;    // what the exchange for the last own turn took
+  bool has_left_ = false;       // memory has left since the last own turn began
   uint64_t turn_began_ns_ = 0;  // 0 outside an own turn
   uint64_t all_out_ns_ = 0;
   uint64_t all_in_ns_ = 0;
