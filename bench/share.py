@@ -1,11 +1,13 @@
 """Measures what it costs that several jobs use one GPU in turns (--share).
 
-python bench/share.py [--steps N] [--json FILE]
+python bench/share.py [--steps N] [--only-weights] [--json FILE]
 
 Each mix runs on one simulated GPU with clock=model. The makespan is the GPU's time at which the
 last job has ended. It is compared with the same jobs one after the other, each alone on the same
 GPU. The clock of each process is its own: it advances with the turns of the others only while it
 waits. So a mix that fits, in which all jobs run at once, is compared with one job alone.
+
+Two trainings with the weights 2 and 1 are compared by their steps in the time in which both run.
 
 A job is the decoder of moves_job.py. "70%" means that a job's peak is 70% of the GPU's memory.
 """
@@ -32,10 +34,14 @@ LIMIT_SECONDS = 1800
 class Ended:
     """How one job of a mix ended."""
 
-    end_ns: int  # by the clock of its GPU
+    step_ns: list[int]  # when its steps ended, by the clock of its GPU
     peak_bytes: int
     outside_bytes: int
     shared: str  # what the summary says about its turns
+
+    @property
+    def end_ns(self) -> int:
+        return self.step_ns[-1]
 
 
 def start(
@@ -77,26 +83,37 @@ def run(memory: int, shares: Sequence[str | None], steps: int) -> list[Ended]:
             lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
             (held,) = (line for line in lines if "allocated_bytes" in line)
             shared = [line.split(None, 1)[1] for line in errors.splitlines() if "  shared " in line]
-            last = max(line["time_ns"] for line in lines if "step" in line)
+            steps = sorted(line["time_ns"] for line in lines if "step" in line)
             peak, outside = held["allocated_bytes"], held["outside_bytes"]
-            ended.append(Ended(last, peak, outside, "".join(shared)))
+            ended.append(Ended(steps, peak, outside, "".join(shared)))
         return ended
+
+
+def steps_while_all_ran(ended: Sequence[Ended]) -> list[int]:
+    """Returns how many steps each job made in the time in which all made steps."""
+    begin = max(one.step_ns[0] for one in ended)
+    end = min(one.end_ns for one in ended)
+    return [sum(begin < step <= end for step in one.step_ns) for one in ended]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=60, help="of each job")
+    parser.add_argument("--only-weights", action="store_true", help="skip the other mixes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
     options = parser.parse_args()
     (large,) = run(0, [None], 3)
     memory = int(large.peak_bytes / 0.7) + large.outside_bytes
-    (alone,) = run(memory, [""], options.steps)
     mixes = {
         "two trainings of 70%": (memory, ["", ""]),
         "three trainings of 70%": (memory, ["", "", ""]),
         "two trainings that fit together": (3 * memory, ["", ""]),
     }
-    facts = {}
+    facts: dict[str, dict[str, object]] = {}
+    if options.only_weights:
+        mixes = {}
+    else:
+        (alone,) = run(memory, [""], options.steps)
     print("| mix | makespan ÷ one after the other | what the first job says |")
     print("|---|---|---|")
     for mix, (size, shares) in mixes.items():
@@ -105,6 +122,12 @@ def main() -> int:
         serial = alone.end_ns * (1 if size > 2 * memory else len(shares))
         print(f"| {mix} | {makespan / serial:.2f} | {ended[0].shared} |", flush=True)
         facts[mix] = {"makespan_ns": makespan, "serial_ns": serial}
+    weighed = run(memory, [",weight=2", ",weight=1"], options.steps)
+    heavy, light = steps_while_all_ran(weighed)
+    print(
+        f"\nsteps with weight=2 and weight=1: {heavy} and {light}, a ratio of {heavy / light:.2f}"
+    )
+    facts["weights 2 and 1"] = {"steps": [heavy, light]}
     if options.json:
         options.json.write_text(json.dumps(facts, indent=1) + "\n")
     return 0
