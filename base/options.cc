@@ -145,7 +145,7 @@ bool ReadShare(const char* variable, const char* text, const char** value, Optio
   if (ParseShare(text, &setting)) return true;
   std::snprintf(error->sentence, sizeof error->sentence,
                 "%s is '%.200s': write off or on, perhaps with ,weight=N (from 1 to 100) or "
-                ",priority=interactive (or normal) or ,dir=FOLDER.",
+                ",priority=interactive (or normal) or ,tells=card (or free) or ,dir=FOLDER.",
                 variable, text);
   return false;
 }
@@ -364,6 +364,8 @@ bool ParseShare(std::string_view text, ShareSetting* setting) {
       setting->folder[part.size()] = 0;
     } else if (part == "priority=interactive" || part == "priority=normal") {
       setting->interactive = part == "priority=interactive";
+    } else if (part == "tells=card" || part == "tells=free") {
+      setting->tells_card = part == "tells=card";
     } else if (!is_first || part != "on") {
       return false;
     }

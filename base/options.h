@@ -96,11 +96,14 @@ struct OffloadSetting {
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
 
 // A parsed value of type Share: "off", or "on" with parts that can be added: the weight of the
-// process's turns, its priority, and the folder of the tables, as in
-// "on,weight=2,priority=interactive,dir=/run/share". "on" can be left out before another part.
+// process's turns, its priority, what the process is told about the free memory of the GPU, and the
+// folder of the tables, as in "on,weight=2,priority=interactive,tells=free,dir=/run/share". "on"
+// can be left out before another part.
 struct ShareSetting {
   bool on = false;
   bool interactive = false;
+  // Memory that others give up in the turn of this process counts as free.
+  bool tells_card = true;
   uint32_t weight = 1;    // from 1 to 100
   char folder[108] = "";  // empty: the default
 };

@@ -192,6 +192,19 @@ bool CanBeServed(const ShareMember* members, size_t count, size_t self) {
   return LackingBytes(members, count, member.group, member.card) <= reachable;
 }
 
+int64_t ReachableBytes(const ShareMember* members, size_t count, size_t self) {
+  const ShareMember& member = members[self];
+  int64_t bytes = -static_cast<int64_t>(member.reserve_bytes);
+  for (size_t i = 0; i < count; ++i) {
+    const ShareMember& other = members[i];
+    if (other.card != member.card) continue;
+    const bool is_own = other.group == member.group;
+    bytes += is_own ? -static_cast<int64_t>(other.away_bytes)
+                    : static_cast<int64_t>(MovableBytes(other));
+  }
+  return bytes;
+}
+
 bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
   if (member.group == turn.holder || member.is_waiting || member.is_idle) return false;

@@ -77,15 +77,17 @@ TEST(ShareSetting, ItsPartsComeInAnyOrderAndOnMayBeLeftOut) {
   EXPECT_TRUE(setting.on);
   EXPECT_FALSE(setting.interactive);
   EXPECT_EQ(setting.weight, 1u);
-  ASSERT_TRUE(ParseShare("on,dir=/run/share,priority=interactive,weight=100", &setting));
+  EXPECT_TRUE(setting.tells_card);
+  ASSERT_TRUE(ParseShare("on,dir=/run/share,priority=interactive,tells=free,weight=100", &setting));
   EXPECT_TRUE(setting.interactive);
+  EXPECT_FALSE(setting.tells_card);
   EXPECT_EQ(setting.weight, 100u);
   EXPECT_STREQ(setting.folder, "/run/share");
   ASSERT_TRUE(ParseShare("weight=2,priority=normal", &setting));
   EXPECT_TRUE(setting.on);
   EXPECT_EQ(setting.weight, 2u);
   for (const char* wrong : {"", "yes", "on,on", "weight=", "weight=0", "weight=101", "weight=2x",
-                            "on,", "priority=high", "dir=", "weight=2,on"}) {
+                            "on,", "priority=high", "tells=", "dir=", "weight=2,on"}) {
     EXPECT_FALSE(ParseShare(wrong, &setting)) << wrong;
   }
   EXPECT_FALSE(ParseShare("dir=" + std::string(200, 'a'), &setting));

@@ -15,6 +15,7 @@ import pytest
 from built import run_vramstow
 from sharers import CARD, PATIENCE, SMALL_CARD, Share, Sharer, tables
 
+ASKS_FOR_ROOM = Path(__file__).parent / "programs/asks_for_room.py"
 LATE_TASK = Path(__file__).parent / "programs/late_task.py"
 ONE_ON_TWO_GPUS = Path(__file__).parent / "programs/shares_both.py"
 TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"
@@ -60,6 +61,30 @@ def test_what_no_turn_can_serve_fails_at_once(share: Share) -> None:
     assert too_large.end() == 4, too_large.said()
     assert time.monotonic() - began < PATIENCE / 2
     assert other.process.poll() is None
+
+
+def told(asking: Sharer) -> list[int]:
+    """Returns the free memory, in MiB, that the program was told."""
+    assert asking.end() == 0, asking.said()
+    return [int(text) for text in re.findall(r"free (\d+) of 512", asking.said())]
+
+
+def test_a_program_is_told_what_it_can_have_in_its_turn(share: Share) -> None:
+    other = share(300, 100000, 1, 0.1)
+    other.wait_for_rounds(2)
+    before, after = told(share(400, program=ASKS_FOR_ROOM))
+    # Two contexts of 16 MiB and the reserve of 8 MiB cannot be had.
+    assert 440 <= before <= 472
+    assert 0 <= after <= 72
+    other.wait_for_rounds(other.rounds() + 1)
+
+
+def test_a_program_is_told_what_is_free_now_if_it_wants(share: Share) -> None:
+    other = share(300, 100000, 1, 0.1)
+    other.wait_for_rounds(2)
+    before, _ = told(share(4, program=ASKS_FOR_ROOM, more=",tells=free"))
+    # The other program frees up to a quarter of its memory for a moment.
+    assert 172 <= before <= 260
 
 
 def test_an_idle_program_gives_its_memory_and_gets_it_back(share: Share) -> None:
@@ -292,7 +317,7 @@ def test_a_process_that_does_not_share_is_not_paused(share: Share, tmp_path: Pat
 
 
 def test_a_wrong_setting_is_refused_in_one_sentence() -> None:
-    for wrong in ("weight=0", "weight=1000", "priority=high", "sometimes"):
+    for wrong in ("weight=0", "weight=1000", "priority=high", "tells=all", "sometimes"):
         said = run_vramstow("run", f"--share={wrong}", "--", "true")
         assert said.returncode == 2
         assert "write off or on, perhaps with ,weight=N" in said.stderr

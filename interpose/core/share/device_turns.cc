@@ -154,6 +154,7 @@ void DeviceTurns::AbandonAfterFork() {
   account_ = {};
   state_.store(State::kNone, std::memory_order_relaxed);
   is_away_.store(false, std::memory_order_relaxed);
+  has_told_.store(false, std::memory_order_relaxed);
   recorded_state_ = ShareState::kRuns;
   clock_.Reset();
   stuck_bytes_ = 0;
@@ -295,6 +296,10 @@ void DeviceTurns::LimitPools(const Figures& figures, const View& view, uint64_t 
   }
   const uint64_t room = figures.free_bytes - std::min(figures.free_bytes, reserved);
   memory_.LimitGrowth(figures.resident_bytes, room + return_bytes);
+  if (setting_.tells_card) {
+    memory_.TellReachable(ReachableBytes(view.members, view.count, view.self));
+  }
+  has_told_.store(true, std::memory_order_release);
 }
 
 // Returns for how long the holder has lacked memory without any progress; the table is locked.

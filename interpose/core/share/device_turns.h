@@ -73,6 +73,8 @@ class DeviceTurns {
   void Close(bool has_ended);
   // True while memory of this process is on the host, or is about to leave. Any thread may call it.
   bool is_away() const { return is_open() && is_away_.load(std::memory_order_seq_cst); }
+  // True if the table was read once, with all figures. Any thread may call it.
+  bool has_told() const { return has_told_.load(std::memory_order_acquire); }
   // What was done until Close; empty if this GPU was not shared.
   const Account& account() const { return account_; }
   // The figures of this process; any thread reads them without the table's lock.
@@ -162,6 +164,7 @@ class DeviceTurns {
   ShareState recorded_state_ = ShareState::kRuns;
   Account account_;
   std::atomic<State> state_{State::kNone};
+  std::atomic<bool> has_told_{false};
   // True if memory of this process is on the host, or is about to leave.
   std::atomic<bool> is_away_{false};
 };

@@ -57,8 +57,13 @@ void MovableMemory::LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const {
   });
 }
 
+void MovableMemory::TellReachable(int64_t bytes) const {
+  VisitPools([bytes](const Pools::Use& use) { use->SetReachable(bytes); });
+}
+
 void MovableMemory::RemoveLimit() const {
   VisitPools([](const Pools::Use& use) { use->SetRoom(0); });
+  TellReachable(0);
 }
 
 MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {

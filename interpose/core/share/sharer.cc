@@ -58,7 +58,15 @@ void Sharer::Start() {
   }
   if (is_first) links_.gate.CountFromNowOn();
   OpenDevices(setting);
-  if (!is_first) return;
+  if (is_first) StartThread();
+  // The program may have asked for the free memory, of which it will take a part.
+  constexpr int kMaxWaitMs = 500;
+  WaitUpTo(kMaxWaitMs, [this] {
+    return !AnyOpen([](const DeviceTurns& device) { return !device.has_told(); });
+  });
+}
+
+void Sharer::StartThread() {
   busy_.store(true, std::memory_order_seq_cst);
   if (StartDetachedThread(Run, this, kStackBytes)) return;
   busy_.store(false, std::memory_order_release);

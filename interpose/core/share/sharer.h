@@ -73,6 +73,7 @@ class Sharer {
   void CloseDevices(bool has_ended);
   template <typename Is>
   bool AnyOpen(Is is) const;
+  void StartThread();
   static void* Run(void* self);
   void Loop();
   void DescribeTurns();
