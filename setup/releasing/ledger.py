@@ -1,0 +1,128 @@
+"""The ledger: what ran on which commit, one JSON object in a line.
+
+The file is replaced as a whole, so that it has either all lines of before or the new one, too. Only
+one process writes: the one that has the lock of the folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+BEGUN, ENDED, INTERRUPTED = "begun", "ended", "interrupted"
+
+
+class LedgerError(Exception):
+    """The ledger cannot be read; the text is a whole sentence."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run of a piece. A record that is still `begun` belongs to a run whose process was killed,
+    or that goes on."""
+
+    commit: str  # all 40 digits
+    piece: str
+    command: str
+    state: str  # BEGUN, ENDED or INTERRUPTED
+    start: str  # as 2026-11-29T22:13:10Z
+    cores: int
+    system: str  # for example "Debian GNU/Linux 12 (bookworm)"
+    log: str  # below the folder of the ledger
+    process: int = 0  # the group of its processes, while it runs
+    seconds: float = 0
+    status: int = 0  # as the shell has it: 128 + N after signal N
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    last_lines: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def counted(self) -> int:
+        return self.passed + self.failed + self.skipped
+
+    @property
+    def is_green(self) -> bool:
+        """Returns whether it ended well; tests of which each was skipped have shown nothing."""
+        shown = self.passed > 0 or self.counted == 0
+        return self.state == ENDED and self.status == 0 and shown
+
+
+FIELDS = dataclasses.fields(Record)
+KINDS: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "list[str]": (list,)}
+
+
+def read_record(line: str) -> Record:
+    """Raises ValueError that says what is wrong with the line."""
+    values = json.loads(line)
+    if not isinstance(values, dict):
+        raise ValueError("it is no JSON object")
+    for field in FIELDS:
+        kinds = KINDS.get(str(field.type), (str,))
+        if field.name not in values:
+            if field.default is dataclasses.MISSING and kinds != (list,):
+                raise ValueError(f"the field '{field.name}' is missing")
+        elif not isinstance(values[field.name], kinds) or isinstance(values[field.name], bool):
+            raise ValueError(f"the field '{field.name}' has a value of the wrong type")
+    unknown = sorted(set(values) - {field.name for field in FIELDS})
+    if unknown:
+        raise ValueError(f"the field '{unknown[0]}' is unknown")
+    record = Record(**values)
+    if record.state not in (BEGUN, ENDED, INTERRUPTED):
+        raise ValueError(f"the state '{record.state}' is unknown")
+    return record
+
+
+class Ledger:
+    def __init__(self, file: Path) -> None:
+        """Reads the file, if there is one. Raises LedgerError if a line is broken."""
+        self._file = file
+        self._records: list[Record] = []
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError) as error:
+            raise LedgerError(f"The ledger {file} cannot be read: {error}.") from error
+        for number, line in enumerate(lines, 1):
+            try:
+                self._records.append(read_record(line))
+            except ValueError as error:
+                raise LedgerError(
+                    f"Line {number} of the ledger {file} is broken ({error}); remove that line, "
+                    "and what it recorded runs again."
+                ) from error
+
+    def put(self, record: Record) -> None:
+        """Adds the record; it replaces the one of its own beginning. Raises OSError if it cannot be
+        written; then the file is as it was."""
+        records = [
+            one
+            for one in self._records
+            if (one.commit, one.piece, one.start, one.state)
+            != (record.commit, record.piece, record.start, BEGUN)
+        ]
+        records.append(record)
+        text = "".join(json.dumps(dataclasses.asdict(one)) + "\n" for one in records)
+        aside = self._file.with_name(self._file.name + ".new")
+        try:
+            with aside.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(self._file)
+        except OSError:
+            aside.unlink(missing_ok=True)
+            raise
+        self._records = records
+
+    def latest(self, commit: str) -> dict[str, Record]:
+        """Returns the last record of each piece on this commit."""
+        return {record.piece: record for record in self._records if record.commit == commit}
+
+    def seconds(self) -> dict[str, float]:
+        """Returns how long the last whole run of each piece took, on any commit."""
+        return {one.piece: one.seconds for one in self._records if one.state == ENDED}
