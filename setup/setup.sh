@@ -1,6 +1,9 @@
-# Sourced by examples/run and tests/run: installs what is missing, then builds into build/.
+# Sourced by examples/run and tests/run: installs what is missing, then builds into $build_folder.
 # Does nothing where nothing is missing. Needs bash; the caller has set -euo pipefail and stands in the
 # top folder of the repository.
+
+# A script that builds otherwise sets another folder, so that build/ remains what the tests expect.
+build_folder=build
 
 say() { printf '%s\n' "$*" >&2; }
 fail() {
@@ -83,16 +86,16 @@ prepare_cuda_headers() {
   prepare_python setup/requirements-cuda.txt
 }
 
-# has_setting NAME VALUE: does build/ have this CMake setting?
-has_setting() { grep -qx "$1:[A-Z]*=$2" build/CMakeCache.txt 2>/dev/null; }
+# has_setting NAME VALUE: does the build folder have this CMake setting?
+has_setting() { grep -qx "$1:[A-Z]*=$2" "$build_folder/CMakeCache.txt" 2>/dev/null; }
 
-# configure product|all: configures build/ where that was not done. `product` leaves the tests and the packages
-# that they need aside, unless build/ was already configured for the tests.
+# configure product|all: configures the build folder where that was not done. `product` leaves the tests and the
+# packages that they need aside, unless it was already configured for the tests.
 configure() {
   local tests=ON
   [ "$1" = product ] && ! has_setting VRAMSTOW_TESTS ON && tests=OFF
-  if ! [ -f build/build.ninja ] || ! has_setting VRAMSTOW_TESTS $tests; then
-    cmake --preset release -DVRAMSTOW_TESTS=$tests >build-log.txt 2>&1 || {
+  if ! [ -f "$build_folder/build.ninja" ] || ! has_setting VRAMSTOW_TESTS $tests; then
+    cmake --preset release -B "$build_folder" -DVRAMSTOW_TESTS=$tests >build-log.txt 2>&1 || {
       cat build-log.txt >&2
       fail "The build could not be configured; see above."
     }
@@ -104,7 +107,7 @@ configure() {
 build() {
   configure "$1"
   shift
-  python3 setup/show_build.py build build-log.txt -- ninja -C build "$@" || {
+  python3 setup/show_build.py "$build_folder" build-log.txt -- ninja -C "$build_folder" "$@" || {
     tail -n 60 build-log.txt >&2
     fail "The build failed; the end of build-log.txt is above."
   }

@@ -210,7 +210,7 @@ def run_all(pieces: list[Piece], place: Place, ledger: Ledger) -> bool:
     if not_passed:
         say(f"{len(not_passed)} of {len(pieces)} pieces did not pass: {', '.join(not_passed)}.")
     else:
-        say(f"All {len(pieces)} pieces passed that were to run.")
+        say("Each piece that was to run passed.")
     return not not_passed
 
 
