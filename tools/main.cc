@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/base/likely_name.h"
 #include "tools/base/words.h"
+#include "tools/built_from.h"
 #include "tools/commands/advice_page.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/pages.h"
@@ -107,7 +108,8 @@ int Main(const std::vector<std::string>& arguments) {
   const std::string& name = words.front();
   if (name == "--help" || name == "-h" || name == "help") return PrintResult("", Help());
   if (name == "--version") {
-    return PrintResult("", absl::StrCat("vramstow ", VRAMSTOW_VERSION, "\n"));
+    return PrintResult("", absl::StrCat("vramstow ", VRAMSTOW_VERSION, " (commit ", BuiltCommit(),
+                                        ", ", BuiltKind(), ")\n"));
   }
   for (const Command& command : AllCommands()) {
     if (name != command.name) continue;

@@ -180,7 +180,8 @@ def test_the_program_itself() -> None:
     def program(*arguments: str) -> subprocess.CompletedProcess[str]:
         return run_vramstow(*arguments)
 
-    assert program("--version").stdout.startswith("vramstow ")
+    told = program("--version").stdout
+    assert re.fullmatch(r"vramstow [\d.]+ \(commit (unknown|[0-9a-f]{12}), .+\)\n", told), told
     for command in ([], ["run"], ["analyze"], ["export"]):
         text = program(*command, "--help")
         assert text.returncode == 0
