@@ -209,6 +209,35 @@ def test_a_main_thread_that_runs_no_python_is_named_and_nothing_happens_later(
     assert job.end() == 0
 
 
+def request_folders() -> set[Path]:
+    return set(Path("/tmp").glob("vramstow-attach-*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_late_process_runs_no_code_of_another_user(start: Start, tmp_path: Path) -> None:
+    job = start("sleeps.py")
+    before = request_folders()
+    command = [VRAMSTOW, "attach", str(job.pid), "--census", "--patience", "2s"]
+    with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
+        end = time.monotonic() + PATIENCE
+        while not (found := request_folders() - before) and time.monotonic() < end:
+            time.sleep(0.01)
+        [folder] = found
+        _, said = attaching.communicate(timeout=PATIENCE)
+    assert "main thread runs no Python" in said and not folder.exists()
+    try:
+        folder.mkdir(mode=0o755)
+        proof = tmp_path / "proof"
+        (folder / "observation.py").write_text(f"open({str(proof)!r}, 'w').close()\n")
+        os.chown(folder, 65534, 65534)
+        with open(tmp_path / "wake", "w"):
+            assert job.line() == "awake"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert not proof.exists()
+    assert job.end() == 0
+
+
 def test_a_stopped_process_is_named(start: Start) -> None:
     job = start("grows.py")
     job.process.send_signal(signal.SIGSTOP)

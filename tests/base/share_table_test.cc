@@ -185,6 +185,25 @@ TEST_F(ShareTableTest, FilesThatAreNoTableAreRefusedInOneSentence) {
   EXPECT_FALSE(link.Open(folder_.c_str(), why_, sizeof why_));
 }
 
+TEST_F(ShareTableTest, AFolderThatOthersMayWriteToIsRefused) {
+  for (const mode_t mode : {0777, 0720}) {
+    ASSERT_EQ(chmod(folder_.c_str(), mode), 0);
+    ShareTable table;
+    EXPECT_FALSE(table.Open(folder_.c_str(), why_, sizeof why_));
+    EXPECT_NE(std::string(why_).find("only this user can write to"), std::string::npos) << why_;
+  }
+}
+
+TEST_F(ShareTableTest, AFileOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a file of another user";
+  const int made = open(file().c_str(), O_CREAT | O_WRONLY, 0666);
+  ASSERT_EQ(fchown(made, 65534, 65534), 0);
+  close(made);
+  ShareTable table;
+  EXPECT_FALSE(table.Open(folder_.c_str(), why_, sizeof why_));
+  EXPECT_NE(std::string(why_).find("not a table of this user"), std::string::npos) << why_;
+}
+
 TEST_F(ShareTableTest, AFileOfAnotherVersionThatNobodyUsesIsMadeAnew) {
   ShareTable old;
   ASSERT_TRUE(Open(&old)) << why_;

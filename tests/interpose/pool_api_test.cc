@@ -253,6 +253,19 @@ TEST_F(Control, NobodyThereIsToldApartFromAProcessWithoutASocketAndADeadOnesLeft
   EXPECT_THAT(Ctl({pid, "stats"}).error, HasSubstr("there is no process"));
 }
 
+TEST_F(Control, AnotherUserGetsNoAnswerEvenThroughASocketThatIsOpenToAll) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  constexpr uid_t kOther = 65534;
+  ASSERT_EQ(chmod(folder().c_str(), 0755), 0);
+  ASSERT_EQ(chmod(Socket().c_str(), 0666), 0);
+  ASSERT_EQ(seteuid(kOther), 0);
+  const int client = Connect();
+  ASSERT_EQ(seteuid(0), 0);
+  send(client, "VRAMSTOW/1 stats\n", 17, MSG_NOSIGNAL);
+  EXPECT_THAT(ReadAll(client), IsEmpty());
+  EXPECT_THAT(Ask("VRAMSTOW/1 stats\n"), StartsWith("VRAMSTOW/1 OK\n{"));
+}
+
 TEST_F(Control, HostileClientsAreDroppedAndOthersServed) {
   std::vector<int> open;
   // The clients are: too many that send nothing, garbage, a line without an end, half a request, a

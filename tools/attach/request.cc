@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,11 +27,37 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text.str();
 }
 
+// Files of the process's user are written and read with that user's permissions: a process of
+// somebody else might replace a file by a link to one that only root may change.
+class AsUser {
+ public:
+  explicit AsUser(const RemoteProcess& process) : is_other_(process.user() != geteuid()) {
+    if (!is_other_) return;
+    group_ = static_cast<gid_t>(setfsgid(process.group()));
+    user_ = static_cast<uid_t>(setfsuid(process.user()));
+  }
+  ~AsUser() {
+    if (!is_other_) return;
+    setfsuid(user_);
+    setfsgid(group_);
+  }
+  AsUser(const AsUser&) = delete;
+  AsUser& operator=(const AsUser&) = delete;
+
+ private:
+  bool is_other_;
+  uid_t user_ = 0;
+  gid_t group_ = 0;
+};
+
 // Returns the Python text that the process runs. The text catches all exceptions, and defines no
-// name in the program's module. If the folder of the request no longer exists, opening the file in
-// it fails, so the text has no effect.
+// name in the program's module. If the folder of the request no longer exists, it has no effect. It
+// may run long after the request was given up, when another user may have made a folder of that
+// name: so the folder must belong to the user of the process.
 std::string TextFor(const std::string& folder, const std::string& request) {
-  return absl::StrCat("try:\n exec(compile(open('", folder, "/observation.py').read(), '", folder,
+  return absl::StrCat("try:\n if __import__('os').lstat('", folder,
+                      "').st_uid == __import__('os').geteuid(): exec(compile(open('", folder,
+                      "/observation.py').read(), '", folder,
                       "/observation.py', 'exec'), {'__name__': '_vramstow_attach', 'REQUEST': '",
                       folder, "/", request,
                       "', 'PAGE': $PAGE, 'BYTES': $BYTES})\nexcept BaseException:\n pass\n");
@@ -66,14 +93,12 @@ AttachRequest::~AttachRequest() {
 }
 
 absl::Status AttachRequest::WriteFile(const std::string& name, const std::string& text) const {
+  const AsUser as_user(process_);
   const std::string path = absl::StrCat(folder_, "/", name);
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
   if (!file) return absl::UnavailableError(absl::StrCat(path, " cannot be written."));
-  if (process_.user() != geteuid() && chown(path.c_str(), process_.user(), process_.group()) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(path, " cannot be given to its user."));
-  }
   return absl::OkStatus();
 }
 
@@ -116,7 +141,11 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
     }
     absl::SleepFor(absl::Milliseconds(2));
   }
-  const auto text = ReadText(answer);
+  absl::StatusOr<std::string> text = absl::UnknownError("");
+  {
+    const AsUser as_user(process_);
+    text = ReadText(answer);
+  }
   if (!text.ok()) return text.status();
   auto body = JsonValue::Parse(*text);
   if (!body.has_value() || !body->is_object()) {
