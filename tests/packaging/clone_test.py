@@ -70,6 +70,7 @@ def test_the_wheel_has_all_its_parts(clone: Path, made: tuple[Path, str]) -> Non
     assert found == KINDS, found
     for part in ("bin/vramstow", "lib/libvramstow.so", "share/doc/vramstow/docs/run.md"):
         assert f"vramstow/native/{part}" in names
+    assert [name for name in names if name.endswith(".dist-info/sboms/vramstow.spdx.json")]
     assert not [name for name in names if "completions" in name]
     # The output shows the progress and the remaining time.
     assert "Building into build-wheel-product/: about" in said, said
