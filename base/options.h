@@ -96,9 +96,9 @@ struct OffloadSetting {
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
 
 // A parsed value of type Share: "off", or "on" with parts that can be added: the weight of the
-// process's turns, its priority, what the process is told about the free memory of the GPU, and the
-// folder of the tables, as in "on,weight=2,priority=interactive,tells=free,dir=/run/share". "on"
-// can be left out before another part.
+// process's turns, its priority, which memory is reported as free, and the folder of the tables, as
+// in "on,weight=2,priority=interactive,tells=free,dir=/run/share". "on" can be left out before
+// another part.
 struct ShareSetting {
   bool on = false;
   bool interactive = false;

@@ -45,7 +45,7 @@ class MovableMemory {
   uint64_t CardTime() const;
   // Lets each pool grow by at most `bytes` since the pools together held `resident_bytes`.
   void LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const;
-  // Adds this much to the free memory that the program is told.
+  // Adds this much to the free memory that each pool reports to the program.
   void TellReachable(int64_t bytes) const;
   void RemoveLimit() const;
 
