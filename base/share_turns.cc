@@ -78,6 +78,16 @@ bool TurnEnds(const ShareTurn& turn, const ShareMember* members, size_t count,
   return turn.turn_ns >= TurnLength(members, count, turn.holder);
 }
 
+// True if the turn of the holder goes on although all memory fits for the moment. A program frees
+// memory and requests it again in each of its steps: if its turn ended each time, jobs would take
+// turns for single requests.
+bool LastsWhileAllFit(const ShareTurn& turn, const ShareMember* members, size_t count) {
+  const bool has_work = AnyOf(members, count, [&](const ShareMember& member) {
+    return member.group == turn.holder && !member.is_idle;
+  });
+  return has_work && turn.turn_ns < TurnLength(members, count, turn.holder);
+}
+
 // True if `one` gives up memory before `other`.
 bool GivesBefore(const ShareMember& one, const ShareMember& other) {
   if (one.is_paused != other.is_paused) return one.is_paused;
@@ -150,7 +160,7 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
 }
 
 uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t count) {
-  if (AllFit(members, count)) return 0;
+  if (AllFit(members, count)) return LastsWhileAllFit(turn, members, count) ? turn.holder : 0;
   const ShareMember* const next = FirstWaiting(members, count, turn.holder);
   const bool lives =
       AnyOf(members, count, [&](const ShareMember& member) { return member.group == turn.holder; });

@@ -86,6 +86,7 @@ TEST(ShareTurns, APausedProcessWaitsLacksNothingAndGivesFirst) {
   EXPECT_EQ(ToMove(card, members, 0), 0u);
   EXPECT_TRUE(Waits(card, members, 1));
   members[2].wanted_bytes = 0;
+  members[2].is_idle = true;
   EXPECT_EQ(Next(card, members), 0u);
   card.turn.holder = 0;
   EXPECT_TRUE(Waits(card, members, 1));
@@ -162,6 +163,18 @@ TEST(ShareTurns, WhileTheHolderIsStalledNobodyReliesOnOthers) {
   EXPECT_EQ(ToMove(card, members, 1), 0u);
   card.turn.stalled_ns = kShareLongestStallNs / 2;
   EXPECT_EQ(ToMove(card, members, 1), 15 * kGiB);
+}
+
+TEST(ShareTurns, ATurnLastsItsTimeAlsoIfAllFitsForAMoment) {
+  Members members = {Member(1, 30), Member(2, 30)};
+  Card card = {20 * kGiB, {1, kShareLeastTurnNs - 1, 0}};
+  EXPECT_EQ(Next(card, members), 1u);
+  EXPECT_FALSE(Waits(card, members, 1));
+  card.turn.turn_ns = kShareLeastTurnNs;
+  EXPECT_EQ(Next(card, members), 0u);
+  card.turn.turn_ns = 0;
+  members[0].is_idle = true;
+  EXPECT_EQ(Next(card, members), 0u);
 }
 
 TEST(ShareTurns, TheGroupWithTheLeastTimeIsNext) {
