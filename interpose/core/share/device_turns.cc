@@ -400,8 +400,8 @@ bool DeviceTurns::Act(const Duty& duty) {
   if (!duty.is_known) return false;
   const bool answers = duty.answer != WaitingRequests::Answer::kNone;
   if (answers) {
-    // The process that was waited for may have ended.
-    const bool has_waited = measured_at_ns_ >= requests_.since_ns() + kShareIdleNs;
+    // A request that was not served at once waited for another process, which may have ended.
+    const bool has_waited = measured_at_ns_ > requests_.since_ns();
     if (duty.answer == WaitingRequests::Answer::kGrant && has_waited) clock_.JoinCardTime();
     requests_.Give(duty.answer, memory_.Measure().resident_bytes);
   }
