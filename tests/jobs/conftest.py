@@ -135,7 +135,7 @@ def share(tmp_path: Path) -> Iterator[Share]:
         *arguments: object,
         more: str = "",
         card: str = CARD,
-        program: Path = PROGRAM,
+        program: Path | str = PROGRAM,
         flags: tuple[str, ...] = (),
     ) -> Sharer:
         sharer = Sharer(tmp_path, len(started), [program, *arguments], more, card, flags)

@@ -19,6 +19,15 @@ CARD = "h100,memory=512MiB,context=16MiB"
 SMALL_CARD = "h100,memory=128MiB,context=16MiB"
 
 
+def run_words(folder: Path, traces: Path, card: str = CARD, more: str = "") -> list[str]:
+    """Returns the beginning of a command line: the program after it shares the simulated GPU of
+    this test."""
+    simulate = f"--simulate={card},share=t{os.getpid()}"
+    share = f"--share=dir={folder / 'tables'}{more}"
+    own = [simulate, share, f"--trace-dir={traces}", f"--control-dir={folder / 'control'}"]
+    return [str(VRAMSTOW), "run", *own]
+
+
 class Sharer:
     """One program under `vramstow run --share`."""
 
@@ -35,11 +44,9 @@ class Sharer:
         self.traces.mkdir()
         self.out = folder / f"out{number}"
         self.err = folder / f"err{number}"
-        share = f"--share=dir={folder / 'tables'}{more}"
-        simulate = f"--simulate={card},share=t{os.getpid()}"
-        own = [simulate, share, f"--trace-dir={self.traces}", f"--control-dir={folder / 'control'}"]
+        words = [*run_words(folder, self.traces, card, more), *flags, "--", sys.executable]
         self.process = subprocess.Popen(
-            [VRAMSTOW, "run", *own, *flags, "--", sys.executable, *map(str, program)],
+            [*words, *map(str, program)],
             stdout=self.out.open("w"),
             stderr=self.err.open("w"),
         )
@@ -85,13 +92,21 @@ class Sharer:
         assert self.rounds() >= count, self.said()
 
     def shared(self) -> dict[str, int]:
+        (process,) = self.shared_by_process()
+        return process
+
+    def shared_by_process(self) -> list[dict[str, int]]:
+        """Returns what sharing did to each process that shared its GPU."""
         facts = facts_of(*self.traces.glob("*.stow"))
-        (process,) = facts.get("processes", [facts])
-        return {
-            key.removeprefix("share."): int(value)
-            for key, value in process["facts"].items()
-            if key.startswith("share.")
-        }
+        found = [
+            {
+                key.removeprefix("share."): int(value)
+                for key, value in process["facts"].items()
+                if key.startswith("share.")
+            }
+            for process in facts.get("processes", [facts])
+        ]
+        return [shared for shared in found if shared]
 
     def kill(self) -> None:
         """Kills the program and `vramstow run`, if they still run."""
