@@ -99,6 +99,16 @@ def test_an_idle_program_gives_its_memory_and_gets_it_back(share: Share) -> None
     assert shared["out_ns"] > 0 and shared["in_ns"] > 0
 
 
+def test_a_program_that_asks_for_memory_first_keeps_its_turn(share: Share) -> None:
+    rounds = 4
+    asking = share(48, 24, rounds, 1.5, card=SMALL_CARD, program=ASKS_FIRST)
+    asking.wait_for_rounds(1)
+    other = share(75, 100000, 2, card=SMALL_CARD)
+    assert asking.end() == 0, asking.said()
+    assert other.process.poll() is None, other.said()
+    assert asking.shared()["turns"] <= rounds + 2
+
+
 def test_programs_that_are_killed_and_stopped_at_any_moment_do_not_stop_the_others(
     share: Share, tmp_path: Path
 ) -> None:
