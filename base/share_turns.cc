@@ -235,4 +235,20 @@ uint64_t UnservableTime::Note(bool can_be_served, uint64_t now_ns) {
   return count_ns_;
 }
 
+uint64_t RoomForGrowth::BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count,
+                                    size_t self) {
+  const ShareMember& member = members[self];
+  if (turn.holder != holder_) {
+    holder_ = turn.holder;
+    freed_bytes_ = 0;
+  }
+  grows_ = !AnyOf(members, count, [&](const ShareMember& other) {
+    return other.group == turn.holder && other.card == member.card && other.away_bytes != 0;
+  });
+  const uint64_t bytes = vramstow::BytesToMove(turn, members, count, self);
+  if (bytes == 0 || !grows_) return bytes;
+  const uint64_t more = std::min(freed_bytes_, kMostBytes);
+  return std::max(bytes, std::min(more, MovableBytes(member)));
+}
+
 }  // namespace vramstow

@@ -136,6 +136,29 @@ class UnservableTime {
   uint64_t servable_from_ns_ = 0;  // 0 if the requests cannot be served
 };
 
+// Decides how much memory a member moves to the host at once for requests of the holder.
+//
+// Idea: a program that loads a model asks for memory in thousands of small requests, and each move
+// has a fixed cost. So a member moves as much for a request as it has moved for earlier requests of
+// this turn. It never moves more than twice the bytes that were requested.
+class RoomForGrowth {
+ public:
+  static constexpr uint64_t kMostBytes = uint64_t{512} << 20;
+
+  // As the function BytesToMove, but more if the holder lacks memory only for requests.
+  uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count,
+                       size_t self);
+  // Notes that this member has freed so many bytes.
+  void Note(uint64_t freed_bytes) {
+    if (grows_) freed_bytes_ += freed_bytes;
+  }
+
+ private:
+  uint64_t holder_ = 0;
+  uint64_t freed_bytes_ = 0;  // for requests of the turn of `holder_`
+  bool grows_ = false;        // that was so at the last call of BytesToMove
+};
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_BASE_SHARE_TURNS_H_

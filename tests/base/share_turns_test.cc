@@ -361,5 +361,53 @@ TEST(UnservableTime, BeginsAnewOnceRequestsCanBeServedForLong) {
   EXPECT_EQ(time.Note(false, 7 * kSecond), 0u);
 }
 
+class Growth : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kPiece = 4 << 20;
+
+  // The bytes that the second member moves for a request of the first one, and then has freed.
+  uint64_t Moves(uint64_t wanted_bytes) {
+    members_[0].wanted_bytes = wanted_bytes;
+    const uint64_t bytes = growth_.BytesToMove(turn_, members_.data(), members_.size(), 1);
+    growth_.Note(bytes);
+    return bytes;
+  }
+
+  RoomForGrowth growth_;
+  ShareTurn turn_ = {1, 0, 0};
+  Members members_ = On({0, {}}, {Member(1, 10), Member(2, 60)});
+};
+
+TEST_F(Growth, MovesAsMuchForARequestAsForAllEarlierOnes) {
+  EXPECT_EQ(Moves(kPiece), kPiece);
+  EXPECT_EQ(Moves(kPiece), kPiece);
+  EXPECT_EQ(Moves(kPiece), 2 * kPiece);
+  EXPECT_EQ(Moves(kPiece), 4 * kPiece);
+  EXPECT_EQ(Moves(64 * kPiece), 64 * kPiece) << "a request is served as a whole";
+  EXPECT_EQ(Moves(0), 0u);
+}
+
+TEST_F(Growth, IsLimited) {
+  EXPECT_EQ(Moves(kGiB), kGiB);
+  EXPECT_EQ(Moves(kPiece), RoomForGrowth::kMostBytes);
+  members_[1].resident_bytes = 3 * kPiece;
+  EXPECT_EQ(Moves(kPiece), 3 * kPiece);
+}
+
+TEST_F(Growth, BeginsAnewWithEachTurn) {
+  Moves(kGiB);
+  turn_.holder = 0;
+  EXPECT_EQ(Moves(kPiece), 0u);
+  turn_.holder = 1;
+  EXPECT_EQ(Moves(kPiece), kPiece);
+}
+
+TEST_F(Growth, MovesNoMoreThanReturnsToTheHolder) {
+  Moves(kGiB);
+  members_[0].away_bytes = kPiece;
+  EXPECT_EQ(Moves(0), kPiece);
+  EXPECT_EQ(Moves(0), kPiece) << "what returned is not counted";
+}
+
 }  // namespace
 }  // namespace vramstow
