@@ -156,7 +156,8 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
     if (members[i].group == group) weight = std::max<uint64_t>(weight, members[i].weight);
     exchange = std::max(exchange, members[i].exchange_ns);
   }
-  return std::max(kShareLeastTurnNs, exchange * (kShareExchangePart - 1)) * weight;
+  const uint64_t length = exchange * (kShareExchangePart - 1);
+  return std::clamp(length, kShareLeastTurnNs, kShareMostTurnNs) * weight;
 }
 
 uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t count) {

@@ -54,8 +54,10 @@ struct ShareTurn {
 
 inline constexpr uint64_t kShareIdleNs = 100'000'000;
 // The shortest turn that ends while its holder has work, and the part of a turn that an exchange
-// may take: one in kShareExchangePart.
+// may take: one in kShareExchangePart. A turn is not longer than kShareMostTurnNs for that, because
+// the first exchange of a process makes page-locked memory, and later ones are much shorter.
 inline constexpr uint64_t kShareLeastTurnNs = 500'000'000;
+inline constexpr uint64_t kShareMostTurnNs = 20'000'000'000;
 inline constexpr uint64_t kShareExchangePart = 10;
 // A holder that lacks memory for this long without any change loses its turn, because another
 // process may be stopped, or its memory may not move.

@@ -131,6 +131,15 @@ TEST(ShareTurns, ATurnLastsUntilAnExchangeIsATenthOfIt) {
   EXPECT_EQ(Next(card, members), 1u);
 }
 
+TEST(ShareTurns, ALongExchangeMakesNoTurnLongerThanTheLimit) {
+  Members members = {Member(1, 60), Member(2, 0, 60)};
+  members[0].exchange_ns = 5 * kSecond;
+  Card card = {10 * kGiB, {1, kShareMostTurnNs - 1, 0}};
+  EXPECT_EQ(Next(card, members), 1u);
+  card.turn.turn_ns = kShareMostTurnNs;
+  EXPECT_EQ(Next(card, members), 2u);
+}
+
 TEST(ShareTurns, AnIdleHolderGivesTheTurnAway) {
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 2 * kSecond;

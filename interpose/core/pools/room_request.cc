@@ -17,23 +17,27 @@ std::atomic<uint64_t>* RoomRequest::Claim(uint64_t bytes) {
 bool RoomRequest::Ask(uint64_t bytes) {
   if (!answers_.load(std::memory_order_acquire)) return false;
   const KeepErrno keep_errno;
-  const uint32_t grants = grants_.load(std::memory_order_acquire);
-  // The sum is first increased, so that it never lacks a request that RefuseLargest subtracts.
+  // The sum is first increased, so that it never lacks a request that an answer subtracts.
   wanted_bytes_.fetch_add(bytes, std::memory_order_acq_rel);
   std::atomic<uint64_t>* const place = Claim(bytes);
-  bool is_granted = false;
   while (place != nullptr) {
     const uint32_t changes = changes_.load(std::memory_order_acquire);
-    is_granted = grants_.load(std::memory_order_acquire) != grants;
-    const bool is_refused = place->load(std::memory_order_acquire) == kRefused;
-    if (is_granted || is_refused || !answers_.load(std::memory_order_acquire)) break;
+    if (place->load(std::memory_order_acquire) >= kGranted) break;
+    if (!answers_.load(std::memory_order_acquire)) break;
     wake_(context_);
     FutexWait(&changes_, changes);
   }
-  const bool is_counted =
-      place == nullptr || place->exchange(0, std::memory_order_acq_rel) != kRefused;
-  if (is_counted) wanted_bytes_.fetch_sub(bytes, std::memory_order_acq_rel);
-  return is_granted;
+  const uint64_t answer = place == nullptr ? 0 : place->exchange(0, std::memory_order_acq_rel);
+  if (answer < kGranted) wanted_bytes_.fetch_sub(bytes, std::memory_order_acq_rel);
+  return answer == kGranted;
+}
+
+// Answers the request of this place, unless it has been answered or does not wait any more.
+void RoomRequest::Answer(std::atomic<uint64_t>* place, uint64_t answer) {
+  uint64_t bytes = place->load(std::memory_order_acquire);
+  if (bytes == 0 || bytes >= kGranted) return;
+  if (!place->compare_exchange_strong(bytes, answer, std::memory_order_acq_rel)) return;
+  wanted_bytes_.fetch_sub(bytes, std::memory_order_acq_rel);
 }
 
 void RoomRequest::StartAnswering(void (*wake)(void*), void* context) {
@@ -48,23 +52,21 @@ void RoomRequest::StopAnswering() {
 }
 
 void RoomRequest::GrantAll() {
-  grants_.fetch_add(1, std::memory_order_release);
+  for (std::atomic<uint64_t>& place : waiting_) Answer(&place, kGranted);
   WakeAll();
 }
 
 void RoomRequest::RefuseLargest() {
   std::atomic<uint64_t>* largest = nullptr;
-  uint64_t bytes = 0;
+  uint64_t most = 0;
   for (std::atomic<uint64_t>& place : waiting_) {
-    const uint64_t waits = place.load(std::memory_order_acquire);
-    if (waits == kRefused || waits <= bytes) continue;
+    const uint64_t bytes = place.load(std::memory_order_acquire);
+    if (bytes >= kGranted || bytes <= most) continue;
     largest = &place;
-    bytes = waits;
+    most = bytes;
   }
   if (largest == nullptr) return;
-  if (largest->compare_exchange_strong(bytes, kRefused, std::memory_order_acq_rel)) {
-    wanted_bytes_.fetch_sub(bytes, std::memory_order_acq_rel);
-  }
+  Answer(largest, kRefused);
   WakeAll();
 }
 

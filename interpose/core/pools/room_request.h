@@ -40,15 +40,17 @@ class RoomRequest {
 
  private:
   static constexpr uint64_t kRefused = ~uint64_t{0};
+  static constexpr uint64_t kGranted = kRefused - 1;
 
   std::atomic<uint64_t>* Claim(uint64_t bytes);
+  void Answer(std::atomic<uint64_t>* place, uint64_t answer);
   void WakeAll();
 
   std::atomic<uint64_t> wanted_bytes_{0};
   std::atomic<bool> answers_{false};
-  std::atomic<uint32_t> grants_{0};
   std::atomic<uint32_t> changes_{0};  // of everything that waiting threads look at
-  // The bytes of each waiting thread; 0 if the place is free.
+  // The bytes of each waiting thread, or the answer that it has not read yet; 0 if the place is
+  // free. Who writes an answer subtracts the bytes from the sum, so no request is answered twice.
   std::atomic<uint64_t> waiting_[kMaxWaiting] = {};
   void (*wake_)(void*) = nullptr;
   void* context_ = nullptr;

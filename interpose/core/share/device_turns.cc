@@ -151,6 +151,7 @@ void DeviceTurns::AbandonAfterFork() {
   table_.Abandon();
   requests_.Reset();
   figures_.Reset();
+  room_for_growth_ = RoomForGrowth();
   account_ = {};
   state_.store(State::kNone, std::memory_order_relaxed);
   is_away_.store(false, std::memory_order_relaxed);
@@ -176,9 +177,9 @@ bool DeviceTurns::IsIdle() {
   const uint64_t now = MonotonicTime();
   if (is_waiting || count != submissions_) {
     submissions_ = count;
-    submitted_at_ns_ = now;
+    active_at_ns_ = now;
   }
-  if (is_waiting || now - submitted_at_ns_ < clock_.IdleTime()) return false;
+  if (is_waiting || now - active_at_ns_ < clock_.IdleTime()) return false;
   return memory_.HasWorkEnded();
 }
 
@@ -369,7 +370,7 @@ DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
   });
   const bool is_away = figures.away_bytes != 0;
   duty.must_wait = is_away || MustWait(turn, members, count, view.self);
-  duty.move_bytes = BytesToMove(turn, members, count, view.self);
+  duty.move_bytes = room_for_growth_.BytesToMove(turn, members, count, view.self);
   duty.is_holder = turn.holder == group_;
   const bool is_paused = members[view.self].is_paused;
   duty.has_room =
@@ -458,7 +459,10 @@ void DeviceTurns::KeepOpen() {
 void DeviceTurns::BeginTurn(bool is_holder) {
   if (!is_holder) clock_.EndTurn();
   const bool begins = is_holder && !clock_.is_in_turn();
-  if (begins || links_.gate.is_closed_by(number_)) clock_.JoinCardTime();
+  if (begins || links_.gate.is_closed_by(number_)) {
+    clock_.JoinCardTime();
+    active_at_ns_ = MonotonicTime();
+  }
   if (begins) {
     clock_.BeginTurn();
     stuck_bytes_ = 0;
@@ -468,8 +472,15 @@ void DeviceTurns::BeginTurn(bool is_holder) {
 
 // Moves this many bytes off the GPU. Returns true if some bytes moved.
 bool DeviceTurns::MoveOut(uint64_t bytes) {
+  // Others see freed memory at once, so they must already know that this process lacks it. Publish
+  // corrects the figure.
+  if (table_.Lock(kLockWaitNs)) {
+    table_.own().member.away_bytes += bytes;
+    table_.Unlock();
+  }
   const uint64_t began = clock_.Now();
   const MovableMemory::MovedOut moved = memory_.MoveOut(bytes);
+  room_for_growth_.Note(moved.freed_bytes);
   if (moved.is_stuck) {
     stuck_bytes_ = memory_.Measure().resident_bytes;
     stuck_ns_ = std::clamp(stuck_ns_ * 2, kLeastStuckNs, kMaxPauseNs);

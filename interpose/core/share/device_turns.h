@@ -144,13 +144,14 @@ class DeviceTurns {
   WaitingRequests requests_;
   TurnClock clock_;
   TurnFigures figures_;
+  RoomForGrowth room_for_growth_;
   uint64_t group_ = 0;
   uint64_t card_ = 0;  // the number of our GPU in the table
   char card_name_[kDeviceUuidBytes] = {};
   uint64_t measured_at_ns_ = 0;
   uint64_t ticked_at_ns_ = 0;
-  uint64_t submissions_ = 0;  // at the last change
-  uint64_t submitted_at_ns_ = 0;
+  uint64_t submissions_ = 0;   // at the last change
+  uint64_t active_at_ns_ = 0;  // when work was last submitted, or waited, or could begin
   // Until when the gate stays open although memory should leave, because work did not end; and for
   // how long that was.
   uint64_t open_until_ns_ = 0;
