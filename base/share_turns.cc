@@ -203,17 +203,20 @@ bool CanBeServed(const ShareMember* members, size_t count, size_t self) {
   return LackingBytes(members, count, member.group, member.card) <= reachable;
 }
 
-int64_t ReachableBytes(const ShareMember* members, size_t count, size_t self) {
+uint64_t ReachableBytes(const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
-  int64_t bytes = -static_cast<int64_t>(member.reserve_bytes);
+  uint64_t bytes = FreeBytesOn(members, count, member.card) + member.resident_bytes;
+  uint64_t others = member.reserve_bytes;
   for (size_t i = 0; i < count; ++i) {
     const ShareMember& other = members[i];
-    if (other.card != member.card) continue;
-    const bool is_own = other.group == member.group;
-    bytes += is_own ? -static_cast<int64_t>(other.away_bytes)
-                    : static_cast<int64_t>(MovableBytes(other));
+    if (i == self || other.card != member.card) continue;
+    if (other.group == member.group) {
+      others += other.away_bytes;
+    } else {
+      bytes += MovableBytes(other);
+    }
   }
-  return bytes;
+  return bytes - std::min(bytes, others);
 }
 
 bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {

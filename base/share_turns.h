@@ -109,9 +109,9 @@ uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t c
 // True if the group of `self` can get what it lacks on the GPU of `self`, once every other member
 // there has moved what it can.
 bool CanBeServed(const ShareMember* members, size_t count, size_t self);
-// Returns by how many bytes the memory that the member `self` can have in the turn of its group
-// differs from the free memory of its GPU now, without the reserve.
-int64_t ReachableBytes(const ShareMember* members, size_t count, size_t self);
+// Returns how much memory of its GPU the member `self` can have in the turn of its group, with what
+// it has already, without the reserve and what other members of its group need to return.
+uint64_t ReachableBytes(const ShareMember* members, size_t count, size_t self);
 // True if the member has used its GPU in the turn of another group, while members there lacked
 // memory. That time counts as if the turn had been its own.
 bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);

@@ -62,8 +62,8 @@ struct PoolParts {
   uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's share
   // The most bytes while other processes share the device; 0 if none do.
   uint64_t room_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;
-  // What MemoryInfo adds to the free memory, because other processes will give up memory.
-  int64_t reachable_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;
+  // The memory that the pool can have once other processes give up memory; 0 if that is not known.
+  uint64_t reachable_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;
   // The time that is recorded as the last use (touch) of a new block; 0 while such times are not
   // recorded (allocator/offload).
   std::atomic<uint32_t> touch_clock{0};

@@ -119,9 +119,9 @@ class Pool {
   // Sets a smaller limit while other processes share the device; 0 removes it. MemoryInfo ignores
   // it.
   void SetRoom(uint64_t bytes);
-  // Sets by how many bytes the free memory of MemoryInfo differs from the memory that is free now,
-  // because other processes will give up memory; 0 if it does not.
-  void SetReachable(int64_t bytes);
+  // Sets how much memory the pool can have once other processes have given up memory; 0 if that is
+  // not known. MemoryInfo then reports as free what of this is not allocated.
+  void SetReachable(uint64_t bytes);
   // True if SetRoom has set a limit.
   bool HasRoomLimit();
   uint64_t device_bytes() const { return parts_.device.total_bytes; }

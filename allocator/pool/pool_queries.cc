@@ -31,7 +31,7 @@ void Pool::SetRoom(uint64_t bytes) {
   parts_.ApplyLimits(true);
 }
 
-void Pool::SetReachable(int64_t bytes) {
+void Pool::SetReachable(uint64_t bytes) {
   DeviceLock device_lock(&parts_.mutex);
   parts_.reachable_bytes = bytes;
 }
@@ -55,8 +55,8 @@ void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
   const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
   if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
-  const int64_t reachable = static_cast<int64_t>(*free_bytes) + parts_.reachable_bytes;
-  *free_bytes = reachable > 0 ? static_cast<uint64_t>(reachable) : 0;
+  const uint64_t reachable = parts_.reachable_bytes;
+  if (reachable != 0) *free_bytes = reachable - std::min(reachable, stats.allocated_bytes);
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;
   const uint64_t limit = parts_.limit_bytes;
   if (limit == 0) return;

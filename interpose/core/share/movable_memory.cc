@@ -57,13 +57,20 @@ void MovableMemory::LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const {
   });
 }
 
-void MovableMemory::TellReachable(int64_t bytes) const {
-  VisitPools([bytes](const Pools::Use& use) { use->SetReachable(bytes); });
+void MovableMemory::TellReachable(uint64_t bytes) const {
+  uint64_t resident = 0;
+  VisitPools([&](const Pools::Use& use) { resident += use->Stats().reserved_bytes; });
+  VisitPools([&](const Pools::Use& use) {
+    const uint64_t others = resident - std::min(resident, use->Stats().reserved_bytes);
+    use->SetReachable(bytes - std::min(bytes, others));
+  });
 }
 
 void MovableMemory::RemoveLimit() const {
-  VisitPools([](const Pools::Use& use) { use->SetRoom(0); });
-  TellReachable(0);
+  VisitPools([](const Pools::Use& use) {
+    use->SetRoom(0);
+    use->SetReachable(0);
+  });
 }
 
 MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {

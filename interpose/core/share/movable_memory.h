@@ -45,8 +45,8 @@ class MovableMemory {
   uint64_t CardTime() const;
   // Lets each pool grow by at most `bytes` since the pools together held `resident_bytes`.
   void LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const;
-  // Adds this much to the free memory that each pool reports to the program.
-  void TellReachable(int64_t bytes) const;
+  // Lets the pools report as free what of these bytes, which they can have together, is not used.
+  void TellReachable(uint64_t bytes) const;
   void RemoveLimit() const;
 
   // Contents move in slices of this size, so that the memory of one process can return while the
