@@ -1,5 +1,6 @@
 // vramstow docs: prints docs/configuration.md, generated from the table of options, and the lists
-// of docs/metrics.md and docs/analyze.md, generated from the tables of facts and of advice.
+// of docs/metrics.md and docs/analyze.md and a schema of docs/schemas, generated from the tables of
+// facts and of advice.
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "tools/commands/advice_page.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
+#include "tools/report/analysis_schema.h"
 #include "tools/report/metrics_page.h"
 #include "tools/terminal/output.h"
 
@@ -101,9 +103,10 @@ int DocsCommand(const std::vector<std::string>& arguments) {
   const std::string page = arguments.size() == 1 ? arguments.front() : "";
   if (page == "configuration") return PrintResult("docs", ConfigurationPage());
   if (page == "metrics") return PrintResult("docs", MetricsTables());
+  if (page == "analysis-schema") return PrintResult("docs", AnalysisSchema());
   if (page == "causes") return PrintResult("docs", CausesList());
   if (page == "advice") return PrintResult("docs", AdviceList());
-  Complain("docs", "choose one of: configuration, metrics, causes and advice.");
+  Complain("docs", "choose one of: configuration, metrics, analysis-schema, causes and advice.");
   return kExitUsage;
 }
 
