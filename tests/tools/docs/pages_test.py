@@ -51,6 +51,16 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(there), target
 
 
+def test_each_release_says_briefly_how_to_upgrade() -> None:
+    text = re.sub(r"<!--.*?-->", "", (ROOT / "CHANGELOG.md").read_text(), flags=re.DOTALL)
+    releases = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert releases[-1].startswith("0.1.0"), "there is nothing to upgrade from"
+    for release in releases:
+        name = release.partition("\n")[0]
+        assert release.count("\n") <= 80, f"{name} has more than 80 lines"
+        assert "### How to upgrade" in release or release is releases[-1], name
+
+
 def test_the_index_has_every_page() -> None:
     index = (ROOT / "docs/README.md").read_text()
     linked = set(re.findall(r"\]\(([a-z-]+\.md)\)", index))
