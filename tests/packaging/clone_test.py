@@ -68,7 +68,13 @@ def test_the_wheel_has_all_its_parts(clone: Path, made: tuple[Path, str]) -> Non
         if (match := re.search(rf"compiled-adapters/([a-z-]+)-{re.escape(RELEASE)}-", name))
     }
     assert found == KINDS, found
-    for part in ("bin/vramstow", "lib/libvramstow.so", "share/doc/vramstow/docs/run.md"):
+    pages = "share/doc/vramstow/docs"
+    for part in (
+        "bin/vramstow",
+        "lib/libvramstow.so",
+        f"{pages}/run.md",
+        f"{pages}/schemas/vramstow.analysis.json",
+    ):
         assert f"vramstow/native/{part}" in names
     assert [name for name in names if name.endswith(".dist-info/sboms/vramstow.spdx.json")]
     assert not [name for name in names if "completions" in name]

@@ -66,6 +66,7 @@ def test_it_has_what_a_package_must_have(package: Path, unpacked: Path) -> None:
         "include/vramstow/vramstow.h",
         "share/doc/vramstow/copyright",
         "share/doc/vramstow/docs/run.md",
+        "share/doc/vramstow/docs/schemas/vramstow.analysis.json",
         "share/bash-completion/completions/vramstow",
         "share/zsh/vendor-completions/_vramstow",
     ):

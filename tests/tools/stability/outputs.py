@@ -25,6 +25,13 @@ assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20)) == 0
 print("ready", flush=True)
 sys.stdin.read()
 """
+USING = """
+import torch
+x = [torch.ones(4 << 20, device="cuda") for _ in range(5)]
+for _ in range(3):
+    for one in x:
+        one.add_(1)
+"""
 PYTORCH_JOB = """
 import sys, torch
 torch.cuda.memory._record_memory_history()
@@ -38,9 +45,11 @@ if len(sys.argv) > 1:
 PATIENCE = 300  # seconds, on a busy machine
 
 
-def answer(command: str, *arguments: object, status: int = 0) -> dict[str, Any]:
+def answer(
+    command: str, *arguments: object, status: int = 0, env: dict[str, str] | None = None
+) -> dict[str, Any]:
     """Returns the output of a command, which is one line of JSON."""
-    result = run_vramstow(command, *arguments, timeout=PATIENCE)
+    result = run_vramstow(command, *arguments, env=env, timeout=PATIENCE)
     assert result.returncode == status, result.stdout + result.stderr
     assert result.stdout.count("\n") == 1, result.stdout
     return json.loads(result.stdout)
@@ -67,6 +76,21 @@ def diff(folder: Path) -> dict[str, Any]:
 
 def replay(folder: Path) -> dict[str, Any]:
     return answer("replay", write(folder, "many"), "--json")
+
+
+def searching_replay(folder: Path) -> dict[str, Any]:
+    """Returns the replay of a recording with uses of memory, which models with offload need."""
+    flags = (
+        f"{CARD},values=off",
+        "--pool=on",
+        "--offload=explicit,touches",
+        f"--trace-dir={folder}",
+    )
+    command = (VRAMSTOW, "run", *flags, "--", sys.executable, "-c", USING)
+    run_program(*command, check=True, timeout=PATIENCE)
+    [trace] = folder.glob("*.stow")
+    models = ("--memory=64MiB", "--models=native,expandable,offload")
+    return answer("replay", trace, *models, "--search", "--json")
 
 
 def doctor(folder: Path) -> dict[str, Any]:
@@ -98,34 +122,56 @@ def share(_folder: Path) -> dict[str, Any]:
     return answer("share", "--simulate=h100,memory=128MiB,context=16MiB", "--json", "--", *jobs)
 
 
+def failing_share(_folder: Path) -> dict[str, Any]:
+    card = "--simulate=h100,memory=128MiB,context=16MiB"
+    return answer("share", card, "--json", "--", "echo bad; exit 7", "true", status=1)
+
+
 def top(folder: Path) -> dict[str, Any]:
     write(folder)
     return answer("top", folder, "--json")
 
 
-def stats(folder: Path) -> dict[str, Any]:
-    """Returns what a running process with a pool answers, which shares its simulated GPU."""
-    flags = ("--simulate=h100,memory=4GiB", "--pool=on", f"--share=dir={folder}")
+def beside_a_sharing_process(folder: Path, *command: str) -> dict[str, Any]:
+    """Returns the output of a command while a process has a pool and shares its simulated GPU.
+
+    PID in the command stands for its process id.
+    """
+    flags = ("--simulate=h100,memory=4GiB", "--pool=on", "--share", "--quiet")
     flags += (f"--trace-dir={folder}", f"--control-dir={folder}")
+    # The table of the processes that share, which `vramstow top` reads, is in this folder.
+    environment = os.environ | {"XDG_RUNTIME_DIR": str(folder)}
     process = subprocess.Popen(
         [VRAMSTOW, "run", *flags, "--", sys.executable, "-c", WAITING],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env=environment,
     )
     assert process.stdin is not None and process.stdout is not None
     try:
         assert process.stdout.readline() == "ready\n"
         [socket] = folder.glob("*.sock")
-        told = answer("ctl", "--json", socket.stem, "stats", f"--control-dir={folder}")
+        words = [word.replace("PID", socket.stem) for word in command]
+        return answer(words[0], *words[1:], env=environment)
     finally:
         process.stdin.close()
         process.wait(timeout=PATIENCE)
+
+
+def stats(folder: Path) -> dict[str, Any]:
+    return beside_a_sharing_process(
+        folder, "ctl", "--json", "PID", "stats", f"--control-dir={folder}"
+    )
+
+
+def top_of_a_sharing_process(folder: Path) -> dict[str, Any]:
+    told = beside_a_sharing_process(folder, "top", "PID", "--json")
+    assert told["sharing"], "the process is not in the table"
     return told
 
 
 def fidelity(folder: Path) -> dict[str, Any]:
-    """Needs PyTorch."""
     program, recording = folder / "job.py", folder / "recording.pickle"
     program.write_text(PYTORCH_JOB)
     command = (sys.executable, program)
@@ -154,3 +200,10 @@ OUTPUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "vramstow.stats": stats,
     "vramstow.top": top,
 }
+NEED_PYTORCH = (fidelity, searching_replay)
+# Outputs that have keys, or values other than null, that the first ones lack.
+OTHERS: list[tuple[str, Callable[[Path], dict[str, Any]]]] = [
+    ("vramstow.replay", searching_replay),
+    ("vramstow.share", failing_share),
+    ("vramstow.top", top_of_a_sharing_process),
+]

@@ -7,7 +7,7 @@ types. A key is removed from it, or its types widened, only with the next versio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ from stable import SCHEMAS, Schema, schema_of
 
 STABLE = stable.kept_keys()
 NAMES = sorted(outputs.OUTPUTS)
+# Traces of all versions, and snapshots.
+RECORDINGS = sorted(
+    [*(ROOT / "tests/tracer/golden").glob("*.stow"), *(ROOT / "tests/jobs/h100").glob("*.gz")]
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +32,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": tmp_path_factory.mktemp("outputs")}
 
 
-def output(name: str, told: dict[str, Any]) -> dict[str, Any]:
-    if name == "vramstow.fidelity":
+def made(make: Callable[[Path], dict[str, Any]], folder: Path) -> dict[str, Any]:
+    if make in outputs.NEED_PYTORCH:
         pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+    return make(folder)
+
+
+def output(name: str, told: dict[str, Any]) -> dict[str, Any]:
     if name not in told:
         folder = told["folder"] / name
-        folder.mkdir()
-        told[name] = outputs.OUTPUTS[name](folder)
+        folder.mkdir(exist_ok=True)
+        told[name] = made(outputs.OUTPUTS[name], folder)
     return told[name]
 
 
@@ -62,8 +70,8 @@ def assert_valid(value: dict[str, Any], schema: Schema) -> None:
 
 
 def test_the_schema_of_the_analysis_is_up_to_date() -> None:
-    made = run_vramstow("docs", "analysis-schema", check=True).stdout
-    assert (SCHEMAS / "vramstow.analysis.json").read_text() == made, (
+    schema = run_vramstow("docs", "analysis-schema", check=True).stdout
+    assert (SCHEMAS / "vramstow.analysis.json").read_text() == schema, (
         "build the target analysis-schema"
     )
 
@@ -92,6 +100,18 @@ def test_an_output_is_as_its_schema_says(name: str, told: dict[str, Any]) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_an_output_has_no_key_that_its_schema_lacks(name: str, told: dict[str, Any]) -> None:
     assert_valid(output(name, told), closed(schema_of(name)))
+
+
+@pytest.mark.parametrize(("name", "make"), outputs.OTHERS)
+def test_another_output_is_as_its_schema_says(
+    name: str, make: Callable[[Path], dict[str, Any]], tmp_path: Path
+) -> None:
+    assert_valid(made(make, tmp_path), closed(schema_of(name)))
+
+
+@pytest.mark.parametrize("file", RECORDINGS, ids=lambda file: file.name)
+def test_the_analysis_of_a_recording_is_as_the_schema_says(file: Path) -> None:
+    assert_valid(facts_of(file), closed(schema_of("vramstow.analysis")))
 
 
 @pytest.mark.parametrize("scenario", ["many", "refused", "turns", "killed"])
