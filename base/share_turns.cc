@@ -219,6 +219,17 @@ uint64_t ReachableBytes(const ShareMember* members, size_t count, size_t self) {
   return bytes - std::min(bytes, others);
 }
 
+uint64_t LeastOfLate::Note(uint64_t amount, uint64_t now_ns) {
+  if (now_ns >= began_ns_ + kSpanNs) {
+    const bool is_old = now_ns >= began_ns_ + 2 * kSpanNs;
+    before_ = is_old ? ~uint64_t{0} : least_;
+    least_ = ~uint64_t{0};
+    began_ns_ = now_ns;
+  }
+  least_ = std::min(least_, amount);
+  return std::min(before_, least_);
+}
+
 bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self) {
   const ShareMember& member = members[self];
   if (member.group == turn.holder || member.is_waiting || member.is_idle) return false;

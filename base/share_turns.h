@@ -112,6 +112,20 @@ bool CanBeServed(const ShareMember* members, size_t count, size_t self);
 // Returns how much memory of its GPU the member `self` can have in the turn of its group, with what
 // it has already, without the reserve and what other members of its group need to return.
 uint64_t ReachableBytes(const ShareMember* members, size_t count, size_t self);
+// The least of the amounts of the last quarter to half of a second. While memory moves, the figures
+// of the table count some memory twice for a moment.
+class LeastOfLate {
+ public:
+  static constexpr uint64_t kSpanNs = 250'000'000;
+
+  // Notes the amount at the time `now_ns`, and returns the least one.
+  uint64_t Note(uint64_t amount, uint64_t now_ns);
+
+ private:
+  uint64_t before_ = ~uint64_t{0};  // of the span before this one
+  uint64_t least_ = ~uint64_t{0};   // of the span that began at began_ns_
+  uint64_t began_ns_ = 0;
+};
 // True if the member has used its GPU in the turn of another group, while members there lacked
 // memory. That time counts as if the turn had been its own.
 bool RanBeside(const ShareTurn& turn, const ShareMember* members, size_t count, size_t self);

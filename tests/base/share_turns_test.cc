@@ -228,6 +228,17 @@ TEST(ShareTurns, AGroupCanHaveWhatOthersGiveButNotWhatItsOwnMemoryNeeds) {
   EXPECT_EQ(bytes, (7 + 10 + 32 - 3 - 1) * kGiB);
 }
 
+TEST(LeastOfLate, ForgetsOldAmountsAndHidesShortHighOnes) {
+  LeastOfLate least;
+  EXPECT_EQ(least.Note(70, kSecond), 70u);
+  EXPECT_EQ(least.Note(170, kSecond + LeastOfLate::kSpanNs), 70u);
+  EXPECT_EQ(least.Note(60, kSecond + LeastOfLate::kSpanNs + 1), 60u);
+  EXPECT_EQ(least.Note(170, kSecond + 2 * LeastOfLate::kSpanNs + 1), 60u);
+  EXPECT_EQ(least.Note(170, kSecond + 3 * LeastOfLate::kSpanNs + 1), 170u);
+  least.Note(50, 5 * kSecond);
+  EXPECT_EQ(least.Note(90, 9 * kSecond), 90u);
+}
+
 // With any figures: the parts that the members move add up to what the holder lacks or to all that
 // can move, nobody moves more than it has, and the holder moves nothing and does not wait.
 TEST(ShareTurns, AnyFiguresGiveConsistentDuties) {

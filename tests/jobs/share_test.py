@@ -16,6 +16,7 @@ from built import run_vramstow
 from sharers import CARD, PATIENCE, SMALL_CARD, Share, Sharer, tables
 
 ASKS_FOR_ROOM = Path(__file__).parent / "programs/asks_for_room.py"
+ASKS_FIRST = Path(__file__).parent / "programs/asks_first.py"
 LATE_TASK = Path(__file__).parent / "programs/late_task.py"
 ONE_ON_TWO_GPUS = Path(__file__).parent / "programs/shares_both.py"
 TWO_GPUS = Path(__file__).parent / "programs/shares_two.py"

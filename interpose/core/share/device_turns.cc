@@ -152,6 +152,7 @@ void DeviceTurns::AbandonAfterFork() {
   requests_.Reset();
   figures_.Reset();
   room_for_growth_ = RoomForGrowth();
+  reachable_ = LeastOfLate();
   account_ = {};
   state_.store(State::kNone, std::memory_order_relaxed);
   is_away_.store(false, std::memory_order_relaxed);
@@ -298,7 +299,8 @@ void DeviceTurns::LimitPools(const Figures& figures, const View& view, uint64_t 
   const uint64_t room = figures.free_bytes - std::min(figures.free_bytes, reserved);
   memory_.LimitGrowth(figures.resident_bytes, room + return_bytes);
   if (setting_.tells_card) {
-    memory_.TellReachable(ReachableBytes(view.members, view.count, view.self));
+    const uint64_t reachable = ReachableBytes(view.members, view.count, view.self);
+    memory_.TellReachable(reachable_.Note(reachable, measured_at_ns_));
   }
   has_told_.store(true, std::memory_order_release);
 }

@@ -145,6 +145,7 @@ class DeviceTurns {
   TurnClock clock_;
   TurnFigures figures_;
   RoomForGrowth room_for_growth_;
+  LeastOfLate reachable_;
   uint64_t group_ = 0;
   uint64_t card_ = 0;  // the number of our GPU in the table
   char card_name_[kDeviceUuidBytes] = {};
