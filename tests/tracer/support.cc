@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -24,6 +25,47 @@ TemporaryFolder::~TemporaryFolder() {
 void** TestThreadSlot() {
   thread_local void* slot = nullptr;
   return &slot;
+}
+
+namespace {
+
+// Returns the states of this process's background threads of recorders, as the kernel names them:
+// S for a thread that sleeps.
+std::string WriterStates() {
+  std::string states;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::string name;
+    std::string state;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name != "vramstow-trace") continue;
+    std::getline(std::ifstream(task.path() / "stat"), state);
+    // The state follows the name, which is in parentheses.
+    const size_t at = state.rfind(") ");
+    if (at != std::string::npos && at + 2 < state.size()) states += state[at + 2];
+  }
+  return states;
+}
+
+}  // namespace
+
+// The thread sleeps only if no chunk has been handed over since it last looked. A thread that has
+// been woken up is not in state S any more, even before it has a processor. A thread that has just
+// been started may not have its name yet, so a process without a named one has to wait, too.
+void WaitForWriter() {
+  constexpr std::chrono::minutes kLongest(2);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  const auto is_idle = [] {
+    const std::string states = WriterStates();
+    return !states.empty() && states.find_first_not_of('S') == std::string::npos;
+  };
+  while (!is_idle()) {
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "the recorder's thread does not sleep: " << WriterStates();
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 std::vector<std::thread> StartThreads(int count, const std::function<void(int)>& what) {

@@ -57,6 +57,11 @@ class TestRecorder {
 void OpenIn(Recorder* recorder, const std::string& folder, const char* stem,
             OrderSource order = OrderSource::kBest);
 
+// Waits until the background threads of the recorders that are open have nothing left to do: they
+// have written all chunks that were handed over to them before this call, and no fold is running.
+// There must be at least one such thread. Fails the test if that takes two minutes.
+void WaitForWriter();
+
 // Starts threads that run `what` with the numbers from 0.
 std::vector<std::thread> StartThreads(int count, const std::function<void(int)>& what);
 void JoinAll(std::vector<std::thread>* threads);
