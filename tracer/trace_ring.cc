@@ -74,28 +74,35 @@ bool TraceFile::IsToLeaveRing(uint64_t needed) const {
 int TraceFile::ClaimRing(uint64_t needed, RingPlace* place) {
   uint64_t end = ring_next_;
   uint64_t used_end = ring_next_;  // the claimed part was never used from here on
+  uint64_t header_end = 0;         // the end of the last dropped chunk's header
   while (end - ring_next_ < needed) {
     if (end % extent_bytes_ == 0) {
       // The rest of an extent may be too short for a chunk; it then remains unused.
       ring_next_ = used_end = end;
       BeginExtent(end);
     }
+    const uint64_t begin = end;
     uint64_t capacity = 0;
-    const int error = DropOldest(RingOffset(end), &capacity);
+    const int error = DropOldest(RingOffset(begin), &capacity);
     if (error != 0) return error;
     const uint64_t extent_end = (end / extent_bytes_ + 1) * extent_bytes_;
     end = capacity == 0 ? extent_end : std::min(end + capacity, extent_end);
-    if (capacity != 0) used_end = end;
+    if (capacity == 0) continue;
+    header_end = std::min(begin + sizeof(ChunkHeader), end);
+    used_end = end;
   }
-  const uint64_t taken = ring_next_ + needed;
+  // The mark behind the new chunk is written before the chunk. If it covered a part of the last
+  // dropped chunk's header, and the process were killed then or the chunk's write refused, a reader
+  // could not follow the chunks any more.
+  const uint64_t taken = std::max(ring_next_ + needed, header_end);
   const uint64_t rest = used_end - std::min(used_end, taken);
-  uint64_t capacity = needed;
+  uint64_t capacity = taken - ring_next_;
   if (rest < kMinChunkBytes) {
     capacity += rest;
   } else {
     RingMark mark(rest);
     iovec part = {&mark.header, sizeof mark.header};
-    const int error = WriteAt(&part, 1, RingOffset(ring_next_) + needed);
+    const int error = WriteAt(&part, 1, RingOffset(ring_next_) + capacity);
     if (error != 0) return error;
   }
   place->offset = RingOffset(ring_next_);

@@ -1051,5 +1051,33 @@ TEST(BoundedTrace, OnADiskThatFillsUpIsReadAndCountsWhatIsLost) {
   EXPECT_GT(folded, 0u);
 }
 
+// A chunk that is written into a full ring drops the chunks in its place first. If its own write is
+// then refused, a reader must still find the way over the chunks that were dropped. No thread folds
+// here, so each run makes the same writes, and each of them is refused once.
+TEST(BoundedTrace, OfWhichAnyWriteIsRefusedIsNotDamaged) {
+  constexpr int kWrites = 150;  // the ring is full after 16 of them
+  SystemCalls calls = RealSystemCalls();
+  calls.write_at = WriteUntilFull;
+  for (int writes = 1; writes < kWrites; ++writes) {
+    SCOPED_TRACE(writes);
+    const TemporaryFolder folder;
+    Recorder* const recorder = NewRecorder();
+    RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+    config.ring_bytes = kLeastRingBytes;
+    ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+    g_writes_left = writes;
+    SetSystemCallsForTest(calls);
+    LongJob job([recorder](const Event& event) { recorder->RecordWithStack(event); });
+    while (g_writes_left.load() >= 0) job.Run(1000);
+    recorder->Close();
+    SetSystemCallsForTest(RealSystemCalls());
+    const ReadTrace trace = ReadFile(folder.path() + "/job.stow");
+    EXPECT_EQ(trace.report.write_error, static_cast<uint32_t>(ENOSPC));
+    EXPECT_GT(trace.report.events, 0u);
+    EXPECT_EQ(trace.report.damaged_chunks, 0u);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace vramstow
