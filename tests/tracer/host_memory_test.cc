@@ -177,7 +177,7 @@ class RealGroup {
     }
   }
   ~RealGroup() {
-    constexpr int kTries = 100;
+    constexpr int kTries = 10'000;
     for (int i = 0; !folder_.empty() && i < kTries && rmdir(folder_.c_str()) != 0; ++i) Pause();
   }
   bool SetLimit(uint64_t bytes) {
@@ -189,7 +189,7 @@ class RealGroup {
   }
   void Enter() const { std::ofstream(folder_ + "/cgroup.procs") << getpid() << std::flush; }
   static void Pause() {
-    const timespec pause = {0, 20'000'000};
+    const timespec pause = {0, 2'000'000};
     nanosleep(&pause, nullptr);
   }
 
@@ -207,6 +207,12 @@ std::vector<Event> SamplesIn(const std::string& file) {
   return samples;
 }
 
+// Waits until the recorder has made two more samples. The second one was begun after this call.
+void WaitForSamples(const std::string& file) {
+  const size_t before = SamplesIn(file).size();
+  while (SamplesIn(file).size() < before + 2) RealGroup::Pause();
+}
+
 // Allocates memory step by step in the group, and has it recorded.
 [[noreturn]] void TakeMemory(const RealGroup& group, const std::string& folder, uint64_t bytes) {
   group.Enter();
@@ -215,16 +221,15 @@ std::vector<Event> SamplesIn(const std::string& file) {
   config.sample_ms = 2;
   Recorder* const recorder = NewRecorder();
   if (recorder->Open(config) != RecorderError::kOk) _exit(1);
-  RealGroup::Pause();
+  const std::string file = folder + "/test.stow";
+  WaitForSamples(file);
   for (uint64_t taken = 0; taken < bytes; taken += 4 * kMiB) {
     void* const memory =
         mmap(nullptr, 4 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) _exit(2);
     std::memset(memory, 1, 4 * kMiB);
-    const timespec pause = {0, 5'000'000};
-    nanosleep(&pause, nullptr);
+    WaitForSamples(file);
   }
-  RealGroup::Pause();
   recorder->Close();
   _exit(0);
 }

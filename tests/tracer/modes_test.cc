@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -34,8 +35,8 @@ Recorder* Opened(const RecorderConfig& config) {
   return recorder;
 }
 
-// Records numbered events in four threads, which wait sometimes, so that the background thread
-// keeps up.
+// Records numbered events in four threads, which wait sometimes until the background thread has
+// written what it was given.
 void RecordNumbered(Recorder* recorder, uint64_t events) {
   std::vector<std::thread> threads = StartThreads(4, [=](int thread) {
     for (uint64_t i = 1; i <= events; ++i) {
@@ -43,10 +44,7 @@ void RecordNumbered(Recorder* recorder, uint64_t events) {
       event.object = static_cast<uint64_t>(thread) + 1;
       event.offset = i;
       recorder->Record(event);
-      if (i % 5000 == 0) {
-        const timespec pause = {0, 2'000'000};
-        nanosleep(&pause, nullptr);
-      }
+      if (i % 5000 == 0) WaitForWriter();
     }
   });
   JoinAll(&threads);
@@ -292,8 +290,13 @@ TEST(Modes, TheHostsMemoryIsASeries) {
   config.sample_ms = 5;
   Recorder* const recorder = Opened(config);
   std::vector<char> held(64 << 20, 1);
-  const timespec pause = {0, 100'000'000};
-  nanosleep(&pause, nullptr);
+  // The second sample from now on was begun after the memory was allocated.
+  const size_t before = ReadFile(FileIn(folder)).events.size();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (ReadFile(FileIn(folder)).events.size() < before + 2) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "the recorder's thread makes no samples";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   recorder->Close();
   const ReadTrace trace = ReadFile(FileIn(folder));
   ASSERT_GE(trace.events.size(), 2u);
