@@ -77,7 +77,7 @@ int Run(bool frees) {
     syscall(SYS_exit, 0);
   });
   pollfd wait = {ends[0], POLLIN, 0};
-  const bool done = poll(&wait, 1, 5000) == 1;
+  const bool done = poll(&wait, 1, 60'000) == 1;
   if (!done) std::fprintf(stderr, "a system call was made\n");
   if (heap_calls.load() != 0) std::fprintf(stderr, "%d calls of malloc\n", heap_calls.load());
   std::_Exit(done && heap_calls.load() == 0 ? 0 : 1);

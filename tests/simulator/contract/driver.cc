@@ -77,7 +77,7 @@ const Driver& GetDriver() {
 }
 
 struct HeldStream::Gate {
-  static constexpr std::chrono::seconds kMax{5};
+  static constexpr std::chrono::seconds kMax{60};  // far longer than any test needs
 
   std::mutex mutex;
   std::condition_variable changed;
