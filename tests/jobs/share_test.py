@@ -48,8 +48,8 @@ def test_while_all_fit_nobody_moves_and_nobody_waits(share: Share) -> None:
     for sharer in sharers:
         assert sharer.end() == 0, sharer.said()
         shared = sharer.shared()
-        # A request for which there is room may wait for the answer for less than a millisecond.
-        assert shared.pop("waited_ns") < 10_000_000
+        # The time in which a request waits for its answer counts, even if there is room.
+        del shared["waited_ns"]
         assert set(shared.values()) == {0}
         assert "no process had to wait for its turn on the GPU" in sharer.said()
 
@@ -90,10 +90,13 @@ def test_a_program_is_told_what_is_free_now_if_it_wants(share: Share) -> None:
 
 
 def test_an_idle_program_gives_its_memory_and_gets_it_back(share: Share) -> None:
-    idle = share(300, 2, 1, 6)
+    idle = share(300, 2, 1, PATIENCE)
     idle.wait_for_rounds(1)
     busy = share(300, 10, 2)
     assert busy.end() == 0, busy.said()
+    idle.send(signal.SIGUSR2)
+    idle.wait_for_rounds(2)
+    idle.send(signal.SIGUSR2)  # it sleeps after its last round, too
     assert idle.end() == 0, idle.said()
     shared = idle.shared()
     assert 0 < shared["in_bytes"] <= shared["out_bytes"]
@@ -175,9 +178,10 @@ def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path)
 
 
 def test_a_task_that_follows_its_launch_late_waits_for_its_memory(share: Share) -> None:
-    late = share(300, 6, program=LATE_TASK)
+    late = share(300, program=LATE_TASK)
     other = share(300, 100000, 2)
     other.wait_for_rounds(2)
+    late.send(signal.SIGUSR2)
     assert late.end() == 0, late.said()
     assert late.shared()["out_bytes"] > 0
 
@@ -289,11 +293,11 @@ def test_a_paused_program_gives_its_memory_until_it_is_resumed(
     paused = share(300, 12, 1)
     paused.wait_for_rounds(1)
     assert json.loads(ctl(tmp_path, paused, "share", "--pause", check=True)) == {"paused": True}
-    time.sleep(0.5)  # it may still print a round whose work has ended
     rounds = paused.rounds()
     other = share(300, 5, 2)
     assert other.end() == 0, other.said()
-    assert paused.rounds() == rounds
+    # It may have printed one more round, whose work had ended before.
+    assert paused.rounds() <= rounds + 1
     assert state_of(tmp_path, paused) == "paused"
     user = f"vramstow-share-{os.geteuid()}"
     (tmp_path / user).symlink_to(tmp_path / "tables")

@@ -1,15 +1,15 @@
 """Computes a value on the simulated GPU long after the launch that it belongs to.
 
-late_task.py MIB SECONDS. It fills MIB of memory, waits for SECONDS, in which another program may
-use the GPU, and then appends a task to its last work, as PyTorch's operators do in a simulated run.
-It ends with status 3 if the memory does not have what the task has written.
+late_task.py MIB. It fills MIB of memory, waits for SIGUSR2, before which another program may use
+the GPU, and then appends a task to its last work, as PyTorch's operators do in a simulated run. It
+ends with status 3 if the memory does not have what the task has written.
 """
 
 from __future__ import annotations
 
 import ctypes
+import signal
 import sys
-import time
 
 MIB = 1 << 20
 WRITES = 2
@@ -45,13 +45,14 @@ def call(name: str, *arguments: object) -> None:
 def main() -> int:
     size = int(sys.argv[1]) * MIB
     context, address = ctypes.c_void_p(), ctypes.c_uint64()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
     call("cuInit", 0)
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
     call("cuCtxSetCurrent", context)
     call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
     call("cuMemsetD8_v2", address, ctypes.c_ubyte(1), ctypes.c_size_t(size))
     print("ready", flush=True)
-    time.sleep(float(sys.argv[2]))
+    signal.sigwait([signal.SIGUSR2])
     cuda.vramstowSimulatorShadow.restype = ctypes.c_int64
     target = address.value + cuda.vramstowSimulatorShadow()
 

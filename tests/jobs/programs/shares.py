@@ -1,10 +1,10 @@
 """Uses device memory of which every byte is known, and checks it again and again.
 
 shares.py MIB ROUNDS SEED [SLEEP [DEVICE]]. It allocates blocks up to MIB in all, and in each round
-checks and rewrites every block, and replaces some. Between rounds it sleeps for SLEEP seconds. It
-ends with status 3 at the first wrong byte, and with 4 if memory runs out. SIGUSR1 ends it with
-status 0 without more work for the GPU. With DEVICE it uses that GPU, and waits after each round for
-a line, of which "end" ends it.
+checks and rewrites every block, and replaces some. Between rounds it sleeps for SLEEP seconds, or
+until it gets SIGUSR2. It ends with status 3 at the first wrong byte, and with 4 if memory runs out.
+SIGUSR1 ends it with status 0 without more work for the GPU. With DEVICE it uses that GPU, and waits
+after each round for a line, of which "end" ends it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import ctypes
 import random
 import signal
 import sys
-import time
 
 MIB = 1 << 20
 OUT_OF_MEMORY = 2
@@ -61,6 +60,7 @@ def main() -> None:
     pause = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
     device = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
     chance = random.Random(seed)
     context = ctypes.c_void_p()
     call("cuInit", 0)
@@ -78,7 +78,7 @@ def main() -> None:
         for block in chance.sample(blocks, len(blocks) // 4):
             block.free()
             blocks.remove(block)
-        time.sleep(pause)
+        signal.sigtimedwait([signal.SIGUSR2], pause)
         if len(sys.argv) > 5 and sys.stdin.readline() != "go\n":
             break
     for block in blocks:
