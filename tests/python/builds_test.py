@@ -11,14 +11,14 @@ import pytest
 
 FILE = Path(__file__).resolve().parents[2] / "python/start/builds.py"
 # A compiler that waits until the other build has begun, too. If the two builds ran one after the
-# other, the first one would fail after ten seconds.
+# other, the first one would fail after a minute.
 PROGRAM = """#!/bin/sh
 touch "{folder}/begun$6"
-for i in $(seq 100); do
+for i in $(seq 600); do
   [ -e "{folder}/begun--one" ] && [ -e "{folder}/begun--other" ] && break
   sleep 0.1
 done
-[ "$i" -lt 100 ] || exit 9
+[ "$i" -lt 600 ] || exit 9
 sleep 1
 case $6 in
   --one) echo "/compiled/one.so" ;;
