@@ -25,6 +25,14 @@ def vramstow(installation_of_session: Installation, tmp_path: Path) -> Iterator[
     yield place
 
 
+@pytest.fixture
+def own_runtime_folder(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hides the sockets and tables of other jobs of this host. The path must be short."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     browser = Browser()

@@ -22,6 +22,8 @@ import pytest
 from built import VRAMSTOW, run_vramstow
 from installation import CUDA_BEGINS, write
 
+pytestmark = pytest.mark.usefixtures("own_runtime_folder")
+
 JOB = f"""{CUDA_BEGINS}
 for line in sys.stdin:
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(int(line) << 20)) == 0
@@ -67,7 +69,7 @@ class Job:
     def end(self) -> None:
         if self.process.poll() is None and self.process.stdin:
             self.process.stdin.close()
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=120)
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 def top(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return run_vramstow("top", *map(str, arguments), timeout=60)
+    return run_vramstow("top", *map(str, arguments), timeout=120)
 
 
 def seen(target: object) -> dict[str, Any]:
@@ -114,12 +116,8 @@ def test_without_a_target_all_processes_of_the_host_are_shown(job: Job) -> None:
         assert re.search(rf"^ *{job.pid} +- runs +48.0 MiB", page.stdout, re.MULTILINE)
     assert job.pid in [one["pid"] for one in json.loads(top("--json").stdout)["processes"]]
     job.end()
-    after = top()
     # Jobs of other tests may be running on this host.
-    if after.returncode != 0:
-        assert (after.returncode, after.stdout) == (2, "")
-        assert "runs under vramstow on this host: start one with" in after.stderr
-    assert str(job.pid) not in after.stdout
+    assert not re.search(rf"^ *{job.pid} ", top().stdout, re.MULTILINE)
 
 
 def test_a_terminal_is_kept_up_to_date_and_given_back(job: Job) -> None:
@@ -137,7 +135,7 @@ def test_a_terminal_is_kept_up_to_date_and_given_back(job: Job) -> None:
     def read_until(words: bytes) -> None:
         nonlocal text
         text = b""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while words not in text:
             assert time.monotonic() < deadline, text
             if select.select([master], [], [], 0.5)[0]:
@@ -154,7 +152,7 @@ def test_a_terminal_is_kept_up_to_date_and_given_back(job: Job) -> None:
     read_until(b"sorted by peak")
     os.write(master, b"q")
     read_until(b"\x1b[?1049l")
-    assert shown.wait(timeout=30) == 0
+    assert shown.wait(timeout=120) == 0
     os.close(master)
 
 
@@ -169,7 +167,7 @@ def test_an_interrupt_gives_the_terminal_back_too(job: Job) -> None:
     shown.send_signal(signal.SIGINT)
     while b"\x1b[?1049l" not in text:
         text += os.read(master, 65536)
-    assert shown.wait(timeout=30) == 0
+    assert shown.wait(timeout=120) == 0
     os.close(master)
 
 
@@ -178,7 +176,7 @@ def page_of_terminal(columns: int, *arguments: object) -> list[str]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     subprocess.run(
-        [VRAMSTOW, "top", "--once", *map(str, arguments)], stdout=slave, timeout=60, check=True
+        [VRAMSTOW, "top", "--once", *map(str, arguments)], stdout=slave, timeout=120, check=True
     )
     os.close(slave)
     text = b""
@@ -210,7 +208,7 @@ def test_a_program_of_python_has_the_name_of_its_script(tmp_path: Path) -> None:
     script = tmp_path / "train_it.py"
     script.write_text(f"{CUDA_BEGINS}\n")
     flags = ["--simulate=h200", "--quiet", f"--trace-dir={tmp_path}"]
-    subprocess.run([VRAMSTOW, "run", *flags, "--", sys.executable, script], timeout=60, check=True)
+    subprocess.run([VRAMSTOW, "run", *flags, "--", sys.executable, script], timeout=120, check=True)
     assert seen(tmp_path)["program"] == "train_it"
     assert re.search(r" train_it$", top(tmp_path).stdout, re.MULTILINE)
     # If the trace was renamed, nothing else gives the name of the script.
