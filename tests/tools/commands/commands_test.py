@@ -325,9 +325,9 @@ def test_what_takes_over_a_second_shows_a_line_and_wipes_it_out(tmp_path: Path) 
 
 def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
     trace = write(tmp_path)
-    # One of three attempts must be fast: if other processes use the processor, one may take over a
+    # One of many attempts must be fast: if other processes use the processor, one may take over a
     # second.
-    for _ in range(3):
+    for _ in range(60):
         status, told, seen = on_a_terminal("analyze", trace, cwd=tmp_path)
         assert status == 0
         assert told != ""

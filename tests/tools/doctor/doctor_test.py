@@ -38,6 +38,9 @@ int cuDevicePrimaryCtxRetain(void** context, int device) { %(retain)s }
 """
 GOOD = {"init": "return 0;", "version": "13020", "count": "0", "mode": "0", "retain": "return 2;"}
 
+# The limit of tests in which something hangs: seconds that no other trial needs on a busy machine.
+LIMIT = "--timeout=10"
+
 
 @dataclass
 class Told:
@@ -77,7 +80,7 @@ def ask(
     def run(*more: str) -> Ran:
         return run_program(
             *(program, "doctor", *arguments, *more),
-            timeout=120,
+            timeout=240,
             env=variables,
             preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
             if limit
@@ -162,7 +165,7 @@ def test_what_a_card_lacks_is_found_and_limits_what_needs_it(
 def test_a_driver_that_breaks_over_host_memory_breaks_nothing_else(
     tmp_path: Path, fault: str, words: str
 ) -> None:
-    told = ask(tmp_path, f"--simulate=a100,cuda=12.4,host-numa={fault}", "--timeout=8")
+    told = ask(tmp_path, f"--simulate=a100,cuda=12.4,host-numa={fault}", LIMIT)
     assert words in told.said("driver.0.host_mapping")
     assert told.verdict("driver.0.host_mapping") == "broken"
     assert "driver.process" not in told.findings
@@ -200,8 +203,8 @@ def test_the_card_of_a_run_around_it_is_taken(tmp_path: Path) -> None:
 def test_a_broken_driver_is_a_finding(
     tmp_path: Path, odd: dict[str, str], finding: str, words: str
 ) -> None:
-    told = ask(tmp_path, "--timeout=5" if "pause" in str(odd) else "--timeout=30",
-               **with_driver(tmp_path, **odd))  # fmt: skip
+    limit = LIMIT if "pause" in str(odd) else "--timeout=30"
+    told = ask(tmp_path, limit, **with_driver(tmp_path, **odd))
     assert told.status == 1
     assert told.verdict(finding) == "broken"
     assert words in told.said(finding)
@@ -284,9 +287,9 @@ def answer(torch: Path | str, release: str = "3.11.0") -> str:
 
 def test_a_python_that_hangs_or_has_no_pytorch_is_told(tmp_path: Path) -> None:
     hanging = fake_python(tmp_path, "sleep 600")
-    told = ask(tmp_path, "--simulate=h200", "--timeout=3", **hanging)
+    told = ask(tmp_path, "--simulate=h200", LIMIT, **hanging)
     assert told.verdict("python.program") == "limited"
-    assert "did not end within 3 s" in told.said("python.program")
+    assert "did not end within 10 s" in told.said("python.program")
     assert told.features["tensors"]["works"] == "limited"
     assert told.status == 0
 
