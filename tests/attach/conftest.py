@@ -49,6 +49,14 @@ def plain_environment(card: str = "h200") -> dict[str, str]:
     }
 
 
+def wait_until(is_true: Callable[[], bool]) -> None:
+    """Fails the test if the condition does not become true, however busy the machine is."""
+    end = time.monotonic() + PATIENCE
+    while not is_true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
 class Job:
     """A running program, and the folder with the files that it writes."""
 
@@ -85,19 +93,14 @@ class Job:
         return min(counts)
 
     def wait_for(self, what: str, count: int) -> None:
-        end = time.monotonic() + PATIENCE
-        while self.count(what) != count and time.monotonic() < end:
-            time.sleep(0.005)
-        assert self.count(what) == count
+        """Waits until there are no more than this number of threads ("task") or files ("fd")."""
+        wait_until(lambda: self.count(what) <= count)
 
     def wait_for_steps(self, more: int) -> None:
         """Waits until grows.py has made this number of further steps."""
         steps = self.folder / "steps"
         least = steps.stat().st_size + more
-        end = time.monotonic() + PATIENCE
-        while steps.stat().st_size < least and time.monotonic() < end:
-            time.sleep(0.005)
-        assert steps.stat().st_size >= least
+        wait_until(lambda: steps.stat().st_size >= least)
 
     def resident_bytes(self) -> int:
         told = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
@@ -133,8 +136,12 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def attach(*arguments: object, status: int = 0, cwd: Path | None = None) -> str:
-    """Returns the output of `vramstow attach`: its result, or its error message."""
-    done = run_vramstow("attach", *map(str, arguments), timeout=600, cwd=cwd)
+    """Returns the output of `vramstow attach`: its result, or its error message.
+
+    Unless the test gives another time, it waits as long as a busy machine may need.
+    """
+    patience = () if "--patience" in arguments else ("--patience", f"{PATIENCE}s")
+    done = run_vramstow("attach", *map(str, arguments), *patience, timeout=600, cwd=cwd)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr if status else done.stdout
 
