@@ -65,7 +65,7 @@ def test_what_no_turn_can_serve_fails_at_once(share: Share) -> None:
 
 
 def told(asking: Sharer) -> list[int]:
-    """Returns the free memory, in MiB, of each answer to the program."""
+    """Returns how much free memory, in MiB, the driver reported to the program each time."""
     assert asking.end() == 0, asking.said()
     return [int(text) for text in re.findall(r"free (\d+) of 512", asking.said())]
 
