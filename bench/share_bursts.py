@@ -31,6 +31,7 @@ CARD_MIB = 21_400  # of which the decoder of share.py has 70%
 CONTEXT_MIB = 512
 BURST, EVERY = 0.5, 7.5  # seconds
 RATES = (1.0, 2.5)  # requests of each loop, a second
+MIXES = ("notebook", "notebook-2", "serving")
 
 Figures = dict[str, Any]
 
@@ -169,12 +170,15 @@ def serving(seconds: float) -> list[Figures]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", help="notebook, notebook-2, serving; default: all")
+    parser.add_argument("what", nargs="*", help=f"{', '.join(MIXES)}; default: all")
     parser.add_argument("--seconds", type=float, default=300, help="of each run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
     options = parser.parse_args()
+    unknown = [name for name in options.what if name not in MIXES]
+    if unknown:
+        parser.error(f"there is no mix '{unknown[0]}': {', '.join(MIXES)}")
     facts: Figures = {}
-    for name in options.what or ("notebook", "notebook-2", "serving"):
+    for name in options.what or MIXES:
         if name == "serving":
             facts[name] = serving(options.seconds)
         else:

@@ -12,6 +12,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pieces import Piece
+
 BEGUN, ENDED, INTERRUPTED = "begun", "ended", "interrupted"
 
 
@@ -26,7 +28,7 @@ class Record:
 
     commit: str  # all 40 digits
     piece: str
-    command: str
+    command: str  # as the list of pieces has it
     state: str  # BEGUN, ENDED or INTERRUPTED
     start: str  # as 2026-11-29T22:13:10Z
     cores: int
@@ -119,9 +121,19 @@ class Ledger:
             raise
         self._records = records
 
-    def latest(self, commit: str) -> dict[str, Record]:
-        """Returns the last record of each piece on this commit."""
-        return {record.piece: record for record in self._records if record.commit == commit}
+    def latest(self, commit: str, pieces: list[Piece]) -> dict[str, Record]:
+        """Returns the last record of each piece on this commit. What another list ran under the
+        name of a piece is not its record."""
+        commands = {piece.name: piece.command for piece in pieces}
+        return {
+            record.piece: record
+            for record in self._records
+            if record.commit == commit and record.command == commands.get(record.piece)
+        }
+
+    def begun(self) -> list[Record]:
+        """Returns the runs on any commit that have not ended, or were killed."""
+        return [record for record in self._records if record.state == BEGUN]
 
     def seconds(self) -> dict[str, float]:
         """Returns how long the last whole run of each piece took, on any commit."""

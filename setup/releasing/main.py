@@ -91,6 +91,8 @@ def parse() -> argparse.Namespace:
         parser.error("--list and --page cannot be given together")
     if arguments.commit and not (arguments.list or arguments.page):
         parser.error("--commit needs --list or --page, because only HEAD can be run")
+    if arguments.list and arguments.goes_on:
+        parser.error("--continue runs pieces, and --list runs none")
     if arguments.page and (arguments.piece or arguments.goes_on):
         parser.error("--page writes about all pieces and runs none")
     if arguments.before and not (arguments.before / "build").is_dir():
@@ -117,7 +119,15 @@ def git(tree: Path, *arguments: str) -> str:
 
 
 def commit_of(tree: Path, name: str) -> str:
-    return git(tree, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+    """Raises PiecesError if no commit has this name, and Refused if the tree is no checkout."""
+    if git(tree, "rev-parse", "--show-prefix").strip():
+        raise Refused(f"{tree} is no checkout of its own, so that no commit is known.")
+    try:
+        return git(tree, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+    except Refused as error:
+        if name == "HEAD":
+            raise
+        raise PiecesError(f"There is no commit '{name}'.") from error
 
 
 def changed_files(tree: Path) -> list[str]:
@@ -140,7 +150,7 @@ def check_tree(tree: Path, commit: str, when: str = "") -> None:
 
 
 def show_list(pieces: list[Piece], ledger: Ledger, commit: str) -> None:
-    latest, seconds = ledger.latest(commit), ledger.seconds()
+    latest, seconds = ledger.latest(commit, pieces), ledger.seconds()
     width = max(len(piece.name) for piece in pieces)
     print(f"commit {commit}")
     for piece in pieces:
@@ -158,7 +168,8 @@ def show_list(pieces: list[Piece], ledger: Ledger, commit: str) -> None:
         for piece in pieces
         if not piece.absent and not is_green(latest, piece.name)
     ]
-    print(f"{len(left)} pieces have not passed; they take about {sum(left) / 3600:.0f} hours.")
+    have = "piece has" if len(left) == 1 else "pieces have"
+    print(f"{len(left)} {have} not passed; together about {sum(left) / 3600:.0f} hours of work.")
 
 
 def is_green(latest: dict[str, Record], name: str) -> bool:
@@ -184,11 +195,11 @@ def why_not(piece: Piece, latest: dict[str, Record], place: Place) -> str | None
     return None
 
 
-def run_all(pieces: list[Piece], place: Place, ledger: Ledger) -> bool:
+def run_all(wanted: list[Piece], pieces: list[Piece], place: Place, ledger: Ledger) -> bool:
     """Returns whether each of them passed. Raises Refused if the tree changes meanwhile."""
     not_passed = []
-    for piece in pieces:
-        reason = why_not(piece, ledger.latest(place.commit), place)
+    for piece in wanted:
+        reason = why_not(piece, ledger.latest(place.commit, pieces), place)
         if reason is not None:
             say(f"{piece.name} does not run: {reason}.")
             not_passed.append(piece.name)
@@ -208,7 +219,7 @@ def run_all(pieces: list[Piece], place: Place, ledger: Ledger) -> bool:
             for line in record.last_lines:
                 print(f"    {line}", file=sys.stderr)
     if not_passed:
-        say(f"{len(not_passed)} of {len(pieces)} pieces did not pass: {', '.join(not_passed)}.")
+        say(f"{len(not_passed)} of {len(wanted)} pieces did not pass: {', '.join(not_passed)}.")
     else:
         say("Each piece that was to run passed.")
     return not not_passed
@@ -224,7 +235,7 @@ def perform(arguments: argparse.Namespace, tree: Path) -> int:
         show_list(chosen, Ledger(file), commit)
         return 0
     if arguments.page:
-        text = written(pieces, Ledger(file).latest(commit), commit)
+        text = written(pieces, Ledger(file).latest(commit, pieces), commit)
         (tree / PAGE).write_text(text, encoding="utf-8")
         return 0
     check_tree(tree, commit)
@@ -237,20 +248,20 @@ def perform(arguments: argparse.Namespace, tree: Path) -> int:
                 "Another setup/release runs in this tree; wait until it has ended."
             ) from error
         ledger = Ledger(file)
-        for record in ledger.latest(commit).values():
+        for record in ledger.begun():
             if still_runs(record):
                 raise Refused(
                     f"Processes of the piece {record.piece}, whose setup/release was killed, "
-                    f"still run; end them first: kill -- -{record.process}"
+                    f"still run: 'kill -- -{record.process}' ends them."
                 )
-        latest = ledger.latest(commit)
+        latest = ledger.latest(commit, pieces)
         before = arguments.before.resolve() if arguments.before else None
         place = Place(tree, commit, results, before)
         wanted = [piece for piece in chosen if is_wanted(piece, latest, arguments)]
         if not wanted:
             say("Nothing is left to run on this commit; setup/release --list shows the results.")
             return 0
-        return 0 if run_all(wanted, place, ledger) else 1
+        return 0 if run_all(wanted, pieces, place, ledger) else 1
 
 
 def main() -> int:

@@ -15,10 +15,11 @@ INTRODUCTION = """# What was run for a release
 {mark}
 
 This page is about the commit `{commit}`
-and about no other one: the commit that adds this page comes after it. `setup/release` ran each
-piece on that commit, with no changed file, and recorded what it saw; `setup/release --page` wrote
-this page from the record. Only a result that begins with *passed* is a good one. A skipped test has
-shown nothing, usually because the machine lacks something; the piece's log says what.
+and about no other one: the commit that adds this page comes after it. Each piece with a result ran
+on that commit, and no file had changed but the pages that pieces write; `setup/release` recorded
+what it saw, and `setup/release --page` wrote this page from the record. Only a result that begins
+with *passed* is a good one. A skipped test has shown nothing, usually because the machine lacks
+something; the piece's log says what.
 
 {summary}
 
@@ -42,7 +43,9 @@ def result_of(record: Record | None) -> str:
     """Returns the words for the last run of a piece."""
     if record is None:
         return NOT_RUN
-    if record.state in (BEGUN, INTERRUPTED):
+    if record.state == BEGUN:
+        return "it runs, or was killed, so that nothing is known"
+    if record.state == INTERRUPTED:
         return "interrupted, so that nothing is known"
     skipped = f"; {record.skipped:,} skipped" if record.skipped else ""
     if record.is_green:
@@ -88,7 +91,7 @@ def summary(pieces: list[Piece], latest: dict[str, Record]) -> str:
     ended = sum(record.state == ENDED for record in records)
     return (
         f"Of {plural(len(known), 'piece')} {green} passed, {ended - green} did not pass, "
-        f"{len(records) - ended} were interrupted, and {len(known) - len(records)} were not run."
+        f"{len(records) - ended} did not end, and {len(known) - len(records)} were not run."
     )
 
 

@@ -54,8 +54,10 @@ def of_section(name: str, section: configparser.SectionProxy, file: Path) -> lis
     if not shows or bool(command) == bool(absent):
         raise wrong("needs the key 'shows', and either 'command' or 'absent'")
     minutes = section.get("minutes", "0")
-    if command and not (minutes.isdecimal() and int(minutes) > 0):
+    if not minutes.isdecimal() or (command and int(minutes) == 0):
         raise wrong("needs a whole number of minutes above 0")
+    if absent and "each" in section:
+        raise wrong("is absent, so that it cannot be one for each of several")
     needs = tuple(section.get("needs", "").split())
     if "each" not in section:
         return [Piece(name, " ".join(shows.split()), command, int(minutes), needs, absent)]
@@ -87,6 +89,8 @@ def read_pieces(file: Path) -> list[Piece]:
     pieces: list[Piece] = []
     for name in parser.sections():
         pieces += of_section(name, parser[name], file)
+    if not pieces:
+        raise PiecesError(f"The list of pieces {file} has no piece.")
     before: set[str] = set()
     for piece in pieces:
         late = [need for need in piece.needs if need not in before]

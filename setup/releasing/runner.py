@@ -144,7 +144,7 @@ def run_piece(piece: Piece, place: Place, ledger: Ledger) -> Record:
     record = Record(
         commit=place.commit,
         piece=piece.name,
-        command=filled_in(piece.command, place, temporary),
+        command=piece.command,
         state=BEGUN,
         start=f"{start:%Y-%m-%dT%H:%M:%SZ}",
         cores=len(os.sched_getaffinity(0)),
@@ -152,13 +152,14 @@ def run_piece(piece: Piece, place: Place, ledger: Ledger) -> Record:
         log=str(log.relative_to(place.results)),
     )
     try:
-        record = follow(record, place.tree, log, ledger)
+        command = filled_in(piece.command, place, temporary)
+        record = follow(record, command, place.tree, log, ledger)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return record
 
 
-def follow(record: Record, tree: Path, log: Path, ledger: Ledger) -> Record:
+def follow(record: Record, command: str, tree: Path, log: Path, ledger: Ledger) -> Record:
     begin = time.time()
     interruption: Interrupted | None = None
     state, status = ENDED, 0
@@ -167,7 +168,7 @@ def follow(record: Record, tree: Path, log: Path, ledger: Ledger) -> Record:
         try:
             ledger.put(record)  # a ledger that cannot be written is found before an hour is lost
             child = subprocess.Popen(
-                ["bash", "-euo", "pipefail", "-c", record.command],
+                ["bash", "-euo", "pipefail", "-c", command],
                 cwd=tree,
                 env=os.environ | mark_of(record),
                 stdin=subprocess.DEVNULL,

@@ -157,7 +157,7 @@ def test_each_piece_is_recorded_and_stands_on_the_page(tmp_path: Path) -> None:
     assert "before" in (tmp_path / "build-release" / bad["log"]).read_text()
     page = small.page()
     assert f"`{good['commit']}`" in page
-    assert "Of 4 pieces 1 passed, 1 did not pass, 0 were interrupted, and 2 were not run." in page
+    assert "Of 4 pieces 1 passed, 1 did not pass, 0 did not end, and 2 were not run." in page
     assert row(page, "good").endswith("<td>passed: 3 tests; 1 skipped</td></tr>\n")
     assert "<strong>failed with status 7: 1 of 3 tests</strong>" in row(page, "bad")
     assert "<strong>not run on this commit</strong>" in row(page, "after-bad")
@@ -218,8 +218,8 @@ def test_a_killed_run_is_continued_once_its_processes_have_ended(tmp_path: Path)
         ran.kill()
     assert small.states() == [("first", "ended"), ("slow", "begun")]
     status, _, err = small.run("--continue")
-    assert status == 1 and f"end them first: kill -- -{piece}" in err
-    assert "interrupted" in row(small.page(), "slow")
+    assert status == 1 and f"'kill -- -{piece}' ends them." in err
+    assert "was killed" in row(small.page(), "slow")
     os.killpg(piece, signal.SIGKILL)
     (tmp_path / "setup/release-pieces.txt").write_text(SLOW.replace("sleep 600 & wait", "true"))
     changed = ("update-index", "--assume-unchanged", "setup/release-pieces.txt")
@@ -227,6 +227,29 @@ def test_a_killed_run_is_continued_once_its_processes_have_ended(tmp_path: Path)
     status, _, err = small.run("--continue")
     assert status == 0 and "Each piece that was to run passed." in err
     assert "first" not in err
+
+
+def test_what_another_list_ran_is_no_result_of_this_list(tmp_path: Path) -> None:
+    small = Small(tmp_path, PIECES)
+    other = tmp_path / "build-release/other.txt"
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("[bad]\nshows = It passes.\ncommand = true\nminutes = 1\n")
+    assert small.run("--pieces", str(other))[0] == 0
+    assert "not run on this commit" in row(small.page(), "bad")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", "has no piece."),
+        ("[a]\nshows = It.\nabsent = No.\nminutes = abc\n", "needs a whole number"),
+        ("[a]\nshows = It.\nabsent = No.\neach = client\n", "cannot be one for each"),
+    ],
+)
+def test_a_wrong_list_is_refused_in_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
+    small = Small(tmp_path, text)
+    status, out, err = small.run("--list")
+    assert (status, out, err.count("\n")) == (2, "", 1) and wrong in err
 
 
 def test_a_changed_tree_is_refused_in_one_sentence(tmp_path: Path) -> None:

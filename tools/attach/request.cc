@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tools/attach/owned_file.h"
 
 namespace vramstow {
 namespace {
@@ -27,8 +28,8 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text.str();
 }
 
-// Files of the process's user are written and read with that user's permissions: a process of
-// somebody else might replace a file by a link to one that only root may change.
+// Files of the process's user are written and read with the user and the group of that process, so
+// that they belong to them.
 class AsUser {
  public:
   explicit AsUser(const RemoteProcess& process) : is_other_(process.user() != geteuid()) {
@@ -94,12 +95,7 @@ AttachRequest::~AttachRequest() {
 
 absl::Status AttachRequest::WriteFile(const std::string& name, const std::string& text) const {
   const AsUser as_user(process_);
-  const std::string path = absl::StrCat(folder_, "/", name);
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat(path, " cannot be written."));
-  return absl::OkStatus();
+  return WriteOwnedFile(absl::StrCat(folder_, "/", name), process_.user(), text);
 }
 
 absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
@@ -144,7 +140,7 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   absl::StatusOr<std::string> text = absl::UnknownError("");
   {
     const AsUser as_user(process_);
-    text = ReadText(answer);
+    text = ReadOwnedFile(answer, process_.user());
   }
   if (!text.ok()) return text.status();
   auto body = JsonValue::Parse(*text);

@@ -2,7 +2,7 @@
 // it waited (`vramstow run --share`).
 //
 // Idea: each change of the state is a mark with the text "vramstow.share STATE DEVICE"
-// (docs/trace-format.md). After kMax changes no more are kept.
+// (docs/trace-format.md). After kMax changes the state is that of a process that runs.
 //
 // Ownership: keeps its own copies. Threads: used by one thread at a time. Errors: malformed marks
 // are ignored. Units: events are counted from 1.
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,14 +44,27 @@ class TurnLog {
     TurnChange change{.event = number};
     if (state == std::end(kShareStateNames) || !ReadNumber(text, &change.device)) return true;
     change.state = static_cast<ShareState>(state - std::begin(kShareStateNames));
-    if (changes_.size() < kMax) changes_.push_back(change);
+    if (changes_.size() < kMax) {
+      changes_.push_back(change);
+    } else if (!is_full_) {
+      EndAll(number);
+    }
     return true;
   }
 
   std::vector<TurnChange> Take() { return std::move(changes_); }
 
  private:
+  // Ends the last state of each device, because later changes are not kept.
+  void EndAll(uint64_t number) {
+    is_full_ = true;
+    std::set<int> devices;
+    for (const TurnChange& change : changes_) devices.insert(change.device);
+    for (const int device : devices) changes_.push_back({number, device, ShareState::kRuns});
+  }
+
   std::vector<TurnChange> changes_;
+  bool is_full_ = false;
 };
 
 }  // namespace vramstow

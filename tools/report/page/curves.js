@@ -103,7 +103,7 @@ function spansOfTurns(turns, end) {
 function turnAt(model, event) {
   const there = model.turns.filter((span) => span.begin <= event && event < span.end);
   const several = new Set(model.turns.map((span) => span.device)).size > 1;
-  return there.map((span) => several ? `GPU ${span.device}: ${span.state}` : span.state).join(', ');
+  return there.map((span) => several ? `GPU ${span.device}: ${TURN_WORDS[span.state]}` : TURN_WORDS[span.state]).join(', ');
 }
 
 // Draws a strip at the top of the timeline that shows when the process had its turn and when it
