@@ -42,12 +42,13 @@ int64_t Claim(const ShareMember& member) {
   return member.is_interactive ? used - static_cast<int64_t>(kShareHeadStartNs) : used;
 }
 
-// Returns the waiting member of another group than `holder` that should be next, or null.
-const ShareMember* FirstWaiting(const ShareMember* members, size_t count, uint64_t holder) {
+// Returns the waiting member of another group than the holder that should be next, or null.
+const ShareMember* FirstWaiting(const ShareTurn& turn, const ShareMember* members, size_t count) {
   const ShareMember* first = nullptr;
   for (size_t i = 0; i < count; ++i) {
     const ShareMember& member = members[i];
-    if (member.group == holder || !member.is_waiting) continue;
+    if (member.group == turn.holder || !member.is_waiting) continue;
+    if (turn.now_ns > member.measured_at_ns + kShareLongestStallNs) continue;
     if (LackingBytes(members, count, member.group) == 0) continue;
     if (GroupFits(members, count, member.group)) continue;
     if (first == nullptr || Claim(member) < Claim(*first)) first = &member;
@@ -162,7 +163,7 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
 
 uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t count) {
   if (AllFit(members, count)) return LastsWhileAllFit(turn, members, count) ? turn.holder : 0;
-  const ShareMember* const next = FirstWaiting(members, count, turn.holder);
+  const ShareMember* const next = FirstWaiting(turn, members, count);
   const bool lives =
       AnyOf(members, count, [&](const ShareMember& member) { return member.group == turn.holder; });
   if (next == nullptr) return lives ? turn.holder : 0;

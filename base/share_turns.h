@@ -50,6 +50,9 @@ struct ShareTurn {
   uint64_t holder;      // the group whose turn it is, or 0 if all run
   uint64_t turn_ns;     // for how long the holder has been running
   uint64_t stalled_ns;  // for how long the holder has lacked memory while nothing changed
+  // The time now. A process that has published nothing for kShareLongestStallNs is stopped, and
+  // gets no turn.
+  uint64_t now_ns = 0;
 };
 
 inline constexpr uint64_t kShareIdleNs = 100'000'000;

@@ -131,6 +131,15 @@ TEST(ShareTurns, ATurnLastsUntilAnExchangeIsATenthOfIt) {
   EXPECT_EQ(Next(card, members), 1u);
 }
 
+TEST(ShareTurns, AProcessThatSaysNothingGetsNoTurn) {
+  Members members = {Member(1, 60), Member(2, 0, 60)};
+  members[1].measured_at_ns = kSecond;
+  Card card = {10 * kGiB, {1, 30 * kSecond, 0, kSecond + kShareLongestStallNs}};
+  EXPECT_EQ(Next(card, members), 2u);
+  ++card.turn.now_ns;
+  EXPECT_EQ(Next(card, members), 1u);
+}
+
 TEST(ShareTurns, ALongExchangeMakesNoTurnLongerThanTheLimit) {
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 5 * kSecond;

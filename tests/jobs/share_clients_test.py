@@ -68,6 +68,14 @@ class Notebook:
     def start(self, cell: str) -> str:
         return self.client.execute(cell)
 
+    def wait_until_begun(self, request: str) -> None:
+        """Waits until the kernel runs the cell; an interrupt of an idle kernel has no effect."""
+        while True:
+            message = self.client.get_iopub_msg(PATIENCE)
+            is_ours = message["parent_header"].get("msg_id") == request
+            if is_ours and message["msg_type"] == "execute_input":
+                return
+
     def result(self, request: str) -> str:
         """Returns what the cell printed, or the name of its error."""
         said = ""
@@ -128,7 +136,8 @@ def test_cells_run_beside_a_program_and_end_by_an_interrupt_after_a_pause(
     where = ("--control-dir", tmp_path / "control", process)
     run_vramstow("ctl", *where, "share", "--pause", check=True)
     waiting = kernel.start(CHECK)
-    time.sleep(0.5)
+    kernel.wait_until_begun(waiting)
+    time.sleep(0.5)  # an interrupt before the cell waits for its turn ends it, too
     kernel.manager.interrupt_kernel()
     seen = other.rounds()
     other.wait_for_rounds(seen + 2)
@@ -137,7 +146,8 @@ def test_cells_run_beside_a_program_and_end_by_an_interrupt_after_a_pause(
     assert kernel.result(waiting) == "KeyboardInterrupt"
     assert kernel.run(CHECK) == "True"
     stats = json.loads(run_vramstow("ctl", "--json", *where, "stats", check=True).stdout)
-    assert stats["share"]["turns"] > 0 and stats["share"]["in_bytes"] > 0
+    [shared] = stats["share"]
+    assert shared["turns"] > 0 and shared["in_bytes"] > 0
 
     kernel.manager.restart_kernel()
     kernel.client.wait_for_ready(PATIENCE)

@@ -49,6 +49,7 @@ void DeviceTurns::Open(const ShareSetting& setting, uint64_t group) {
   if (!state_.compare_exchange_strong(expected, State::kOpening)) return;
   setting_ = setting;
   group_ = group;
+  opened_at_ns_ = MonotonicTime();
   if (!OpenTable()) {
     table_.Close();
     state_.store(State::kClosed, std::memory_order_seq_cst);
@@ -87,6 +88,7 @@ DeviceTurns::Progress DeviceTurns::Follow() {
   measured_at_ns_ = MonotonicTime();
   const Figures figures = memory_.Measure();
   if (figures.total_bytes == 0) {
+    clock_.EndTurn();
     // The context has ended, or the driver reports an error, which the program must get.
     if (requests_.any()) requests_.Give(WaitingRequests::Answer::kRefuse, 0);
     if (figures.away_bytes == 0) links_.gate.Open(number_);
@@ -144,6 +146,7 @@ void DeviceTurns::Leave(bool has_ended) {
   }
   account_.sums = clock_.ReadSums();
   links_.gate.Open(number_);
+  figures_.Reset();
   table_.Leave();
 }
 
@@ -165,7 +168,6 @@ void DeviceTurns::AbandonAfterFork() {
   failed_ns_ = 0;
   submissions_ = 0;
   ticked_at_ns_ = 0;
-  open_until_ns_ = 0;
 }
 
 // --- What this process reports ------------------------------------------------------------------
@@ -302,7 +304,6 @@ void DeviceTurns::LimitPools(const Figures& figures, const View& view, uint64_t 
     const uint64_t reachable = ReachableBytes(view.members, view.count, view.self);
     memory_.TellReachable(reachable_.Note(reachable, measured_at_ns_));
   }
-  has_told_.store(true, std::memory_order_release);
 }
 
 // Returns for how long the holder has lacked memory without any progress; the table is locked.
@@ -319,7 +320,7 @@ uint64_t DeviceTurns::StalledTime(uint64_t shortfall) {
 // Reads the slots of all living processes; the table is locked.
 DeviceTurns::View DeviceTurns::ReadTable() {
   View view;
-  view.turn = {table_.header().holder, 0, 0};
+  view.turn = {table_.header().holder, 0, 0, measured_at_ns_};
   for (size_t i = 0; i < kMaxSharers; ++i) {
     if (!table_.IsLive(i)) continue;
     const ShareSlot& slot = table_.At(i);
@@ -334,6 +335,9 @@ DeviceTurns::View DeviceTurns::ReadTable() {
     if (member.group == view.turn.holder) {
       view.turn.turn_ns = std::max(view.turn.turn_ns, slot.turn_ns);
       view.heard_at_ns = std::max(view.heard_at_ns, member.measured_at_ns);
+      if (LackingBytes(member) != 0) {
+        view.lacking_heard_at_ns = std::min(view.lacking_heard_at_ns, member.measured_at_ns);
+      }
     }
     view.slots[view.count] = i;
     view.members[view.count++] = member;
@@ -345,15 +349,18 @@ DeviceTurns::View DeviceTurns::ReadTable() {
 void DeviceTurns::UpdateHolder(View* view) {
   ShareTurn& turn = view->turn;
   const uint64_t lacking = LackingBytes(view->members, view->count, turn.holder);
-  turn.stalled_ns = StalledTime(ShortfallOf(view->members, view->count, turn.holder));
-  // A holder that lacks nothing and says nothing is stopped.
-  if (turn.holder != 0 && lacking == 0) {
-    turn.stalled_ns = measured_at_ns_ - std::min(measured_at_ns_, view->heard_at_ns);
+  const uint64_t shortfall = ShortfallOf(view->members, view->count, turn.holder);
+  turn.stalled_ns = StalledTime(shortfall);
+  turn.now_ns = measured_at_ns_;
+  // A holder that could have all that it lacks, and says nothing, is stopped.
+  if (turn.holder != 0 && shortfall == 0) {
+    const uint64_t heard = lacking == 0 ? view->heard_at_ns : view->lacking_heard_at_ns;
+    turn.stalled_ns = measured_at_ns_ - std::min(measured_at_ns_, heard);
   }
   const uint64_t next = NextHolder(turn, view->members, view->count);
   if (next == turn.holder) return;
   HandOver(*view, next);
-  turn = {next, 0, 0};
+  turn = {next, 0, 0, measured_at_ns_};
 }
 
 DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
@@ -370,6 +377,10 @@ DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
   duty.is_contended = std::any_of(members, members + count, [](const ShareMember& member) {
     return LackingBytes(member) != 0;
   });
+  // While memory moves, one figure alone may count some of it twice.
+  const bool is_sure =
+      !duty.is_contended || measured_at_ns_ >= opened_at_ns_ + LeastOfLate::kSpanNs;
+  if (is_sure) has_told_.store(true, std::memory_order_release);
   const bool is_away = figures.away_bytes != 0;
   duty.must_wait = is_away || MustWait(turn, members, count, view.self);
   duty.move_bytes = room_for_growth_.BytesToMove(turn, members, count, view.self);
@@ -424,16 +435,19 @@ bool DeviceTurns::Act(const Duty& duty) {
 // Closes the gate and moves memory out. If work does not end, for example because it waits for work
 // that would be submitted later, the gate opens for a while, unless memory is on the host already.
 bool DeviceTurns::GiveUp(uint64_t bytes) {
+  clock_.EndTurn();
   const bool was_away = is_away_.load(std::memory_order_relaxed);
   const bool is_paused = IsPaused();
-  if (!was_away && !is_paused && MonotonicTime() < open_until_ns_) return false;
+  if (!was_away && !is_paused &&
+      MonotonicTime() < links_.intent.open_until_ns.load(std::memory_order_relaxed)) {
+    return false;
+  }
   // A capture must end before memory can move, so a pause begins after it.
   if (!was_away && is_paused && links_.pools.AnyCapture()) {
     links_.gate.Open(number_);
     return false;
   }
   links_.gate.Close(number_);
-  clock_.EndTurn();
   if (bytes == 0) return false;
   // Stop must know of memory that is about to leave, and a process that ends gives nothing more.
   is_away_.store(true, std::memory_order_seq_cst);
@@ -453,7 +467,7 @@ bool DeviceTurns::GiveUp(uint64_t bytes) {
 
 void DeviceTurns::KeepOpen() {
   pause_ns_ = std::clamp(pause_ns_ * 2, kLeastPauseNs, kMaxPauseNs);
-  open_until_ns_ = MonotonicTime() + pause_ns_;
+  links_.intent.open_until_ns.store(MonotonicTime() + pause_ns_, std::memory_order_relaxed);
   links_.gate.Open(number_);
 }
 
@@ -477,7 +491,7 @@ bool DeviceTurns::MoveOut(uint64_t bytes) {
   // Others see freed memory at once, so they must already know that this process lacks it. Publish
   // corrects the figure.
   if (table_.Lock(kLockWaitNs)) {
-    table_.own().member.away_bytes += bytes;
+    table_.own().member.away_bytes += std::min(bytes, MovableMemory::kSliceBytes);
     table_.Unlock();
   }
   const uint64_t began = clock_.Now();
@@ -490,7 +504,13 @@ bool DeviceTurns::MoveOut(uint64_t bytes) {
   } else if (moved.freed_bytes != 0) {
     stuck_ns_ = 0;
   }
-  if (moved.freed_bytes == 0 || !table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
+  if (!table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
+  if (moved.freed_bytes == 0) {
+    ShareMember& member = table_.own().member;
+    member.away_bytes -= std::min({bytes, MovableMemory::kSliceBytes, member.away_bytes});
+    table_.Unlock();
+    return false;
+  }
   clock_.NoteMovedOut(began, moved.paused_bytes);
   table_.own().out_bytes += moved.paused_bytes;
   table_.Unlock();

@@ -30,6 +30,9 @@ namespace vramstow {
 struct SharingIntent {
   std::atomic<bool> is_ending{false};  // the process ends, and waits for its memory
   std::atomic<bool> is_paused{false};  // the user wants it
+  // Until when the gate stays open although memory should leave, because work did not end. Work on
+  // one GPU may wait for work on another one.
+  std::atomic<uint64_t> open_until_ns{0};
 };
 
 class DeviceTurns {
@@ -40,7 +43,7 @@ class DeviceTurns {
     Pools& pools;
     TurnGate& gate;
     RoomRequests& requests;
-    const SharingIntent& intent;
+    SharingIntent& intent;
   };
   // What the process has done on this GPU.
   struct Account {
@@ -108,6 +111,8 @@ class DeviceTurns {
     bool is_listed = false;    // this process is in `members`
     bool is_fresh = true;      // all figures of our GPU are newer than the oldest waiting request
     uint64_t heard_at_ns = 0;  // when the holder published last
+    // When that member of the holder published last that lacks memory and has been silent longest.
+    uint64_t lacking_heard_at_ns = ~uint64_t{0};
   };
   using Figures = MovableMemory::Figures;
 
@@ -149,14 +154,12 @@ class DeviceTurns {
   uint64_t group_ = 0;
   uint64_t card_ = 0;  // the number of our GPU in the table
   char card_name_[kDeviceUuidBytes] = {};
+  uint64_t opened_at_ns_ = 0;
   uint64_t measured_at_ns_ = 0;
   uint64_t ticked_at_ns_ = 0;
-  uint64_t submissions_ = 0;   // at the last change
-  uint64_t active_at_ns_ = 0;  // when work was last submitted, or waited, or could begin
-  // Until when the gate stays open although memory should leave, because work did not end; and for
-  // how long that was.
-  uint64_t open_until_ns_ = 0;
-  uint64_t pause_ns_ = 0;
+  uint64_t submissions_ = 0;     // at the last change
+  uint64_t active_at_ns_ = 0;    // when work was last submitted, or waited, or could begin
+  uint64_t pause_ns_ = 0;        // for how long the gate last stayed open because work did not end
   uint64_t stuck_bytes_ = 0;     // memory that could not move
   uint64_t stuck_until_ns_ = 0;  // when that is tried again
   uint64_t stuck_ns_ = 0;        // how long that is

@@ -62,7 +62,7 @@ void MovableMemory::TellReachable(uint64_t bytes) const {
   VisitPools([&](const Pools::Use& use) { resident += use->Stats().reserved_bytes; });
   VisitPools([&](const Pools::Use& use) {
     const uint64_t others = resident - std::min(resident, use->Stats().reserved_bytes);
-    use->SetReachable(bytes - std::min(bytes, others));
+    use->SetReachable(std::max<uint64_t>(bytes - std::min(bytes, others), 1));  // 0: not known
   });
 }
 

@@ -60,7 +60,7 @@ void Sharer::Start() {
   OpenDevices(setting);
   if (is_first) StartThread();
   // The program may have asked for the free memory, of which it will take a part.
-  constexpr int kMaxWaitMs = 500;
+  constexpr int kMaxWaitMs = 2000;
   WaitUpTo(kMaxWaitMs, [this] {
     return !AnyOpen([](const DeviceTurns& device) { return !device.has_told(); });
   });
@@ -221,6 +221,7 @@ void Sharer::AbandonAfterFork() {
   links_.gate.Reset();
   intent_.is_ending.store(false, std::memory_order_relaxed);
   intent_.is_paused.store(false, std::memory_order_relaxed);
+  intent_.open_until_ns.store(0, std::memory_order_relaxed);
   group_.store(0, std::memory_order_relaxed);
   state_.store(State::kNone, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_relaxed);
