@@ -235,6 +235,13 @@ bool ShareTable::IsLive(size_t number) const {
   return number == slot_ || IsLocked(file_, ByteOf(number));
 }
 
+uint64_t ShareTable::LiveSlots() const {
+  static_assert(kMaxSharers == 64);
+  uint64_t live = 0;
+  for (size_t i = 0; i < kMaxSharers; ++i) live |= uint64_t{IsLive(i)} << i;
+  return live;
+}
+
 void ShareTable::Wake() {
   shared_->header.sequence.fetch_add(1, std::memory_order_release);
   FutexWakeAll(&shared_->header.sequence, FutexScope::kShared);

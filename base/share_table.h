@@ -100,10 +100,13 @@ class ShareTable {
   uint64_t ClockOf(uint64_t card) const;
   // Advances the clock of this GPU to `time_ns`, never back.
   void AdvanceClock(uint64_t card, uint64_t time_ns);
-  // True if the process of this slot lives.
-  bool IsLive(size_t number) const;
 
   // --- Without the lock
+  // True if the process of this slot lives.
+  bool IsLive(size_t number) const;
+  // The slots of all living processes, a bit for each. It takes many system calls, so it is called
+  // before Lock: a process that is stopped while it holds the lock stops all others.
+  uint64_t LiveSlots() const;
   uint32_t sequence() const { return shared_->header.sequence.load(std::memory_order_acquire); }
   // Wakes all processes that wait.
   void Wake();

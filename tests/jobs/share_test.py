@@ -178,20 +178,38 @@ def test_a_stopped_program_is_waited_for_and_shown(share: Share, tmp_path: Path)
     assert stopped.end() == 0, stopped.said()
 
 
-def test_a_stopped_program_whose_memory_is_away_stops_nobody(share: Share) -> None:
+def away_bytes(folder: Path, sharer: Sharer, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Returns how much memory of the program is on the host."""
+    link = folder / f"vramstow-share-{os.geteuid()}"
+    if not link.exists():
+        link.symlink_to(folder / "tables")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    rows = json.loads(run_vramstow("top", "--json", check=True).stdout)["sharing"]
+    return sum(row["away_bytes"] for row in rows if row["pid"] == sharer.child)
+
+
+def test_a_stopped_program_whose_memory_is_away_stops_nobody(
+    share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stopped = share(300, 100000, 1)
-    stopped.wait_for_rounds(1)
     others = [share(300, 100000, seed) for seed in (2, 3)]
-    for other in others:
-        other.wait_for_rounds(1)
-    stopped.send(signal.SIGSTOP)
-    # It holds memory or has none there; after some turns it has none, and the others continue.
+    for sharer in (stopped, *others):
+        sharer.wait_for_rounds(1)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if away_bytes(tmp_path, stopped, monkeypatch) > 250 << 20:
+            stopped.send(signal.SIGSTOP)
+            if away_bytes(tmp_path, stopped, monkeypatch) > 250 << 20:
+                break
+            stopped.send(signal.SIGCONT)
+        time.sleep(0.02)
+    assert time.monotonic() < end
     for _ in range(3):
         for other in others:
             other.wait_for_rounds(other.rounds() + 1)
-    for sharer in (stopped, *others):
-        sharer.send(signal.SIGKILL)
-        os.kill(sharer.process.pid, signal.SIGCONT)
+    assert away_bytes(tmp_path, stopped, monkeypatch) > 250 << 20
+    stopped.send(signal.SIGCONT)
+    stopped.wait_for_rounds(stopped.rounds() + 1)
 
 
 def test_a_task_that_follows_its_launch_late_waits_for_its_memory(share: Share) -> None:

@@ -317,12 +317,12 @@ uint64_t DeviceTurns::StalledTime(uint64_t shortfall) {
   return now > header.changed_at_ns ? now - header.changed_at_ns : 0;
 }
 
-// Reads the slots of all living processes; the table is locked.
-DeviceTurns::View DeviceTurns::ReadTable() {
+// Reads the slots of all living processes, which have a bit in `live`; the table is locked.
+DeviceTurns::View DeviceTurns::ReadTable(uint64_t live) {
   View view;
   view.turn = {table_.header().holder, 0, 0, measured_at_ns_};
   for (size_t i = 0; i < kMaxSharers; ++i) {
-    if (!table_.IsLive(i)) continue;
+    if ((live >> i & 1) == 0) continue;
     const ShareSlot& slot = table_.At(i);
     const ShareMember& member = slot.member;
     const bool is_new = member.measured_at_ns >= requests_.since_ns();
@@ -365,8 +365,10 @@ void DeviceTurns::UpdateHolder(View* view) {
 
 DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
   Duty duty;
-  if (figures.total_bytes == 0 || !table_.Lock(kLockWaitNs)) return duty;
-  View view = ReadTable();
+  if (figures.total_bytes == 0) return duty;
+  const uint64_t live = table_.LiveSlots();
+  if (!table_.Lock(kLockWaitNs)) return duty;
+  View view = ReadTable(live);
   if (view.is_listed) UpdateHolder(&view);
   table_.Unlock();
   if (!view.is_listed) return duty;

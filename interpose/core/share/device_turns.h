@@ -127,7 +127,7 @@ class DeviceTurns {
   void Publish(const Figures& figures);
   void RecordState(ShareState state);
 
-  View ReadTable();
+  View ReadTable(uint64_t live);
   void UpdateHolder(View* view);
   uint64_t StalledTime(uint64_t shortfall);
   void HandOver(const View& view, uint64_t next);
