@@ -95,7 +95,7 @@ void Sharer::CloseDevices(bool has_ended) {
 // True if `is` returns true for any GPU that is shared.
 template <typename Is>
 bool Sharer::AnyOpen(Is is) const {
-  return std::any_of(std::begin(devices_), std::end(devices_),
+  return std::any_of(devices_.begin(), devices_.end(),
                      [&](const DeviceTurns& device) { return device.is_open() && is(device); });
 }
 

@@ -23,9 +23,28 @@
 
 namespace vramstow {
 
+// A DeviceTurns for each GPU that can be shared. It is a class of its own because clang cannot
+// evaluate a constructor with these numbers inside of the class that calls it.
+class DeviceList {
+ public:
+  template <int... kNumbers>
+  constexpr DeviceList(const DeviceTurns::Links& links, std::integer_sequence<int, kNumbers...>)
+      : all_{{links, kNumbers}...} {}
+
+  DeviceTurns* begin() { return all_; }
+  DeviceTurns* end() { return all_ + RoomRequests::kMaxDevices; }
+  const DeviceTurns* begin() const { return all_; }
+  const DeviceTurns* end() const { return all_ + RoomRequests::kMaxDevices; }
+  DeviceTurns& operator[](int number) { return all_[number]; }
+  const DeviceTurns& operator[](int number) const { return all_[number]; }
+
+ private:
+  DeviceTurns all_[RoomRequests::kMaxDevices];
+};
+
 class Sharer {
  public:
-  // The GPUs with the numbers from 0 to here can be shared.
+  // GPUs with the numbers below this one can be shared.
   static constexpr int kMaxDevices = RoomRequests::kMaxDevices;
 
   struct Links {
@@ -38,7 +57,9 @@ class Sharer {
   };
 
   constexpr explicit Sharer(const Links& links)
-      : Sharer(links, std::make_integer_sequence<int, kMaxDevices>()) {}
+      : links_(links),
+        devices_({links.driver, links.trace, links.pools, links.gate, links.requests, intent_},
+                 std::make_integer_sequence<int, kMaxDevices>()) {}
   Sharer(const Sharer&) = delete;
   Sharer& operator=(const Sharer&) = delete;
 
@@ -63,12 +84,6 @@ class Sharer {
  private:
   enum class State : uint8_t { kNone, kRunning, kStopped };
 
-  template <int... kNumbers>
-  constexpr Sharer(const Links& links, std::integer_sequence<int, kNumbers...>)
-      : links_(links),
-        devices_{{{links.driver, links.trace, links.pools, links.gate, links.requests, intent_},
-                  kNumbers}...} {}
-
   void OpenDevices(const ShareSetting& setting);
   void CloseDevices(bool has_ended);
   template <typename Is>
@@ -80,7 +95,7 @@ class Sharer {
 
   const Links links_;
   SharingIntent intent_;
-  DeviceTurns devices_[kMaxDevices];
+  DeviceList devices_;
   std::atomic<uint64_t> group_{0};
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
