@@ -150,7 +150,8 @@ def test_a_strip_shows_when_the_process_had_its_turn(browser: Browser, tmp_path:
     assert spans == [["waits", 2], ["turn", 2]]
     first = browser.run(f"{VIEW}.model.turns[0].begin")
     states = [browser.run(f"turnAt({VIEW}.model, {first} + {ahead})") for ahead in (0, 1, 2, 4)]
-    assert states == ["waits", "waits", "turn", ""]
+    waits, turn = "waits for its turn", "its turn on the GPU"
+    assert states == [waits, waits, turn, ""]
     legend = browser.run("document.getElementById('time-legend').textContent")
     assert "waits for its turn" in legend and "paused" not in legend
     assert browser.errors == []
