@@ -158,7 +158,7 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
     exchange = std::max(exchange, members[i].exchange_ns);
   }
   const uint64_t length = exchange * (kShareExchangePart - 1);
-  return std::clamp(length, kShareLeastTurnNs, kShareMostTurnNs) * weight;
+  return std::clamp(length, kShareLeastTurnNs, kShareMaxTurnNs) * weight;
 }
 
 uint64_t NextHolder(const ShareTurn& turn, const ShareMember* members, size_t count) {
@@ -220,7 +220,7 @@ uint64_t ReachableBytes(const ShareMember* members, size_t count, size_t self) {
   return bytes - std::min(bytes, others);
 }
 
-uint64_t LeastOfLate::Note(uint64_t amount, uint64_t now_ns) {
+uint64_t RecentMinimum::Note(uint64_t amount, uint64_t now_ns) {
   if (now_ns >= began_ns_ + kSpanNs) {
     const bool is_old = now_ns >= began_ns_ + 2 * kSpanNs;
     before_ = is_old ? ~uint64_t{0} : least_;
@@ -263,7 +263,7 @@ uint64_t RoomForGrowth::BytesToMove(const ShareTurn& turn, const ShareMember* me
   });
   const uint64_t bytes = vramstow::BytesToMove(turn, members, count, self);
   if (bytes == 0 || !grows_) return bytes;
-  const uint64_t more = std::min(freed_bytes_, kMostBytes);
+  const uint64_t more = std::min(freed_bytes_, kMaxBytes);
   return std::max(bytes, std::min(more, MovableBytes(member)));
 }
 

@@ -57,10 +57,10 @@ struct ShareTurn {
 
 inline constexpr uint64_t kShareIdleNs = 100'000'000;
 // The shortest turn that ends while its holder has work, and the part of a turn that an exchange
-// may take: one in kShareExchangePart. A turn is not longer than kShareMostTurnNs for that, because
+// may take: one in kShareExchangePart. A turn is not longer than kShareMaxTurnNs for that, because
 // the first exchange of a process makes page-locked memory, and later ones are much shorter.
 inline constexpr uint64_t kShareLeastTurnNs = 500'000'000;
-inline constexpr uint64_t kShareMostTurnNs = 20'000'000'000;
+inline constexpr uint64_t kShareMaxTurnNs = 20'000'000'000;
 inline constexpr uint64_t kShareExchangePart = 10;
 // A holder that lacks memory for this long without any change loses its turn, because another
 // process may be stopped, or its memory may not move.
@@ -117,7 +117,7 @@ bool CanBeServed(const ShareMember* members, size_t count, size_t self);
 uint64_t ReachableBytes(const ShareMember* members, size_t count, size_t self);
 // The least of the amounts of the last quarter to half of a second. While memory moves, the figures
 // of the table count some memory twice for a moment.
-class LeastOfLate {
+class RecentMinimum {
  public:
   static constexpr uint64_t kSpanNs = 250'000'000;
 
@@ -162,7 +162,7 @@ class UnservableTime {
 // this turn. It never moves more than twice the bytes that were requested.
 class RoomForGrowth {
  public:
-  static constexpr uint64_t kMostBytes = uint64_t{512} << 20;
+  static constexpr uint64_t kMaxBytes = uint64_t{512} << 20;
 
   // As the function BytesToMove, but more if the holder lacks memory only for requests.
   uint64_t BytesToMove(const ShareTurn& turn, const ShareMember* members, size_t count,

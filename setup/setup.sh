@@ -89,8 +89,8 @@ prepare_cuda_headers() {
 # has_setting NAME VALUE: does the build folder have this CMake setting?
 has_setting() { grep -qx "$1:[A-Z]*=$2" "$build_folder/CMakeCache.txt" 2>/dev/null; }
 
-# configure product|all: configures the build folder where that was not done. `product` leaves the tests and the
-# packages that they need aside, unless it was already configured for the tests.
+# configure product|all: configures the build folder if it is not configured yet. `product` leaves out the
+# tests and the packages that they need, unless the folder was already configured for the tests.
 configure() {
   local tests=ON
   [ "$1" = product ] && ! has_setting VRAMSTOW_TESTS ON && tests=OFF

@@ -143,9 +143,9 @@ TEST(ShareTurns, AProcessThatSaysNothingGetsNoTurn) {
 TEST(ShareTurns, ALongExchangeMakesNoTurnLongerThanTheLimit) {
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 5 * kSecond;
-  Card card = {10 * kGiB, {1, kShareMostTurnNs - 1, 0}};
+  Card card = {10 * kGiB, {1, kShareMaxTurnNs - 1, 0}};
   EXPECT_EQ(Next(card, members), 1u);
-  card.turn.turn_ns = kShareMostTurnNs;
+  card.turn.turn_ns = kShareMaxTurnNs;
   EXPECT_EQ(Next(card, members), 2u);
 }
 
@@ -237,13 +237,13 @@ TEST(ShareTurns, AGroupCanHaveWhatOthersGiveButNotWhatItsOwnMemoryNeeds) {
   EXPECT_EQ(bytes, (7 + 10 + 32 - 3 - 1) * kGiB);
 }
 
-TEST(LeastOfLate, ForgetsOldAmountsAndHidesShortHighOnes) {
-  LeastOfLate least;
+TEST(RecentMinimum, ForgetsOldAmountsAndHidesShortHighOnes) {
+  RecentMinimum least;
   EXPECT_EQ(least.Note(70, kSecond), 70u);
-  EXPECT_EQ(least.Note(170, kSecond + LeastOfLate::kSpanNs), 70u);
-  EXPECT_EQ(least.Note(60, kSecond + LeastOfLate::kSpanNs + 1), 60u);
-  EXPECT_EQ(least.Note(170, kSecond + 2 * LeastOfLate::kSpanNs + 1), 60u);
-  EXPECT_EQ(least.Note(170, kSecond + 3 * LeastOfLate::kSpanNs + 1), 170u);
+  EXPECT_EQ(least.Note(170, kSecond + RecentMinimum::kSpanNs), 70u);
+  EXPECT_EQ(least.Note(60, kSecond + RecentMinimum::kSpanNs + 1), 60u);
+  EXPECT_EQ(least.Note(170, kSecond + 2 * RecentMinimum::kSpanNs + 1), 60u);
+  EXPECT_EQ(least.Note(170, kSecond + 3 * RecentMinimum::kSpanNs + 1), 170u);
   least.Note(50, 5 * kSecond);
   EXPECT_EQ(least.Note(90, 9 * kSecond), 90u);
 }
@@ -419,7 +419,7 @@ TEST_F(Growth, MovesAsMuchForARequestAsForAllEarlierOnes) {
 
 TEST_F(Growth, IsLimited) {
   EXPECT_EQ(Moves(kGiB), kGiB);
-  EXPECT_EQ(Moves(kPiece), RoomForGrowth::kMostBytes);
+  EXPECT_EQ(Moves(kPiece), RoomForGrowth::kMaxBytes);
   members_[1].resident_bytes = 3 * kPiece;
   EXPECT_EQ(Moves(kPiece), 3 * kPiece);
 }

@@ -121,22 +121,17 @@ bool DeviceTurns::HasFailedForLong() {
 // Ends sharing because memory cannot come back. The driver refuses work that uses this memory, so
 // the program gets an error, which it would never get if it waited.
 void DeviceTurns::Withdraw() {
-  State expected = State::kOpen;
-  if (!state_.compare_exchange_strong(expected, State::kClosed, std::memory_order_seq_cst)) return;
+  if (!Close(/*has_ended=*/true)) return;
   Log("--share: this process does not share GPU %d any more, because the driver failed for 10 "
       "seconds to bring its memory back. Work that uses this memory gets an error.",
       number_);
-  Leave(/*has_ended=*/true);
 }
 
-void DeviceTurns::Close(bool has_ended) {
+bool DeviceTurns::Close(bool has_ended) {
   State expected = State::kOpen;
-  if (state_.compare_exchange_strong(expected, State::kClosed, std::memory_order_seq_cst)) {
-    Leave(has_ended);
+  if (!state_.compare_exchange_strong(expected, State::kClosed, std::memory_order_seq_cst)) {
+    return false;
   }
-}
-
-void DeviceTurns::Leave(bool has_ended) {
   links_.requests.OrNull(number_)->StopAnswering();
   if (has_ended) memory_.RemoveLimit();
   if (table_.Lock(kLockWaitNs)) {
@@ -148,6 +143,7 @@ void DeviceTurns::Leave(bool has_ended) {
   links_.gate.Open(number_);
   figures_.Reset();
   table_.Leave();
+  return true;
 }
 
 void DeviceTurns::AbandonAfterFork() {
@@ -155,7 +151,7 @@ void DeviceTurns::AbandonAfterFork() {
   requests_.Reset();
   figures_.Reset();
   room_for_growth_ = RoomForGrowth();
-  reachable_ = LeastOfLate();
+  reachable_ = RecentMinimum();
   account_ = {};
   state_.store(State::kNone, std::memory_order_relaxed);
   is_away_.store(false, std::memory_order_relaxed);
@@ -381,7 +377,7 @@ DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
   });
   // While memory moves, one figure alone may count some of it twice.
   const bool is_sure =
-      !duty.is_contended || measured_at_ns_ >= opened_at_ns_ + LeastOfLate::kSpanNs;
+      !duty.is_contended || measured_at_ns_ >= opened_at_ns_ + RecentMinimum::kSpanNs;
   if (is_sure) has_told_.store(true, std::memory_order_release);
   const bool is_away = figures.away_bytes != 0;
   duty.must_wait = is_away || MustWait(turn, members, count, view.self);

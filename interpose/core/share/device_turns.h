@@ -73,7 +73,8 @@ class DeviceTurns {
   Progress Follow();
   // Refuses waiting requests, opens the gate and leaves the table. `has_ended` is true if no thread
   // is in Follow. Any thread may call it.
-  void Close(bool has_ended);
+  // Returns false if it was closed before.
+  bool Close(bool has_ended);
   // True while memory of this process is on the host, or is about to leave. Any thread may call it.
   bool is_away() const { return is_open() && is_away_.load(std::memory_order_seq_cst); }
   // True if the table was read once, with all figures. Any thread may call it.
@@ -119,7 +120,6 @@ class DeviceTurns {
   bool OpenTable();
   bool HasFailedForLong();
   void Withdraw();
-  void Leave(bool has_ended);
 
   bool IsIdle();
   bool IsPaused() const;
@@ -150,7 +150,7 @@ class DeviceTurns {
   TurnClock clock_;
   TurnFigures figures_;
   RoomForGrowth room_for_growth_;
-  LeastOfLate reachable_;
+  RecentMinimum reachable_;
   uint64_t group_ = 0;
   uint64_t card_ = 0;  // the number of our GPU in the table
   char card_name_[kDeviceUuidBytes] = {};

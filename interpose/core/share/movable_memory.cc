@@ -47,9 +47,14 @@ uint64_t MovableMemory::CardTime() const {
   return now;
 }
 
+uint64_t MovableMemory::ResidentBytes() const {
+  uint64_t bytes = 0;
+  VisitPools([&](const Pools::Use& use) { bytes += use->Stats().reserved_bytes; });
+  return bytes;
+}
+
 void MovableMemory::LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const {
-  uint64_t now_bytes = 0;
-  VisitPools([&](const Pools::Use& use) { now_bytes += use->Stats().reserved_bytes; });
+  const uint64_t now_bytes = ResidentBytes();
   const uint64_t grown = now_bytes - std::min(now_bytes, resident_bytes);
   const uint64_t left = bytes - std::min(bytes, grown);
   VisitPools([left](const Pools::Use& use) {
@@ -58,8 +63,7 @@ void MovableMemory::LimitGrowth(uint64_t resident_bytes, uint64_t bytes) const {
 }
 
 void MovableMemory::TellReachable(uint64_t bytes) const {
-  uint64_t resident = 0;
-  VisitPools([&](const Pools::Use& use) { resident += use->Stats().reserved_bytes; });
+  const uint64_t resident = ResidentBytes();
   VisitPools([&](const Pools::Use& use) {
     const uint64_t others = resident - std::min(resident, use->Stats().reserved_bytes);
     use->SetReachable(std::max<uint64_t>(bytes - std::min(bytes, others), 1));  // 0: not known

@@ -60,6 +60,8 @@ class MovableMemory {
   MovedBack MoveBack(uint64_t bytes) const;
 
  private:
+  // The memory of the pools that is on the GPU.
+  uint64_t ResidentBytes() const;
   template <typename Visit>
   void VisitPools(Visit visit) const;
 
