@@ -40,7 +40,7 @@ def test_a_job_of_torchrun_trains_beside_another_program_as_it_does_alone(
     beside = share(*words, program="-m", card=TWO_CARDS)
     assert beside.end() == 0, beside.said()
     assert losses(beside) == losses(alone)
-    assert "turns on the GPU and waited" in beside.said()
+    assert beside.waited_for_a_turn()
     seen = other.rounds()
     other.wait_for_rounds(seen + 2)
     other.send(signal.SIGUSR1)

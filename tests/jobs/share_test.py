@@ -34,12 +34,18 @@ def ctl(folder: Path, sharer: Sharer, *request: str, check: bool = False) -> str
 def test_three_programs_that_do_not_fit_together_all_end_with_every_byte_right(
     share: Share, tmp_path: Path
 ) -> None:
-    sharers = [share(300, 6, seed) for seed in range(3)]
+    lasting = share(300, 100000, 0)
+    lasting.wait_for_rounds(1)
+    sharers = [share(300, 6, seed) for seed in (1, 2)]
     for sharer in sharers:
         assert sharer.end() == 0, sharer.said()
         assert "all bytes right" in sharer.said()
-    assert sum(sharer.shared()["out_bytes"] for sharer in sharers) > 300 << 20
-    assert any("turns on the GPU and waited" in sharer.said() for sharer in sharers)
+        assert sharer.waited_for_a_turn()
+    lasting.wait_for_rounds(lasting.rounds() + 1)
+    lasting.send(signal.SIGUSR1)
+    assert lasting.end() == 0, lasting.said()
+    # The GPU has room for one of them and 196 MiB of another one.
+    assert sum(sharer.shared()["out_bytes"] for sharer in (lasting, *sharers)) > 200 << 20
     assert tables(tmp_path) == []
 
 
@@ -222,24 +228,44 @@ def test_a_task_that_follows_its_launch_late_waits_for_its_memory(share: Share) 
 
 
 def test_jobs_on_two_gpus_have_both_or_none(share: Share, tmp_path: Path) -> None:
+    alone = share(260, 100000, 9, card=f"{CARD},count=2")
+    alone.wait_for_rounds(1)
     pairs = [share(260, 2, seed, card=f"{CARD},count=2", program=TWO_GPUS) for seed in range(2)]
-    alone = share(260, 2, 9, card=f"{CARD},count=2")
-    for sharer in (*pairs, alone):
-        assert sharer.end() == 0, sharer.said()
+    for pair in pairs:
+        assert pair.end() == 0, pair.said()
+    alone.send(signal.SIGUSR1)
+    assert alone.end() == 0, alone.said()
     assert all(sharer.said().count("all bytes right") == 2 for sharer in pairs)
-    assert all("turns on the GPU and waited" in sharer.said() for sharer in pairs)
+    assert all(sharer.waited_for_a_turn() for sharer in pairs)
     assert tables(tmp_path) == []
+
+
+def rows_of(folder: Path, sharer: Sharer) -> list[dict[str, int]]:
+    """Returns what sharing did to the program so far, for each GPU that it uses."""
+    return json.loads(ctl(folder, sharer, "stats", check=True))["share"]
 
 
 def test_a_process_on_two_gpus_shares_both(share: Share, tmp_path: Path) -> None:
     card = f"{CARD},count=2"
-    both = [share(260, 4, seed, card=card, program=ONE_ON_TWO_GPUS) for seed in range(2)]
+    both = [share(260, 100000, seed, card=card, program=ONE_ON_TWO_GPUS) for seed in range(2)]
+    for sharer in both:
+        sharer.wait_for_rounds(1)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        rows = rows_of(tmp_path, both[0])
+        if len(rows) == 2 and all(row["in_bytes"] > 0 for row in rows):
+            break
+        time.sleep(0.1)
+    assert [row["device"] for row in rows] == [0, 1]
+    assert all(0 < row["in_bytes"] <= row["out_bytes"] for row in rows)
     pair = share(260, 2, 7, card=card, program=TWO_GPUS)
-    for sharer in (*both, pair):
+    assert pair.end() == 0, pair.said()
+    assert "all bytes right" in pair.said()
+    for sharer in both:
+        # Each of them would have ended at its first wrong byte.
+        sharer.wait_for_rounds(sharer.rounds() + 1)
+        sharer.send(signal.SIGUSR1)
         assert sharer.end() == 0, sharer.said()
-        assert "all bytes right" in sharer.said()
-    # More than the memory of one GPU moved.
-    assert max(sharer.shared()["out_bytes"] for sharer in both) > 260 << 20
     assert tables(tmp_path) == []
 
 
@@ -250,7 +276,7 @@ def test_stats_and_metrics_have_each_gpu_of_a_process(share: Share, tmp_path: Pa
         50, 100000, 1, card=card, flags=(f"--metrics={file},every=1s",), program=ONE_ON_TWO_GPUS
     )
     both.wait_for_rounds(1)
-    rows = json.loads(ctl(tmp_path, both, "stats", check=True))["share"]
+    rows = rows_of(tmp_path, both)
     assert [row["device"] for row in rows] == [0, 1]
     end = time.monotonic() + PATIENCE
     while "vramstow_share_turns_total" not in samples(file) and time.monotonic() < end:
@@ -258,7 +284,7 @@ def test_stats_and_metrics_have_each_gpu_of_a_process(share: Share, tmp_path: Pa
     for device in (0, 1):
         assert f'vramstow_share_turns_total{{device="{device}"' in file.read_text()
     ctl(tmp_path, both, "share", "--pause", check=True)
-    rows = json.loads(ctl(tmp_path, both, "stats", check=True))["share"]
+    rows = rows_of(tmp_path, both)
     assert [row["state"] for row in rows] == ["paused", "paused"]
 
 
@@ -311,14 +337,14 @@ def test_metrics_and_ctl_have_the_turns_of_a_process(share: Share, tmp_path: Pat
     assert sorted(states.values()) == [0.0] * (len(states) - 1) + [1.0] and len(states) >= 5
     [state] = [name for name, value in states.items() if value == 1]
     assert any(word in state for word in ("turn", "waits", "parked"))
-    [told] = json.loads(ctl(tmp_path, one, "stats", check=True))["share"]
+    [told] = rows_of(tmp_path, one)
     assert told["turns"] >= found["vramstow_share_turns_total"]
     assert told["out_bytes"] >= found["vramstow_share_out_bytes_total"]
     assert told["state"] in ("turn", "waits", "parked")
 
 
 def state_of(folder: Path, sharer: Sharer) -> str:
-    [row] = json.loads(ctl(folder, sharer, "stats", check=True))["share"]
+    [row] = rows_of(folder, sharer)
     return row["state"]
 
 

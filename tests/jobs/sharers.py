@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -80,6 +81,10 @@ class Sharer:
 
     def said(self) -> str:
         return self.out.read_text() + self.err.read_text()
+
+    def waited_for_a_turn(self) -> bool:
+        """Returns whether the summary of the program, which has ended, says so."""
+        return re.search(r"had \d+ turns? on the GPU and waited", self.said()) is not None
 
     def rounds(self) -> int:
         return self.out.read_text().count("round")
