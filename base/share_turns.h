@@ -141,6 +141,8 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group);
 class UnservableTime {
  public:
   static constexpr uint64_t kLastingNs = 1'000'000'000;
+  // A request that could not be served for so long is refused.
+  static constexpr uint64_t kRefusalNs = 2'000'000'000;
 
   // Notes whether the requests can be served at the time `now_ns`, and returns the count. The time
   // since the last call counts if they can be served at neither of the two times.

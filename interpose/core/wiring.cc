@@ -184,6 +184,10 @@ void OnPoolOpened() {
   sharer.Start();
 }
 
+bool ServeContext(int device, bool (*create)(void*), void* object) {
+  return sharer.ServeContext(device, {create, object});
+}
+
 // Called when a context has ended, and its modules with it.
 void ForgetFunctions() {
   kernel_arguments.Forget();
@@ -324,7 +328,8 @@ constinit const HandlerContext handler_context = {process,
                                                   pool_service,
                                                   registrations,
                                                   open_collectives,
-                                                  OnCudaInitialised};
+                                                  OnCudaInitialised,
+                                                  ServeContext};
 
 constinit const FrameworkContext framework_context = {
     process, trace,           free_bytes,           pools, pool_trace, StartService,

@@ -70,6 +70,42 @@ def test_what_no_turn_can_serve_fails_at_once(share: Share) -> None:
     assert other.process.poll() is None
 
 
+def test_a_program_that_begins_on_a_full_gpu_gets_its_context(share: Share) -> None:
+    lasting = share(108, 100000, 1, card=SMALL_CARD)  # of 128 MiB; a context takes 16 MiB
+    lasting.wait_for_rounds(1)
+    late = [share(75, 3, seed, card=SMALL_CARD) for seed in (2, 3)]
+    for sharer in late:
+        assert sharer.end() == 0, sharer.said()
+        assert sharer.waited_for_a_turn()
+    lasting.wait_for_rounds(lasting.rounds() + 1)
+
+
+@pytest.mark.parametrize("flags", [("--share=off", "--pool=on"), ()], ids=["alone", "stuck"])
+def test_a_context_that_no_turn_can_serve_fails(share: Share, flags: tuple[str, ...]) -> None:
+    """The program that fills the GPU does not share it, or its memory cannot move."""
+    stuck = ",fail=cuMemHostAlloc:1+,fail=cuMemAllocHost:1+" if not flags else ""
+    lasting = share(108, 100000, 1, card=SMALL_CARD + stuck, flags=flags)
+    lasting.wait_for_rounds(1)
+    late = share(75, 3, 2, card=SMALL_CARD)
+    assert late.end() == 4, late.said()
+    assert lasting.process.poll() is None, lasting.said()
+    assert "wrong bytes" not in lasting.said()
+
+
+def test_a_program_that_is_killed_while_it_waits_for_a_context_stops_nobody(share: Share) -> None:
+    lasting = share(108, 100000, 1, card=SMALL_CARD)
+    lasting.wait_for_rounds(1)
+    lasting.send(signal.SIGSTOP)  # so it cannot make room
+    late = share(75, 3, 2, card=SMALL_CARD)
+    time.sleep(1.5)
+    assert late.process.poll() is None, late.said()
+    late.kill()
+    lasting.send(signal.SIGCONT)
+    lasting.wait_for_rounds(lasting.rounds() + 1)
+    another = share(75, 3, 3, card=SMALL_CARD)
+    assert another.end() == 0, another.said()
+
+
 def told(asking: Sharer) -> list[int]:
     """Returns how much free memory, in MiB, the driver reported to the program each time."""
     assert asking.end() == 0, asking.said()

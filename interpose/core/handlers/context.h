@@ -27,6 +27,9 @@ struct HandlerContext {
   Registrations& registrations;
   OpenCollectives& open_collectives;
   void (*on_cuda_initialised)();  // called after each successful cuInit
+  // Called after the driver lacked memory for a context. Waits for room, and calls `create` until
+  // it returns true: until the driver does not lack memory. Returns false if no room can be made.
+  bool (*serve_context)(int device, bool (*create)(void* object), void* object);
 };
 
 extern const HandlerContext handler_context;

@@ -35,22 +35,45 @@ CUresult RecordNewContext(const Call& call, CUresult result, const Context* cont
                        static_cast<int16_t>(device));
 }
 
+// Creates a context by `create`, which calls the driver. If the driver lacks memory and other
+// processes share the GPU, they make room, and the driver tries again.
+template <typename Call, typename Create>
+CUresult CreateInTurn(const Call& call, CUdevice device, Create create) {
+  struct Attempt {
+    Create& create;
+    CUresult result;
+  } attempt = {create, create()};
+  if (attempt.result != CUDA_ERROR_OUT_OF_MEMORY) return attempt.result;
+  const auto try_again = [](void* object) {
+    auto* const again = static_cast<Attempt*>(object);
+    again->result = again->create();
+    return again->result != CUDA_ERROR_OUT_OF_MEMORY;
+  };
+  call.context().serve_context(device, try_again, &attempt);
+  return attempt.result;
+}
+
 template <typename Call>
 CUresult CtxCreate(const Call& call, CUcontext* context, unsigned int flags, CUdevice device) {
-  return RecordNewContext(call, call.Forward(context, flags, device), context, device);
+  const CUresult result =
+      CreateInTurn(call, device, [&] { return call.Forward(context, flags, device); });
+  return RecordNewContext(call, result, context, device);
 }
 
 template <typename Call>
 CUresult CtxCreate(const Call& call, CUcontext* context, CUexecAffinityParam* affinities, int count,
                    unsigned int flags, CUdevice device) {
-  return RecordNewContext(call, call.Forward(context, affinities, count, flags, device), context,
-                          device);
+  const CUresult result = CreateInTurn(
+      call, device, [&] { return call.Forward(context, affinities, count, flags, device); });
+  return RecordNewContext(call, result, context, device);
 }
 
 template <typename Call>
 CUresult CtxCreate(const Call& call, CUcontext* context, CUctxCreateParams* parameters,
                    unsigned int flags, CUdevice device) {
-  return RecordNewContext(call, call.Forward(context, parameters, flags, device), context, device);
+  const CUresult result =
+      CreateInTurn(call, device, [&] { return call.Forward(context, parameters, flags, device); });
+  return RecordNewContext(call, result, context, device);
 }
 
 template <typename Call>
@@ -81,7 +104,7 @@ inline bool IsPrimaryContextActive(const Driver& driver, CUdevice device) {
 template <typename Call>
 CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice device) {
   const bool was_active = IsPrimaryContextActive(call.context().driver, device);
-  const CUresult result = call.Forward(context, device);
+  const CUresult result = CreateInTurn(call, device, [&] { return call.Forward(context, device); });
   if (result == CUDA_SUCCESS && context != nullptr) {
     call.pools().PrimaryRetained(*context, device);
     Contexts& contexts = call.context().contexts;

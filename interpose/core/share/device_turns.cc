@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
-#include "base/host_mapping.h"
 #include "base/monotonic_clock.h"
 #include "base/typed_event.h"
 #include "interpose/core/pools/pools.h"
@@ -31,14 +28,6 @@ constexpr uint64_t kMaxPauseNs = 5000 * kMillisecond;
 constexpr uint64_t kLeastStuckNs = 250 * kMillisecond;
 // For how long the driver may fail to bring memory back although the GPU has room for it.
 constexpr uint64_t kMaxFailingNs = 10'000 * kMillisecond;
-
-// Returns the number of a GPU in the table, never 0.
-uint64_t CardOf(const CUuuid& uuid) {
-  uint64_t halves[2];
-  static_assert(sizeof halves == sizeof uuid.bytes);
-  std::memcpy(halves, uuid.bytes, sizeof halves);
-  return std::max<uint64_t>(halves[0] ^ halves[1], 1);
-}
 
 }  // namespace
 
@@ -67,20 +56,11 @@ bool DeviceTurns::OpenTable() {
         number_);
     return false;
   }
-  CUuuid uuid = {};
-  const auto ask = links_.driver.cuDeviceGetUuid_v2();
-  if (ask != nullptr) ask(&uuid, number_);
-  WriteDeviceUuid(uuid.bytes, card_name_);
-  card_ = CardOf(uuid);
-  clock_.Open(card_);
-  char folder[200];
-  char why[300] = "the path of the folder is too long";
-  const bool is_open = ShareTable::Directory(setting_.folder, std::getenv("XDG_RUNTIME_DIR"),
-                                             geteuid(), folder, sizeof folder) &&
-                       table_.Open(folder, why, sizeof why);
-  if (is_open && table_.Join()) return true;
-  Log("--share: this process does not share GPU %d, because %s.", number_,
-      is_open ? "the table has no free place" : why);
+  card_ = IdentifyCard(links_.driver, number_);
+  clock_.Open(card_.number);
+  char why[300];
+  if (JoinTable(setting_, &table_, why, sizeof why)) return true;
+  Log("--share: this process does not share GPU %d, because %s.", number_, why);
   return false;
 }
 
@@ -188,18 +168,6 @@ bool DeviceTurns::IsPaused() const {
          !links_.intent.is_ending.load(std::memory_order_seq_cst);
 }
 
-// Returns the least used time of all other processes, so that a new process does not have the GPU
-// alone until it has used as much time as they; the table is locked.
-uint64_t DeviceTurns::LeastUsedTime() const {
-  uint64_t least = ~uint64_t{0};
-  for (size_t i = 0; i < kMaxSharers; ++i) {
-    const ShareMember& member = table_.At(i).member;
-    if (i == table_.own_number() || member.group == 0 || !table_.IsLive(i)) continue;
-    least = std::min(least, member.used_ns);
-  }
-  return least == ~uint64_t{0} ? 0 : least;
-}
-
 // Writes the figures of this process into its slot.
 void DeviceTurns::Publish(const Figures& figures) {
   const bool is_idle = IsIdle();
@@ -210,7 +178,7 @@ void DeviceTurns::Publish(const Figures& figures) {
   ShareMember& member = slot.member;
   const bool is_new = member.group == 0;
   member.group = group_;
-  member.card = card_;
+  member.card = card_.number;
   // If the driver does not report the memory, none of it can move.
   const bool is_known = figures.total_bytes != 0;
   member.free_bytes = is_known ? figures.free_bytes : kUnknownFree;
@@ -233,10 +201,10 @@ void DeviceTurns::Publish(const Figures& figures) {
   member.is_interactive = setting_.interactive || is_ending;
   member.weight = setting_.weight;
   if (is_new) {
-    member.used_ns = LeastUsedTime();
+    member.used_ns = LeastUsedTime(table_);
     slot.process = getpid();
     std::snprintf(slot.name, sizeof slot.name, "%s", program_invocation_short_name);
-    std::snprintf(slot.card_name, sizeof slot.card_name, "%s", card_name_);
+    std::snprintf(slot.card_name, sizeof slot.card_name, "%s", card_.name);
   }
   if (member.is_waiting && ticked_at_ns_ != 0) slot.waited_ns += now - ticked_at_ns_;
   ticked_at_ns_ = now;
@@ -286,7 +254,7 @@ void DeviceTurns::LimitPools(const Figures& figures, const View& view, uint64_t 
   uint64_t reserved = ReservedBytes(figures.total_bytes);
   for (size_t i = 0; i < view.count; ++i) {
     const ShareMember& member = view.members[i];
-    if (i == view.self || member.card != card_) continue;
+    if (i == view.self || member.card != card_.number) continue;
     const bool comes_first = view.turn.holder == 0 || member.group == view.turn.holder;
     if (member.group == group_) {
       reserved += member.away_bytes + member.wanted_bytes;
@@ -322,7 +290,7 @@ DeviceTurns::View DeviceTurns::ReadTable(uint64_t live) {
     const ShareSlot& slot = table_.At(i);
     const ShareMember& member = slot.member;
     const bool is_new = member.measured_at_ns >= requests_.since_ns();
-    view.is_fresh = view.is_fresh && (is_new || (member.group != 0 && member.card != card_));
+    view.is_fresh = view.is_fresh && (is_new || (member.group != 0 && member.card != card_.number));
     if (member.group == 0) continue;  // it has joined, but published nothing yet
     if (i == table_.own_number()) {
       view.self = view.count;
@@ -385,9 +353,9 @@ DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
   duty.is_holder = turn.holder == group_;
   const bool is_paused = members[view.self].is_paused;
   duty.has_room =
-      !is_paused &&
-      (GroupFits(members, count, group_) ||
-       (duty.is_holder && LackingBytes(members, count, group_, card_) <= figures.free_bytes));
+      !is_paused && (GroupFits(members, count, group_) ||
+                     (duty.is_holder &&
+                      LackingBytes(members, count, group_, card_.number) <= figures.free_bytes));
   // In its turn, memory returns as soon as there is room for a slice of it.
   const uint64_t slice = std::min(figures.away_bytes, MovableMemory::kSliceBytes);
   const bool has_slice = !is_paused && duty.is_holder && slice <= figures.free_bytes;

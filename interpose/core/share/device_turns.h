@@ -20,6 +20,7 @@
 #include "interpose/core/pools/room_request.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/share/movable_memory.h"
+#include "interpose/core/share/shared_card.h"
 #include "interpose/core/share/turn_clock.h"
 #include "interpose/core/share/turn_figures.h"
 #include "interpose/core/share/waiting_requests.h"
@@ -123,7 +124,6 @@ class DeviceTurns {
 
   bool IsIdle();
   bool IsPaused() const;
-  uint64_t LeastUsedTime() const;
   void Publish(const Figures& figures);
   void RecordState(ShareState state);
 
@@ -152,8 +152,7 @@ class DeviceTurns {
   RoomForGrowth room_for_growth_;
   RecentMinimum reachable_;
   uint64_t group_ = 0;
-  uint64_t card_ = 0;  // the number of our GPU in the table
-  char card_name_[kDeviceUuidBytes] = {};
+  SharedCard card_;
   uint64_t opened_at_ns_ = 0;
   uint64_t measured_at_ns_ = 0;
   uint64_t ticked_at_ns_ = 0;

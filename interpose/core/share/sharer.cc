@@ -74,15 +74,28 @@ void Sharer::StartThread() {
   CloseDevices(/*has_ended=*/true);
 }
 
-// Opens each GPU that has a pool and is not open yet.
-void Sharer::OpenDevices(const ShareSetting& setting) {
+bool Sharer::ServeContext(int device, const ContextRequest::Creation& creation) {
+  ShareSetting setting;
+  if (!ParseShare(links_.process.options().share, &setting) || !setting.on) return false;
+  if (links_.driver.CudaVersion() > kKnownCudaVersion) return false;
+  return context_request_.Serve(setting, Group(), device, creation);
+}
+
+// Returns the number of this process's group, which never changes.
+uint64_t Sharer::Group() {
   uint64_t none = 0;
   group_.compare_exchange_strong(none, GroupOf(std::getenv(kRunIdVariable)));
+  return group_.load(std::memory_order_relaxed);
+}
+
+// Opens each GPU that has a pool and is not open yet.
+void Sharer::OpenDevices(const ShareSetting& setting) {
+  const uint64_t group = Group();
   for (int i = 0; i < links_.pools.count(); ++i) {
     const Pools::Use use = links_.pools.At(i);
     const int number = use ? use.device() : kMaxDevices;
     if (number >= kMaxDevices) continue;
-    devices_[number].Open(setting, group_.load(std::memory_order_relaxed));
+    devices_[number].Open(setting, group);
     // Another thread may have failed to start the thread that would follow the rules.
     if (state_.load(std::memory_order_seq_cst) == State::kStopped) devices_[number].Close(true);
   }
@@ -196,6 +209,7 @@ void Sharer::DescribeTurns() {
     sums.waited_ns += account.sums.waited_ns;
   }
   if (!is_shared) return;
+  slot.waited_ns += context_request_.waited_ns();
   const struct {
     const char* key;
     uint64_t value;
@@ -218,6 +232,7 @@ void Sharer::DescribeTurns() {
 
 void Sharer::AbandonAfterFork() {
   for (DeviceTurns& device : devices_) device.AbandonAfterFork();
+  context_request_.AbandonAfterFork();
   links_.gate.Reset();
   intent_.is_ending.store(false, std::memory_order_relaxed);
   intent_.is_paused.store(false, std::memory_order_relaxed);

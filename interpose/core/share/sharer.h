@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "interpose/core/pools/room_request.h"
 #include "interpose/core/runtime/core.h"
+#include "interpose/core/share/context_request.h"
 #include "interpose/core/share/device_turns.h"
 #include "interpose/core/share/turn_figures.h"
 
@@ -59,13 +60,17 @@ class Sharer {
   constexpr explicit Sharer(const Links& links)
       : links_(links),
         devices_({links.driver, links.trace, links.pools, links.gate, links.requests, intent_},
-                 std::make_integer_sequence<int, kMaxDevices>()) {}
+                 std::make_integer_sequence<int, kMaxDevices>()),
+        context_request_(links.driver) {}
   Sharer(const Sharer&) = delete;
   Sharer& operator=(const Sharer&) = delete;
 
   // Shares the GPUs of all pools that are open, if the user asked for sharing. Called whenever a
   // pool was opened.
   void Start();
+  // Called after the driver lacked memory for a context on the GPU `device`: see ContextRequest.
+  // Any thread may call it. Returns false at once if the user did not ask for sharing.
+  bool ServeContext(int device, const ContextRequest::Creation& creation);
   // Called when the process ends: opens the gate and leaves the table. The thread has left the
   // driver when this returns, or does not return from it within a moment.
   void Stop();
@@ -84,6 +89,7 @@ class Sharer {
  private:
   enum class State : uint8_t { kNone, kRunning, kStopped };
 
+  uint64_t Group();
   void OpenDevices(const ShareSetting& setting);
   void CloseDevices(bool has_ended);
   template <typename Is>
@@ -96,6 +102,7 @@ class Sharer {
   const Links links_;
   SharingIntent intent_;
   DeviceList devices_;
+  ContextRequest context_request_;
   std::atomic<uint64_t> group_{0};
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};

@@ -11,8 +11,6 @@ namespace {
 
 // How long memory is reserved for a granted request.
 constexpr uint64_t kGrantNs = 200'000'000;
-// For how long requests must be impossible to serve before they are refused.
-constexpr uint64_t kRefusalNs = 2'000'000'000;
 // A request that comes less than this time after another one continues its count, because a thread
 // that tries again after an answer may fail and ask again.
 constexpr uint64_t kRetryNs = 1'000'000'000;
@@ -59,7 +57,7 @@ WaitingRequests::Answer WaitingRequests::Decide(const MovableMemory::Figures& fi
       wanted + figures.resident_bytes + ReservedBytes(figures.total_bytes) > figures.total_bytes;
   // A thread that waits during a capture would delay the capture.
   if (situation.is_capturing || is_too_large) return is_known ? Answer::kRefuse : Answer::kNone;
-  const bool is_long = unservable_.Note(situation.can_be_served, now) >= kRefusalNs;
+  const bool is_long = unservable_.Note(situation.can_be_served, now) >= UnservableTime::kRefusalNs;
   return is_long && is_known && !situation.can_be_served ? Answer::kRefuse : Answer::kNone;
 }
 
