@@ -1,4 +1,4 @@
-"""Programs of other projects use one simulated GPU by turns: torchrun, and a kernel of Jupyter."""
+"""Programs of other projects use one simulated GPU by turns: torchrun, a kernel of Jupyter, shared tensors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ kernels = pytest.importorskip(
     "jupyter_client", reason="needs the packages of setup/requirements-notebook.txt"
 )
 
+SHARES_TENSORS = Path(__file__).parent / "programs/shares_tensors.py"
 TRAINS = Path(__file__).parent / "programs/trains_beside.py"
 TWO_CARDS = "h100,memory=1GiB,context=16MiB,values=all,count=2"
 RANKS = 2
@@ -158,3 +159,18 @@ def test_cells_run_beside_a_program_and_end_by_an_interrupt_after_a_pause(
     other.send(signal.SIGUSR1)
     assert other.end() == 0, other.said()
     assert tables(tmp_path) == []
+
+
+def test_tensors_that_processes_of_one_job_share_stay_while_others_move(share: Share) -> None:
+    card = "h100,memory=512MiB,context=16MiB"
+    other = share(300, 100000, 1, card=card)
+    other.wait_for_rounds(1)
+    pair = share(12, 80, program=SHARES_TENSORS, card=card)
+    assert pair.end() == 0, pair.said()
+    assert "all bytes right" in pair.said()
+    assert pair.waited_for_a_turn()
+    other.wait_for_rounds(other.rounds() + 1)
+    other.send(signal.SIGUSR1)
+    assert other.end() == 0, other.said()
+    moved = [process.get("out_bytes", 0) for process in pair.shared_by_process()]
+    assert sum(moved) > 0
