@@ -1,4 +1,4 @@
-"""Programs of other projects use one simulated GPU by turns: torchrun, a kernel of Jupyter, shared tensors."""
+"""Programs of other projects and libraries use one simulated GPU by turns."""
 
 from __future__ import annotations
 

@@ -102,14 +102,13 @@ class Sharer:
 
     def shared_by_process(self) -> list[dict[str, int]]:
         """Returns what sharing did to each process that shared its GPU."""
-        facts = facts_of(*self.traces.glob("*.stow"))
         found = [
             {
                 key.removeprefix("share."): int(value)
-                for key, value in process["facts"].items()
+                for key, value in facts_of(trace)["facts"].items()
                 if key.startswith("share.")
             }
-            for process in facts.get("processes", [facts])
+            for trace in self.traces.glob("*.stow")
         ]
         return [shared for shared in found if shared]
 
