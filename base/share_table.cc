@@ -21,6 +21,8 @@ constexpr uint32_t kVersion = 2;
 // The byte whose lock protects the contents; the bytes after it are those of the slots.
 constexpr off_t kContentsByte = 0;
 constexpr uint64_t kSecond = 1'000'000'000;
+// How long a process that begins to share waits for the lock.
+constexpr uint64_t kLongWaitNs = 5 * kSecond;
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
@@ -96,7 +98,7 @@ bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
     std::snprintf(why, why_size, "%s cannot be opened (error %d)", path_, errno);
     return false;
   }
-  const bool is_locked = Lock(kSecond);
+  const bool is_locked = Lock(kLongWaitNs);
   struct stat about = {};
   const bool is_known = is_locked && fstat(file_, &about) == 0;
   const bool is_new = is_known && flags != 0 &&
@@ -113,7 +115,9 @@ bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
   const bool is_right = shared_ != nullptr && Check(is_new, why, why_size);
   Unlock();
   if (is_right) return true;
-  if (shared_ == nullptr) {
+  if (!is_locked) {
+    std::snprintf(why, why_size, "%s stayed locked, perhaps by a process that is stopped", path_);
+  } else if (shared_ == nullptr) {
     std::snprintf(why, why_size, "%s is not a table of this user and this version", path_);
   }
   Close();
@@ -135,17 +139,15 @@ bool ShareTable::Check(bool is_new, char* why, size_t why_size) {
   return false;
 }
 
-// True if the last process has removed the file since it was opened.
 bool ShareTable::IsRemoved() const {
   struct stat about = {};
   return fstat(file_, &about) != 0 || about.st_nlink == 0;
 }
 
 bool ShareTable::Join() {
-  constexpr uint64_t kWaitNs = 5 * kSecond;
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
-    if (!Lock(kWaitNs)) return false;
+    if (!Lock(kLongWaitNs)) return false;
     if (!IsRemoved()) break;
     Unlock();
     char why[kMaxPath + 100];
@@ -181,7 +183,7 @@ void ShareTable::Leave() {
   bool is_last = is_locked;
   for (size_t slot = 0; slot < kMaxSharers; ++slot)
     is_last = is_last && !IsLocked(file_, ByteOf(slot));
-  if (is_last) unlink(path_);
+  if (is_last && !IsRemoved()) unlink(path_);
   SetLock(file_, ByteOf(slot_), F_UNLCK);
   slot_ = kNoSlot;
   if (is_locked) Unlock();

@@ -43,6 +43,8 @@ struct ShareClock {
   uint64_t time_ns;
 };
 
+inline constexpr uint64_t kNoShortfall = ~uint64_t{0};
+
 struct ShareHeader {
   uint64_t magic;
   uint32_t version;
@@ -52,7 +54,8 @@ struct ShareHeader {
   uint32_t reserved;
   uint64_t holder;  // the group whose turn it is, or 0 if all run
   uint64_t out_ns;  // for how long others have moved memory to the host for this turn
-  // The least bytes of this turn that the holder lacked and that were not free, and since when.
+  // The least bytes that the holder lacked and that were not free, since it last lacked nothing
+  // (kNoShortfall before that), and since when.
   uint64_t shortfall_bytes;
   uint64_t changed_at_ns;
   ShareClock clocks[8];
@@ -91,6 +94,7 @@ class ShareTable {
 
   // --- While the table is locked
   ShareHeader& header() { return shared_->header; }
+  uint64_t holder() const { return shared_->header.holder; }
   ShareSlot& own() { return shared_->slots[slot_]; }
   size_t own_number() const { return slot_; }
   const ShareSlot& At(size_t number) const { return shared_->slots[number]; }
@@ -102,6 +106,9 @@ class ShareTable {
   void AdvanceClock(uint64_t card, uint64_t time_ns);
 
   // --- Without the lock
+  // True if the file was removed after it was opened, so that processes that start now do not find
+  // it.
+  bool IsRemoved() const;
   // True if the process of this slot lives.
   bool IsLive(size_t number) const;
   // The slots of all living processes, a bit for each. It takes many system calls, so it is called
@@ -124,7 +131,6 @@ class ShareTable {
   static bool Fits(int length, char* why, size_t why_size);
   bool OpenFile(int flags, char* why, size_t why_size);
   bool Check(bool is_new, char* why, size_t why_size);
-  bool IsRemoved() const;
   void ForgetTheDead();
 
   Shared* shared_ = nullptr;

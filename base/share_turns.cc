@@ -154,8 +154,10 @@ uint64_t TurnLength(const ShareMember* members, size_t count, uint64_t group) {
   uint64_t exchange = 0;
   uint64_t weight = 1;
   for (size_t i = 0; i < count; ++i) {
-    if (members[i].group == group) weight = std::max<uint64_t>(weight, members[i].weight);
-    exchange = std::max(exchange, members[i].exchange_ns);
+    const bool is_own = members[i].group == group;
+    if (is_own) weight = std::max<uint64_t>(weight, members[i].weight);
+    // Who has nothing to do takes no part in the next exchange.
+    if (is_own || members[i].is_waiting) exchange = std::max(exchange, members[i].exchange_ns);
   }
   const uint64_t length = exchange * (kShareExchangePart - 1);
   return std::clamp(length, kShareLeastTurnNs, kShareMaxTurnNs) * weight;

@@ -46,7 +46,7 @@ class Ended:
 
 def start(
     folder: Path, number: int, memory: int, share: str | None, steps: int
-) -> subprocess.Popen[str]:
+) -> subprocess.Popen[bytes]:
     card = f"h100,context=512MiB,clock=model,values=off,share={folder / 'card'}"
     card += f",memory={memory // MEBIBYTE}MiB" if memory else ""
     flags = [f"--simulate={card}", f"--trace-dir={folder / f'traces{number}'}"]
@@ -63,9 +63,8 @@ def start(
     ]
     return subprocess.Popen(
         [str(BUILD / "bin/vramstow"), "run", *flags, "--", *program],
-        stdout=subprocess.PIPE,
+        stdout=(folder / f"out{number}").open("w"),
         stderr=(folder / f"err{number}").open("w"),
-        text=True,
     )
 
 
@@ -76,7 +75,8 @@ def run(memory: int, shares: Sequence[str | None], steps: int) -> list[Ended]:
         jobs = [start(folder, i, memory, share, steps) for i, share in enumerate(shares)]
         ended = []
         for number, job in enumerate(jobs):
-            out = job.communicate(timeout=LIMIT_SECONDS)[0]
+            job.wait(timeout=LIMIT_SECONDS)
+            out = (folder / f"out{number}").read_text()
             errors = (folder / f"err{number}").read_text()
             if job.returncode != 0:
                 raise SystemExit(f"job {number} ended with {job.returncode}: {errors[-2000:]}")

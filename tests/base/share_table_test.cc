@@ -144,6 +144,19 @@ TEST_F(ShareTableTest, TheLastProcessRemovesTheFileAndTheNextMakesItAnew) {
   second.Close();
 }
 
+TEST_F(ShareTableTest, AProcessWhoseFileWasRemovedLeavesTheNextFileAlone) {
+  ShareTable lost;
+  ASSERT_TRUE(Open(&lost)) << why_;
+  EXPECT_FALSE(lost.IsRemoved());
+  ASSERT_EQ(unlink(file().c_str()), 0);
+  EXPECT_TRUE(lost.IsRemoved());
+  ShareTable next;
+  ASSERT_TRUE(Open(&next)) << why_;
+  lost.Leave();
+  EXPECT_FALSE(next.IsRemoved());
+  EXPECT_EQ(access(file().c_str(), F_OK), 0);
+}
+
 TEST_F(ShareTableTest, AWaitEndsWhenAnotherProcessWakes) {
   ShareTable table;
   ASSERT_TRUE(Open(&table)) << why_;

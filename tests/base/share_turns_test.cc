@@ -149,6 +149,14 @@ TEST(ShareTurns, ALongExchangeMakesNoTurnLongerThanTheLimit) {
   EXPECT_EQ(Next(card, members), 2u);
 }
 
+TEST(ShareTurns, TheExchangeOfAProcessThatHasNothingToDoMakesNoTurnLonger) {
+  Members members = {Member(1, 50), Member(2, 20, 30), Member(3, 10)};
+  members[2].exchange_ns = 10 * kSecond;
+  EXPECT_EQ(TurnLength(members.data(), members.size(), 1), kShareLeastTurnNs);
+  members[2].is_waiting = true;
+  EXPECT_EQ(TurnLength(members.data(), members.size(), 1), kShareMaxTurnNs);
+}
+
 TEST(ShareTurns, AnIdleHolderGivesTheTurnAway) {
   Members members = {Member(1, 60), Member(2, 0, 60)};
   members[0].exchange_ns = 2 * kSecond;

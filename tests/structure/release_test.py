@@ -130,10 +130,14 @@ def wait_for(file: Path) -> int:
 
 
 def is_gone(process: int) -> bool:
-    try:
-        os.killpg(process, 0)
-    except ProcessLookupError:
-        return True
+    """Returns whether all processes of the group have ended, for which they get some time."""
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit:
+        try:
+            os.killpg(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
     return False
 
 

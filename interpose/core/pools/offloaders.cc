@@ -59,6 +59,9 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.host_bytes = setting.host_bytes;
   if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
   ParseDuration(process_.options().decay, &config.decay_ns);
+  // Page-locked memory takes long to create, and turns may be minutes apart.
+  constexpr uint64_t kSharedDecays = 10;
+  if (WantsShare(process_.options())) config.decay_ns *= kSharedDecays;
   config.policy = MakeOffloadPolicy(setting.policy);
   config.records_touches = setting.touches;
   // With --share alone, memory is only paused, which needs no mapping.

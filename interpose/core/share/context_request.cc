@@ -35,12 +35,10 @@ bool ContextRequest::Serve(const ShareSetting& setting, uint64_t group, int devi
   const uint64_t began = MonotonicTime();
   tried_at_ns_ = began;
   wanted_bytes_ = total_bytes / kFirstPart;
-  card_ = IdentifyCard(driver_, device);
   char why[300];
   bool is_served = false;
-  if (JoinTable(setting, &table_, why, sizeof why)) {
-    Publish(setting, group, total_bytes);
-    is_served = WaitForRoom(total_bytes, creation);
+  if (IdentifyCard(driver_, device, &card_) && JoinTable(setting, &table_, why, sizeof why)) {
+    is_served = Publish(setting, group, total_bytes) && WaitForRoom(total_bytes, creation);
     table_.Leave();
   }
   table_.Close();
@@ -69,9 +67,11 @@ bool ContextRequest::WaitForRoom(uint64_t total_bytes, const Creation& creation)
   }
 }
 
-// Writes what this process lacks into its place in the table.
-void ContextRequest::Publish(const ShareSetting& setting, uint64_t group, uint64_t total_bytes) {
-  if (!table_.Lock(kLockWaitNs)) return;
+// Writes what this process lacks into its place in the table. Returns false if a stopped process
+// keeps the table locked.
+bool ContextRequest::Publish(const ShareSetting& setting, uint64_t group, uint64_t total_bytes) {
+  constexpr uint64_t kLongWaitNs = 5 * kLockWaitNs;
+  if (!table_.Lock(kLongWaitNs)) return false;
   ShareSlot& slot = table_.own();
   ShareMember& member = slot.member;
   member.group = group;
@@ -83,12 +83,13 @@ void ContextRequest::Publish(const ShareSetting& setting, uint64_t group, uint64
   member.is_waiting = true;
   member.is_interactive = setting.interactive;
   member.weight = setting.weight;
-  member.used_ns = LeastUsedTime(table_);
+  member.used_ns = LeastUsedTime(table_, group);
   slot.process = getpid();
   std::snprintf(slot.name, sizeof slot.name, "%s", program_invocation_short_name);
   std::snprintf(slot.card_name, sizeof slot.card_name, "%s", card_.name);
   table_.Unlock();
   table_.Wake();
+  return true;
 }
 
 ContextRequest::View ContextRequest::Look() {
@@ -112,7 +113,8 @@ ContextRequest::View ContextRequest::Look() {
       self = count;
     } else if (member.card == card_.number) {
       view.is_shared = true;
-      view.is_fresh = view.is_fresh || member.measured_at_ns > tried_at_ns_;
+      const bool is_known = member.free_bytes != kUnknownFree;
+      view.is_fresh = view.is_fresh || (is_known && member.measured_at_ns > tried_at_ns_);
     }
     members[count++] = member;
   }

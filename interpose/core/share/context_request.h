@@ -52,7 +52,7 @@ class ContextRequest {
   };
 
   bool WaitForRoom(uint64_t total_bytes, const Creation& creation);
-  void Publish(const ShareSetting& setting, uint64_t group, uint64_t total_bytes);
+  bool Publish(const ShareSetting& setting, uint64_t group, uint64_t total_bytes);
   View Look();
 
   const Driver& driver_;

@@ -56,10 +56,10 @@ bool DeviceTurns::OpenTable() {
         number_);
     return false;
   }
-  card_ = IdentifyCard(links_.driver, number_);
+  char why[300] = "the driver does not report its UUID";
+  const bool is_known = IdentifyCard(links_.driver, number_, &card_);
   clock_.Open(card_.number);
-  char why[300];
-  if (JoinTable(setting_, &table_, why, sizeof why)) return true;
+  if (is_known && JoinTable(setting_, &table_, why, sizeof why)) return true;
   Log("--share: this process does not share GPU %d, because %s.", number_, why);
   return false;
 }
@@ -79,6 +79,12 @@ DeviceTurns::Progress DeviceTurns::Follow() {
   }
   if (requests_.Look()) table_.Wake();  // the others publish their figures anew
   Publish(figures);
+  if (!is_lost_ && table_.IsRemoved()) {
+    is_lost_ = true;
+    Log("--share: the file by which processes share GPU %d was removed, perhaps because you logged "
+        "out. Processes that start from now on do not find this one.",
+        number_);
+  }
   const Duty duty = Decide(figures);
   const bool has_changed = Act(duty);
   const bool has_failed =
@@ -143,6 +149,7 @@ void DeviceTurns::AbandonAfterFork() {
   failed_at_ns_ = 0;
   failed_ns_ = 0;
   submissions_ = 0;
+  is_lost_ = false;
   ticked_at_ns_ = 0;
 }
 
@@ -194,14 +201,20 @@ void DeviceTurns::Publish(const Figures& figures) {
   member.reserve_bytes = ReservedBytes(figures.total_bytes);
   const bool is_ending = links_.intent.is_ending.load(std::memory_order_relaxed);
   member.is_paused = IsPaused();
+  const bool was_waiting = member.is_waiting;
   member.is_waiting = !member.is_paused && (links_.gate.waiting() != 0 || requests_.any() ||
                                             member.wanted_bytes != 0 || is_ending);
+  // A process that had nothing to do does not get all that time later.
+  if (member.is_waiting && !was_waiting) {
+    const uint64_t least = LeastUsedTime(table_, group_);
+    member.used_ns = std::max(member.used_ns, least - std::min(least, kShareHeadStartNs));
+  }
   member.is_idle = is_idle || member.is_paused;
   // A process that ends only waits for its memory, and is next soon.
   member.is_interactive = setting_.interactive || is_ending;
   member.weight = setting_.weight;
   if (is_new) {
-    member.used_ns = LeastUsedTime(table_);
+    member.used_ns = LeastUsedTime(table_, group_);
     slot.process = getpid();
     std::snprintf(slot.name, sizeof slot.name, "%s", program_invocation_short_name);
     std::snprintf(slot.card_name, sizeof slot.card_name, "%s", card_.name);
@@ -243,7 +256,7 @@ void DeviceTurns::HandOver(const View& view, uint64_t next) {
   }
   header.holder = next;
   header.out_ns = 0;
-  header.shortfall_bytes = ~uint64_t{0};
+  header.shortfall_bytes = kNoShortfall;
   header.changed_at_ns = MonotonicTime();
 }
 
@@ -275,7 +288,7 @@ uint64_t DeviceTurns::StalledTime(uint64_t shortfall) {
   ShareHeader& header = table_.header();
   const uint64_t now = MonotonicTime();
   if (shortfall == 0 || shortfall < header.shortfall_bytes) {
-    header.shortfall_bytes = shortfall;
+    header.shortfall_bytes = shortfall == 0 ? kNoShortfall : shortfall;
     header.changed_at_ns = now;
   }
   return now > header.changed_at_ns ? now - header.changed_at_ns : 0;
@@ -367,7 +380,6 @@ DeviceTurns::Duty DeviceTurns::Decide(const Figures& figures) {
   duty.answer = requests_.Decide(
       figures, {.has_room = duty.has_room,
                 .can_be_served = is_paused || CanBeServed(members, count, view.self),
-                .is_capturing = links_.pools.AnyCapture(),
                 .is_fresh = view.is_fresh});
   // Requests of a paused process wait until it continues.
   if (is_paused) duty.answer = WaitingRequests::Answer::kNone;
@@ -454,10 +466,13 @@ void DeviceTurns::BeginTurn(bool is_holder) {
 
 // Moves this many bytes off the GPU. Returns true if some bytes moved.
 bool DeviceTurns::MoveOut(uint64_t bytes) {
-  // Others see freed memory at once, so they must already know that this process lacks it. Publish
-  // corrects the figure.
+  // Others see freed memory at once, so they must already know that this process lacks it, and has
+  // it no more. Publish corrects the figures.
   if (table_.Lock(kLockWaitNs)) {
-    table_.own().member.away_bytes += std::min(bytes, MovableMemory::kSliceBytes);
+    ShareMember& member = table_.own().member;
+    const uint64_t slice = std::min(bytes, MovableMemory::kSliceBytes);
+    member.away_bytes += slice;
+    member.resident_bytes -= std::min(slice, member.resident_bytes);
     table_.Unlock();
   }
   const uint64_t began = clock_.Now();
@@ -470,8 +485,11 @@ bool DeviceTurns::MoveOut(uint64_t bytes) {
   } else if (moved.freed_bytes != 0) {
     stuck_ns_ = 0;
   }
-  if (!table_.Lock(kLockWaitNs)) return moved.freed_bytes != 0;
-  if (moved.freed_bytes == 0) {
+  // Memory may have moved although the pool has as much as before: another thread may have grown it
+  // meanwhile, or the driver did not release it.
+  const bool has_moved = moved.freed_bytes != 0 || moved.paused_bytes != 0;
+  if (!table_.Lock(kLockWaitNs)) return has_moved;
+  if (!has_moved) {
     ShareMember& member = table_.own().member;
     member.away_bytes -= std::min({bytes, MovableMemory::kSliceBytes, member.away_bytes});
     table_.Unlock();

@@ -165,6 +165,7 @@ class DeviceTurns {
   // When the driver last failed to bring memory back, and for how long it has failed.
   uint64_t failed_at_ns_ = 0;
   uint64_t failed_ns_ = 0;
+  bool is_lost_ = false;  // the table's file was removed
   ShareState recorded_state_ = ShareState::kRuns;
   Account account_;
   std::atomic<State> state_{State::kNone};

@@ -83,8 +83,12 @@ MovableMemory::MovedOut MovableMemory::MoveOut(uint64_t bytes) const {
     if (moved.freed_bytes >= bytes) return;
     // Cached memory that unfinished work uses cannot be released. Memory in use would move instead.
     const bool has_ended = use.offloader()->standstill().Reach();
-    moved.freed_bytes += use->Trim({.bytes = bytes - moved.freed_bytes}).released_bytes;
-    if (moved.freed_bytes >= bytes || moved.paused_bytes >= kSliceBytes || !has_ended) return;
+    const uint64_t released = use->Trim({.bytes = bytes - moved.freed_bytes}).released_bytes;
+    moved.freed_bytes += released;
+    // The table gets the new figures before memory in use moves, which takes longer.
+    if (released != 0 || moved.freed_bytes >= bytes || moved.paused_bytes >= kSliceBytes ||
+        !has_ended)
+      return;
     const uint64_t wanted = std::min(bytes - moved.freed_bytes, kSliceBytes - moved.paused_bytes);
     const uint64_t before = use->Stats().reserved_bytes;
     uint64_t paused = 0;

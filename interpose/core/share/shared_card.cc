@@ -21,14 +21,13 @@ uint64_t NumberOf(const CUuuid& uuid) {
 
 }  // namespace
 
-SharedCard IdentifyCard(const Driver& driver, int device) {
+bool IdentifyCard(const Driver& driver, int device, SharedCard* card) {
   CUuuid uuid = {};
   const auto ask = driver.cuDeviceGetUuid_v2();
-  if (ask != nullptr) ask(&uuid, device);
-  SharedCard card;
-  WriteDeviceUuid(uuid.bytes, card.name);
-  card.number = NumberOf(uuid);
-  return card;
+  if (ask == nullptr || ask(&uuid, device) != CUDA_SUCCESS) return false;
+  WriteDeviceUuid(uuid.bytes, card->name);
+  card->number = NumberOf(uuid);
+  return true;
 }
 
 bool JoinTable(const ShareSetting& setting, ShareTable* table, char* why, size_t why_size) {
@@ -44,12 +43,18 @@ bool JoinTable(const ShareSetting& setting, ShareTable* table, char* why, size_t
   return false;
 }
 
-uint64_t LeastUsedTime(const ShareTable& table) {
+uint64_t LeastUsedTime(const ShareTable& table, uint64_t group) {
+  const uint64_t holder = table.holder();
   uint64_t least = ~uint64_t{0};
   for (size_t i = 0; i < kMaxSharers; ++i) {
-    const ShareMember& member = table.At(i).member;
-    if (i == table.own_number() || member.group == 0 || !table.IsLive(i)) continue;
-    least = std::min(least, member.used_ns);
+    const ShareSlot& slot = table.At(i);
+    const ShareMember& member = slot.member;
+    const bool is_other = member.group != 0 && member.group != group;
+    const bool has_work = member.is_waiting || !member.is_idle || member.group == holder;
+    if (!is_other || !has_work || !table.IsLive(i)) continue;
+    const uint64_t turn_ns =
+        member.group == holder ? slot.turn_ns / std::max(1u, member.weight) : 0;
+    least = std::min(least, member.used_ns + turn_ns);
   }
   return least == ~uint64_t{0} ? 0 : least;
 }

@@ -19,17 +19,18 @@ struct SharedCard {
   char name[kDeviceUuidBytes] = {};
 };
 
-// Returns the identity of the GPU that is `device` in this process.
-SharedCard IdentifyCard(const Driver& driver, int device);
+// Finds the identity of the GPU that is `device` in this process. Returns false if the driver does
+// not report it.
+bool IdentifyCard(const Driver& driver, int device, SharedCard* card);
 
 // Opens the table in the folder that the user chose, and takes a place in it. If it returns false,
 // the table may be open, and the caller closes it.
 bool JoinTable(const ShareSetting& setting, ShareTable* table, char* why, size_t why_size);
 
-// The time for which the processes of other groups have used their GPUs, the least of all of them,
-// so that a new process does not have the GPU alone until it has used as much time as they. The
-// table is locked.
-uint64_t LeastUsedTime(const ShareTable& table);
+// Returns the least time for which a group but `group` has used its GPUs, of those that have work:
+// they wait, hold the turn or run. Returns 0 if there is none. Without this time a new process
+// would have the GPU alone until it has used as much time as they. The table is locked.
+uint64_t LeastUsedTime(const ShareTable& table, uint64_t group);
 
 }  // namespace vramstow
 

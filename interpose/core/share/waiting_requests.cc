@@ -55,8 +55,7 @@ WaitingRequests::Answer WaitingRequests::Decide(const MovableMemory::Figures& fi
   const bool is_known = situation.is_fresh || now >= since_ns_ + kShareLongestStallNs;
   const bool is_too_large =
       wanted + figures.resident_bytes + ReservedBytes(figures.total_bytes) > figures.total_bytes;
-  // A thread that waits during a capture would delay the capture.
-  if (situation.is_capturing || is_too_large) return is_known ? Answer::kRefuse : Answer::kNone;
+  if (is_too_large) return is_known ? Answer::kRefuse : Answer::kNone;
   const bool is_long = unservable_.Note(situation.can_be_served, now) >= UnservableTime::kRefusalNs;
   return is_long && is_known && !situation.can_be_served ? Answer::kRefuse : Answer::kNone;
 }

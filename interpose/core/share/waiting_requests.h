@@ -40,7 +40,6 @@ class WaitingRequests {
   struct Situation {
     bool has_room;       // it is our turn, and the GPU has all that our group lacks
     bool can_be_served;  // others have enough memory that can move
-    bool is_capturing;   // a stream is being captured, so no memory of this process can move
     bool is_fresh;       // all figures of the table are newer than since_ns()
   };
   Answer Decide(const MovableMemory::Figures& figures, const Situation& situation);
