@@ -159,7 +159,7 @@ def test_a_program_that_asks_for_memory_first_keeps_its_turn(share: Share) -> No
 def test_programs_that_are_killed_and_stopped_at_any_moment_do_not_stop_the_others(
     share: Share, tmp_path: Path
 ) -> None:
-    chance = random.Random(1)
+    chance = random.Random(int(os.environ.get("VRAMSTOW_SEED", 1)))
     lasting = share(75, 100000, 0, card=SMALL_CARD)
     for kill in range(KILLS):
         victim = share(75, 100000, kill + 1, card=SMALL_CARD)
