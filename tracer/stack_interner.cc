@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include "base/zero_memory.h"
+#include "tracer/capture/find_object.h"
 #include "tracer/format/varint.h"
-#include "tracer/thread_buffer.h"
 #include "tracer/thread_registry.h"
 
 namespace vramstow {
@@ -63,6 +63,7 @@ void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer)
   if (tables_ == nullptr) return;
   mode_ = mode;
   wanted_ = mode == StackMode::kAll ? ~uint64_t{0} : kSites;
+  if (CanFindObjects()) wanted_quietly_ = wanted_;
 }
 
 void StackInterner::GiveBack(const ThreadRegistry& threads) {
@@ -78,30 +79,35 @@ void StackInterner::GiveBack(const ThreadRegistry& threads) {
 __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, CaptureMode mode) {
   FramePlace here = {};
   VRAMSTOW_HERE(here);
+  const bool must_look =
+      mode == CaptureMode::kMayAsk && ++buffer->captures % kCapturesBetweenLooks == 0;
+  StackMemo::Key key;
+  uint32_t stack = FindKnown(buffer, here, &key);
+  if (stack == 0 || must_look) [[unlikely]]
+    stack = TakeUnknown(buffer, here, mode, key, must_look);
+  asm volatile("");  // no tail call: this function's frame is where the walk begins
+  return stack;
+}
+
+// Captures a stack by a walk. If `must_look` is true, the libraries are checked, too.
+__attribute__((noinline)) uint32_t StackInterner::TakeUnknown(ThreadBuffer* buffer,
+                                                              const FramePlace& here,
+                                                              CaptureMode mode, StackMemo::Key key,
+                                                              bool must_look) {
   if (buffer->stack == nullptr) {
     buffer->stack = static_cast<StackScratch*>(ZeroMemory(sizeof(StackScratch)));
     if (buffer->stack == nullptr) return 0;
   }
   StackScratch* const scratch = buffer->stack;
-  const bool must_look =
-      mode == CaptureMode::kMayAsk && ++buffer->captures % kCapturesBetweenLooks == 0;
-  StackMemo::Key key;
-  const bool has_key = tables_->capture.KeyOf(here, &scratch->trust, &key);
-  if (has_key && !must_look) [[likely]] {
-    const uint32_t known = scratch->memo.Find(key, scratch->native.bounds());
-    if (known != 0) [[likely]]
-      return known;
-  }
   const uint64_t hash = tables_->capture.Capture(scratch, here, mode);
   uint32_t stack = tables_->stacks.Find(hash);
   if (stack == 0 || must_look) {
     stack = InternNew(scratch, hash, here, mode);
     // The libraries or the interpreter may have changed since the key was made. So the stack is not
     // stored under this key.
-    key = {};
+    key.stack = 0;
   }
-  if (has_key && key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
-  asm volatile("");  // no tail call: this function's frame is where the walk begins
+  if (key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
   return stack;
 }
 

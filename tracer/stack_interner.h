@@ -23,11 +23,11 @@
 #include "tracer/recorder.h"
 #include "tracer/stack_tables.h"
 #include "tracer/table_writer.h"
+#include "tracer/thread_buffer.h"
 
 namespace vramstow {
 
 class ThreadRegistry;
-struct ThreadBuffer;
 
 class StackInterner {
  public:
@@ -38,9 +38,20 @@ class StackInterner {
   // True if events of this kind get a stack.
   bool Wants(EventKind kind) const { return (wanted_ >> static_cast<unsigned>(kind) & 1) != 0; }
 
+  // True if events of this kind get a stack that is captured quietly.
+  bool WantsQuietly(EventKind kind) const {
+    return (wanted_quietly_ >> static_cast<unsigned>(kind) & 1) != 0;
+  }
+
   // Returns the number of the calling thread's stack from this function on, or 0 if there is none.
   // `buffer` belongs to the thread, and is busy.
   uint32_t Take(ThreadBuffer* buffer, CaptureMode mode);
+  // Returns the number of the calling thread's stack from `here` on, if the thread has captured it
+  // before, else 0; then TakeUnknown must follow. `here` is a place in the calling function. Both
+  // are for a function that captures quietly.
+  uint32_t FindKnown(ThreadBuffer* buffer, const FramePlace& here, StackMemo::Key* key) const;
+  uint32_t TakeUnknown(ThreadBuffer* buffer, const FramePlace& here, CaptureMode mode,
+                       StackMemo::Key key, bool must_look = false);
   // Zeroes the large tables and the threads' memory for captures, so that they use no memory.
   // Called when the trace is closed. A thread that still captures a stack after that finds the
   // tables empty.
@@ -75,11 +86,22 @@ class StackInterner {
   uint32_t InternNode(const Node& node) VRAMSTOW_REQUIRES(writer_->mutex());
 
   StackMode mode_ = StackMode::kOff;
-  uint64_t wanted_ = 0;  // the kinds of events that get a stack, one bit each
+  uint64_t wanted_ = 0;          // the kinds of events that get a stack, one bit each
+  uint64_t wanted_quietly_ = 0;  // the same; none if the dynamic linker would have to be called
   StackTables* tables_ = nullptr;
   OpenTrace* trace_ = nullptr;
   TableWriter* writer_ = nullptr;
 };
+
+// This function runs for each event that has a stack. The stack of the key is 0 if there is no key.
+inline uint32_t StackInterner::FindKnown(ThreadBuffer* buffer, const FramePlace& here,
+                                         StackMemo::Key* key) const {
+  key->stack = 0;
+  StackScratch* const scratch = buffer->stack;
+  if (scratch == nullptr || !tables_->capture.KeyOf(here, scratch, key)) [[unlikely]]
+    return 0;
+  return scratch->memo.Find(*key);
+}
 
 }  // namespace vramstow
 

@@ -174,8 +174,7 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   }
   const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
   uintptr_t cframe = At<uintptr_t>(thread, layout.thread_frame);
-  uintptr_t frame = cframe;
-  if (layout.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout.cframe_frame);
+  uintptr_t frame = InnermostFrame(thread);
   const bool has_entries = layout.frame_is_entry != 0;
   size_t count = 0;
   size_t segment_count = 0;
@@ -201,48 +200,29 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   return segment_count;
 }
 
-// Hashes the frame `frame` and its callers. CPython 3.11 has no shim frames, so each of its frames
-// belongs to a function.
-template <PythonRuntime::Of kOf, bool kHasShims>
-inline uint64_t PythonRuntime::HashFrom(uintptr_t frame) const {
-  const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
-  // Two hashes take the words alternately, so that the processor can compute both in parallel.
-  uint64_t row = 1;
-  uint64_t other = 2;
-  for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {
-    const uintptr_t next = At<uintptr_t>(frame, layout.frame_previous);
-    bool is_function = !kHasShims || At<uint8_t>(frame, layout.frame_owner) < kFirstShimOwner;
-    uint64_t print = 0;
-    if constexpr (kOf == Of::kFrame) {
-      const uintptr_t code = At<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{layout.code_tag};
-      is_function = is_function && (!kHasShims || At<const void*>(code, kTypeOffset) == code_type_);
-      if (is_function) print = Fingerprint(layout, code);
-    }
-    if (is_function) {
-      const uint64_t place = At<uintptr_t>(frame, layout.frame_instruction);
-      const uint64_t mixed = (row ^ (print + place)) * 0x9E3779B97F4A7C15u;
-      row = other;
-      other = mixed ^ mixed >> 32;
-    }
-    frame = next;
-  }
-  return MixInto(row, other);
-}
-
-template <PythonRuntime::Of kOf>
-inline bool PythonRuntime::Hash(uint64_t* hash) const {
+// CPython 3.11 has no frames between functions, so each of its frames belongs to a function.
+bool PythonRuntime::HashFrames(uint64_t* hash) const {
   if (layout_.has_frame_objects) return false;
   const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
   *hash = 0;
   if (thread == 0) return true;
-  uintptr_t frame = At<uintptr_t>(thread, layout_.thread_frame);
-  if (layout_.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout_.cframe_frame);
-  *hash = layout_.frame_is_entry != 0 ? HashFrom<kOf, false>(frame) : HashFrom<kOf, true>(frame);
+  const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
+  const bool has_shims = layout.frame_is_entry == 0;
+  uint64_t sum = 1;
+  uintptr_t frame = InnermostFrame(thread);
+  for (size_t count = 0; frame != 0 && count < kMaxStackFrames; ++count) {
+    bool is_function = !has_shims || At<uint8_t>(frame, layout.frame_owner) < kFirstShimOwner;
+    const uintptr_t code = At<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{layout.code_tag};
+    is_function = is_function && (!has_shims || At<const void*>(code, kTypeOffset) == code_type_);
+    if (is_function) {
+      const uint64_t place = At<uintptr_t>(frame, layout.frame_instruction);
+      sum = MixInto(sum, Fingerprint(layout, code) + place);
+    }
+    frame = At<uintptr_t>(frame, layout.frame_previous);
+  }
+  *hash = sum;
   return true;
 }
-
-bool PythonRuntime::HashFrames(uint64_t* hash) const { return Hash<Of::kFrame>(hash); }
-bool PythonRuntime::HashPlaces(uint64_t* hash) const { return Hash<Of::kPlace>(hash); }
 
 void PythonRuntime::Describe(uintptr_t code, PythonCode* to) const {
   to->first_line = At<uint32_t>(code, layout_.code_first_line);

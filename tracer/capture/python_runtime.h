@@ -88,9 +88,10 @@ class PythonRuntime {
   // Sets `*hash` to a hash of the calling thread's frames: of each code object's fingerprint and
   // the instruction in it. Returns false if frames of this version cannot be hashed.
   bool HashFrames(uint64_t* hash) const;
-  // Sets `*hash` to a hash of only the instruction addresses of the calling thread's frames. The
-  // hash is valid while no code object is destroyed (CodeWatch). Returns false if frames of this
-  // version cannot be hashed.
+  // Sets `*hash` to a hash of only the instruction addresses of the calling thread's frames, which
+  // takes some seven instructions for a frame. Frames between functions are hashed, too: their
+  // addresses are always the same. The hash is valid while no code object is destroyed (CodeWatch).
+  // Returns false if frames of this version cannot be hashed.
   bool HashPlaces(uint64_t* hash) const;
 
   // Describe reads the names of a captured frame's code. LineOf returns the line of an instruction
@@ -102,12 +103,14 @@ class PythonRuntime {
   bool SetLayout(uint32_t version, const void* runtime);
   bool SetLayoutByOffsets(uint32_t version, const DebugOffsets& places, const void* runtime);
   static uint64_t Fingerprint(const PythonLayout& layout, uintptr_t code);
-  // Chooses between HashFrames and HashPlaces.
-  enum class Of : uint8_t { kFrame, kPlace };
-  template <Of kOf>
-  bool Hash(uint64_t* hash) const;
-  template <Of kOf, bool kHasShims>
-  uint64_t HashFrom(uintptr_t frame) const;
+  static uintptr_t WordOf(uintptr_t object, uint32_t offset) {
+    return *reinterpret_cast<const uintptr_t*>(object + offset);
+  }
+  // Returns the innermost frame of a thread, or 0. CPython 3.10 has no such frames.
+  uintptr_t InnermostFrame(uintptr_t thread) const {
+    const uintptr_t frame = WordOf(thread, layout_.thread_frame);
+    return layout_.has_cframe && frame != 0 ? WordOf(frame, layout_.cframe_frame) : frame;
+  }
   size_t CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                         PythonSegment* segments, size_t max_segments) const;
 
@@ -116,6 +119,24 @@ class PythonRuntime {
   const void* code_type_ = nullptr;
   std::atomic<State> state_{State::kNotFound};
 };
+
+// This function runs for each event that has a stack.
+inline bool PythonRuntime::HashPlaces(uint64_t* hash) const {
+  if (layout_.has_frame_objects) return false;
+  const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
+  *hash = 0;
+  if (thread == 0) return true;
+  const uint32_t previous = layout_.frame_previous;
+  const uint32_t instruction = layout_.frame_instruction;
+  uint64_t sum = 1;
+  size_t rest = kMaxStackFrames;
+  for (uintptr_t frame = InnermostFrame(thread); frame != 0 && rest != 0; --rest) {
+    sum = sum * kHashStep + WordOf(frame, instruction);
+    frame = WordOf(frame, previous);
+  }
+  *hash = sum;
+  return true;
+}
 
 }  // namespace vramstow
 

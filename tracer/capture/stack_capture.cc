@@ -1,6 +1,5 @@
 #include "tracer/capture/stack_capture.h"
 
-#include "tracer/capture/code_watch.h"
 #include "tracer/capture/unwind_library.h"
 
 namespace vramstow {
@@ -34,21 +33,6 @@ uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here, Ca
   }
   scratch->native.Walk(&rules_, here, generation, mode);
   return MixInto(hash, scratch->native.frames()[0].hash + scratch->native.count()) | 1;
-}
-
-bool StackCapture::KeyOf(const FramePlace& here, FrameTrust* trust, StackMemo::Key* key) const {
-  uint64_t python = 0;
-  if (python_.state() == PythonRuntime::State::kUsable) {
-    const uint64_t gone = CodeWatch::count();
-    if (trust->TrustsPlaces(gone)) [[likely]] {
-      python_.HashPlaces(&python);
-      python = MixInto(python, gone);
-    } else if (!python_.HashFrames(&python)) {
-      return false;
-    }
-  }
-  *key = StackMemo::KeyOf(here, python, generation_.load(std::memory_order_relaxed));
-  return true;
 }
 
 void StackCapture::Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number) {

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "base/zero_memory.h"
+#include "tracer/capture/code_watch.h"
 #include "tracer/capture/native_stack.h"
 #include "tracer/capture/python_runtime.h"
 #include "tracer/capture/stack_frame.h"
@@ -97,7 +98,7 @@ class StackCapture {
 
   // Makes the key by which a stack that was captured before is found again. Returns false if no key
   // can be made here.
-  bool KeyOf(const FramePlace& here, FrameTrust* trust, StackMemo::Key* key) const;
+  bool KeyOf(const FramePlace& here, StackScratch* scratch, StackMemo::Key* key) const;
   // Stores the stack that was just captured under its key, with its number.
   void Remember(StackScratch* scratch, const StackMemo::Key& key, uint32_t number);
 
@@ -126,6 +127,24 @@ class StackCapture {
   std::atomic<bool> is_refreshing_;
   LibraryCounts libraries_;
 };
+
+// This function runs for each event that has a stack.
+inline bool StackCapture::KeyOf(const FramePlace& here, StackScratch* scratch,
+                                StackMemo::Key* key) const {
+  uint64_t python = 0;
+  if (python_.state() == PythonRuntime::State::kUsable) {
+    const uint64_t gone = CodeWatch::count();
+    if (scratch->trust.TrustsPlaces(gone)) [[likely]] {
+      if (!python_.HashPlaces(&python)) return false;
+      python = python * kHashStep + gone;
+    } else if (!python_.HashFrames(&python)) {
+      return false;
+    }
+  }
+  *key = StackMemo::KeyOf(here, python, generation_.load(std::memory_order_relaxed),
+                          scratch->native.bounds());
+  return true;
+}
 
 }  // namespace vramstow
 

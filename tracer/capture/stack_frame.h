@@ -32,8 +32,11 @@ enum class CaptureMode : uint8_t {
 // The most frames of a stack; the outermost ones beyond this number are dropped.
 inline constexpr size_t kMaxStackFrames = 4096;
 
+// The constant of all hashes of stacks; odd, so that a product with it loses nothing.
+inline constexpr uint64_t kHashStep = 0x9E3779B97F4A7C15u;
+
 inline uint64_t MixInto(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ value) * kHashStep;
   return hash ^ (hash >> 32);
 }
 

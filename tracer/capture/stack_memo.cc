@@ -2,76 +2,27 @@
 
 namespace vramstow {
 
-// Returns a hash of the words that an entry names and of its key. Four independent hashes are
-// computed, because the processor can compute them in parallel. Each is a polynomial in an odd
-// 64-bit constant: if one word changes, the hash always changes; if several change, it remains the
-// same with a probability of one in 2^64.
-uint64_t StackMemo::ValuesOf(const Entry& entry, const Key& key) {
-  constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
-  // The whole key is hashed here, because a set stores only half of each key.
-  uint64_t first = entry.uses_register ? key.frame : 1;
-  uint64_t second = key.hash;
-  uint64_t third = 3;
-  uint64_t fourth = 4;
-  const auto word = [stack = key.stack](uint16_t at) { return WordAt(stack + uintptr_t{at} * 8); };
-  const uint16_t* at = entry.words;
-  const uint16_t* const end = at + entry.count;
-  for (; end - at >= 4; at += 4) {
-    first = first * kFactor + word(at[0]);
-    second = second * kFactor + word(at[1]);
-    third = third * kFactor + word(at[2]);
-    fourth = fourth * kFactor + word(at[3]);
+// Searches the set of the key for it. Returns the index of the entry, or kEntries if the stack is
+// unknown. Stores a found entry as the successor of the one that was found before.
+__attribute__((noinline)) size_t StackMemo::Search(const Key& key) {
+  const size_t first = SetOf(key.hash) * kWays;
+  for (size_t place = first; place < first + kWays; ++place) {
+    if (!IsSame(entries_[place], key)) continue;
+    entries_[last_].successor = static_cast<uint16_t>(place);
+    return place;
   }
-  for (; at != end; ++at) first = first * kFactor + word(*at);
-  return MixInto(MixInto(first, second), MixInto(third, fourth));
+  return kEntries;
 }
 
-// Called when the entry with index `place` was found. Stores this entry as the successor of the
-// entry that was found before. Prefetches the entry's own successor, which will probably be needed
-// next.
-inline void StackMemo::Follow(size_t place) {
-  Entry& before = EntryAt(last_);
-  if (before.successor != place) before.successor = static_cast<uint16_t>(place);
-  last_ = place;
-  const size_t next = EntryAt(place).successor;
-  const auto* const entry = reinterpret_cast<const char*>(&EntryAt(next));
-  __builtin_prefetch(&sets_[next / kWays], 1);
-  __builtin_prefetch(entry, 1);
-  __builtin_prefetch(entry + 64);
-  __builtin_prefetch(entry + 128);
-}
-
-inline bool StackMemo::IsAt(size_t place, const Key& key, const StackBounds& bounds) const {
-  if (sets_[place / kWays].keys[place % kWays] != Half(key.hash)) return false;
-  const Entry& entry = EntryAt(place);
-  const uintptr_t farthest = key.stack + uintptr_t{entry.words[entry.count - 1]} * 8;
-  return bounds.Has(key.stack) && bounds.HasWord(farthest) && ValuesOf(entry, key) == entry.values;
-}
-
-uint32_t StackMemo::Find(const Key& key, const StackBounds& bounds) {
-  const size_t set = SetOf(key.hash);
-  // Usually the same stack follows the last stack as it did before, so that one is tried first.
-  size_t place = EntryAt(last_).successor;
-  if (place / kWays != set || !IsAt(place, key, bounds)) [[unlikely]] {
-    const size_t first = sets_[set].next;
-    size_t tried = 0;
-    do {
-      if (tried == kWays) return 0;
-      place = set * kWays + (first + tried++) % kWays;
-    } while (!IsAt(place, key, bounds));
-  }
-  sets_[set].next = place % kWays + 1;
-  Follow(place);
-  Entry& entry = EntryAt(place);
-  if (++entry.uses < kUses) [[likely]]
-    return entry.number;
-  sets_[set].keys[place % kWays] = 0;
+// Removes an entry that was used often. Returns 0, as for an unknown stack.
+__attribute__((noinline)) uint32_t StackMemo::Expire(Entry* entry) {
+  entry->key = 0;
   return 0;
 }
 
 void StackMemo::Remember(const Key& key, const NativeStack& walk, UnwindTable* rules,
                          uintptr_t marker, uint32_t number) {
-  if (!walk.is_repeatable()) return;
+  if (!walk.is_repeatable() || key.end != walk.bounds().end) return;
   Entry made = {};
   made.number = number;
   const auto add = [&](uintptr_t slot) {
@@ -98,14 +49,27 @@ void StackMemo::Remember(const Key& key, const NativeStack& walk, UnwindTable* r
     if (!add(frame.return_slot)) return;
   }
   if (made.count == 0) return;
+  while (made.count % kGroup != 0) {
+    made.words[made.count] = made.words[made.count - 1];
+    ++made.count;
+  }
+  made.key = key.hash;
   made.values = ValuesOf(made, key);
-  Set& set = sets_[SetOf(key.hash)];
+  Store(made);
+}
+
+// Stores an entry in an empty place of its set, or in place of the oldest one.
+void StackMemo::Store(const Entry& made) {
+  const size_t set = SetOf(made.key);
   size_t way = 0;
-  while (way < kWays && set.keys[way] != 0) ++way;
-  if (way == kWays) way = set.next % kWays;
-  set.keys[way] = Half(key.hash);
-  set.entries[way] = made;
-  set.next = way + 1;
+  while (way < kWays && entries_[set * kWays + way].key != 0) ++way;
+  if (way == kWays) way = next_way_[set] % kWays;
+  next_way_[set] = static_cast<uint8_t>(way + 1);
+  Entry& entry = entries_[set * kWays + way];
+  // The place may have been another entry's, whose successor is as good a guess as any.
+  const uint16_t successor = entry.successor;
+  entry = made;
+  entry.successor = successor;
 }
 
 }  // namespace vramstow
