@@ -91,6 +91,34 @@ struct StackName {
   std::string_view kind;  // "<operator>"
 };
 
+// What happened to a block of a framework's allocator: the fields of an Event that such an event
+// has. Its memory is kDevice, its layer kFramework.
+struct BlockEvent {
+  EventKind kind = EventKind::kNone;
+  int16_t device = kNoDevice;
+  uint16_t call = kUnknownName;
+  uint16_t library = kUnknownName;
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t requested = 0;
+  uint64_t stream = kUnknownStream;
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = kind;
+    event.memory = MemoryKind::kDevice;
+    event.layer = Layer::kFramework;
+    event.device = device;
+    event.call = call;
+    event.library = library;
+    event.address = address;
+    event.size = size;
+    event.requested = requested;
+    event.stream = stream;
+    return event;
+  }
+};
+
 inline constexpr uint64_t kLeastRingBytes = 1024 * 1024;
 
 class RecorderState;  // tracer/recorder_state.h
@@ -132,6 +160,8 @@ class Recorder {
   // Stores the event as Record does, for callers that hold locks of a framework: the stack is the
   // one of CaptureStackQuietly. Writes the number of that stack into *event.
   uint64_t RecordQuietly(Event* event);
+  // Stores the event as RecordQuietly does, in fewer instructions. Preserves errno.
+  uint64_t RecordBlock(const BlockEvent& block);
   // Returns a stack that has additional innermost frames: a framework's names for the running
   // operations, the innermost name first. Texts that are too long are cut. If the trace has no
   // room, the stack is returned unchanged.

@@ -1,4 +1,5 @@
 // Implements the functions that record an event: the fast path first, then all other cases.
+#include "base/keep_errno.h"
 #include "tracer/capture/find_object.h"
 #include "tracer/recorder.h"
 #include "tracer/recorder_state.h"
@@ -92,6 +93,87 @@ uint64_t Recorder::RecordQuietly(Event* event) {
 uint64_t RecorderState::RecordQuietly(Event* event) {
   if (stacks_.Wants(event->kind)) event->stack = CaptureStack(event->kind, CaptureMode::kQuiet);
   return RecordWithStack(*event);
+}
+
+// Captures a stack that the thread has not captured before.
+[[gnu::noinline]] uint32_t RecorderState::TakeUnknownStack(ThreadBuffer* buffer,
+                                                           const FramePlace& here,
+                                                           const StackMemo::Key& key) {
+  const KeepErrno keep_errno;
+  return stacks_.TakeUnknown(buffer, here, CaptureMode::kQuiet, key);
+}
+
+[[gnu::noinline]] uint64_t RecorderState::RecordBlockGenerally(const BlockEvent& block) {
+  const KeepErrno keep_errno;
+  Event event = block.ToEvent();
+  return RecordQuietly(&event);
+}
+
+// Stores a block's event that does not have the short form, or whose time has not been read in
+// order: `now` is then 0. The buffer is busy.
+[[gnu::noinline]] uint64_t RecorderState::RecordBlockUnshaped(ThreadBuffer* buffer,
+                                                              const BlockEvent& block,
+                                                              uint32_t stack, uint64_t now) {
+  const KeepErrno keep_errno;
+  Event event = block.ToEvent();
+  event.stack = stack;
+  return now == 0 ? events_.Record(buffer, event) : events_.RecordUnshaped(buffer, event, now);
+}
+
+// Does in one function what RecordQuietly does: it finds the thread's buffer once, and encodes the
+// event without storing it as an Event first.
+inline uint64_t RecorderState::RecordBlock(const BlockEvent& block) {
+  FramePlace here = {};
+  VRAMSTOW_HERE(here);
+  if (!IsFast(trace_.status.mode())) [[unlikely]]
+    return RecordBlockGenerally(block);
+  ThreadBuffer* const buffer = StaticBuffer();
+  if (buffer == nullptr || buffer->owner != this || buffer->busy.load(std::memory_order_relaxed))
+      [[unlikely]] {
+    return RecordBlockGenerally(block);
+  }
+  buffer->busy.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ChunkWriter& chunk = buffer->chunk;
+  if (trace_.status.condition() != RecordingStatus::kRecording || chunk.room() < kEventRoom)
+      [[unlikely]] {
+    buffer->busy.store(false, std::memory_order_release);
+    return RecordBlockGenerally(block);
+  }
+  uint32_t stack = 0;
+  if (stacks_.WantsQuietly(block.kind)) {
+    StackMemo::Key key;
+    stack = stacks_.FindKnown(buffer, here, &key);
+    if (stack == 0) [[unlikely]]
+      stack = TakeUnknownStack(buffer, here, key);
+  }
+  const TraceClock& clock = trace_.order.clock();
+  uint64_t now;
+  if (kHasQuickCounter && single_.buffer() == buffer) [[likely]] {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    now = clock.QuickTicks();
+  } else {
+    now = clock.Ticks();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (single_.buffer() != nullptr) [[unlikely]]
+      return RecordBlockUnshaped(buffer, block, stack, 0);
+  }
+  Event event = block.ToEvent();
+  event.stack = stack;
+  EventEncoder::Short encoded = buffer->encoder.ShortOf(event);
+  ComputeBeforeClock(&encoded);
+  uint8_t* const end =
+      now < buffer->anchor_ends ? buffer->encoder.WriteShort(chunk.next(), encoded, now) : nullptr;
+  if (end == nullptr) [[unlikely]]
+    return RecordBlockUnshaped(buffer, block, stack, now);
+  chunk.Commit(end);
+  buffer->busy.store(false, std::memory_order_release);
+  return OrderOf(now, buffer->number);
+}
+
+uint64_t Recorder::RecordBlock(const BlockEvent& block) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->RecordBlock(block);
 }
 
 bool Recorder::CompleteFree(uint64_t sequence) {

@@ -40,6 +40,7 @@ class RecorderState {
   uint64_t Record(const Event& event);
   uint64_t RecordWithStack(const Event& event);
   uint64_t RecordQuietly(Event* event);
+  uint64_t RecordBlock(const BlockEvent& block);
   bool CompleteFree(uint64_t sequence);
   uint32_t CaptureStack(EventKind kind, CaptureMode mode);
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count) {
@@ -74,6 +75,11 @@ class RecorderState {
   template <uint64_t (RecorderState::*kOther)(const Event&)>
   uint64_t RecordFast(const Event& event);
   ThreadBuffer* OwnBuffer();
+  uint32_t TakeUnknownStack(ThreadBuffer* buffer, const FramePlace& here,
+                            const StackMemo::Key& key);
+  uint64_t RecordBlockGenerally(const BlockEvent& block);
+  uint64_t RecordBlockUnshaped(ThreadBuffer* buffer, const BlockEvent& block, uint32_t stack,
+                               uint64_t now);
   uint64_t RecordGeneral(const Event& event);
   uint64_t RecordWithItsStack(const Event& event);
   uint64_t RecordWithoutCapture(const Event& event);

@@ -23,6 +23,7 @@ without_lock = ctypes.CDLL(sys.argv[1])
 with_lock = ctypes.PyDLL(sys.argv[1])
 for library in (without_lock, with_lock):
     library.probe_record.restype = ctypes.c_uint64
+    library.probe_record_block.restype = ctypes.c_uint64
 Callback = ctypes.CFUNCTYPE(None)
 truth: dict[int, list[tuple[str, str, int]]] = {}
 through_c: list[int] = []
@@ -38,9 +39,13 @@ def frames(frame: FrameType | None) -> list[tuple[str, str, int]]:
     return found
 
 
+recorders = [library.probe_record for library in (without_lock, with_lock)]
+recorders += [library.probe_record_block for library in (without_lock, with_lock)]
+
+
 def snap() -> int:
-    for record in (without_lock.probe_record, with_lock.probe_record):
-        # Both calls are in one line of code, so that both record the same line number.
+    for record in recorders:
+        # Both calls are in one line of code, so that both have the same line number.
         said = (record(), frames(sys._getframe()))
         truth[said[0]] = said[1]
     return said[0]
@@ -171,6 +176,99 @@ def code_that_stays_for_long() -> None:
         del space, function
 
 
+def one() -> int:
+    return snap()
+
+
+def other() -> int:
+    return snap()
+
+
+def lines(line: int) -> int:
+    if line == 0:
+        return snap()
+    if line == 1:
+        return snap()
+    return snap() if line == 2 else one()
+
+
+def resumed() -> Iterator[int]:
+    while True:
+        yield snap()
+        yield snap()
+
+
+def resume_here(made: Iterator[int]) -> int:
+    return next(made)
+
+
+def resume_there(made: Iterator[int]) -> int:
+    return next(made)
+
+
+async def awaited(turns: int) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+        snap()
+
+
+async def several_at_once() -> None:
+    """Several tasks of one function take turns, so that one caller resumes them all."""
+    await asyncio.gather(*[awaited(3) for _ in range(3)], coroutine(2))
+
+
+def through_sort(depth: int) -> int:
+    """Calls Python by C at several depths, at which the same code has other callers."""
+    if depth == 0:
+        return snap()
+    return sorted([depth], key=lambda _: through_sort(depth - 1))[0]
+
+
+def by_greenlets() -> None:
+    """Switches between native stacks, if the package is installed."""
+    try:
+        import greenlet
+    except ImportError:
+        return
+
+    def visit(depth: int) -> None:
+        for _ in range(3):
+            deep(depth)
+            main.switch()
+
+    main = greenlet.getcurrent()
+    parts = [greenlet.greenlet(visit) for _ in range(3)]
+    for _ in range(4):
+        for depth, part in enumerate(parts):
+            part.switch(depth)
+
+
+def recurring() -> None:
+    """Repeats calls whose frames lie at the same addresses and differ otherwise. No code is freed
+    meanwhile: after some captures the tracer recognises stacks by the addresses of instructions
+    (see FrameTrust).
+    """
+    for _ in range(300):
+        one()
+    left, right = resumed(), resumed()
+    for turn in range(6):
+        for function in (one, other, one, lambda: snap(), lambda: other()):
+            function()
+        for line in (0, 1, 2, 3, 1, 0):
+            lines(line)
+        for depth in (3, 5, 4, 5, 3):
+            deep(depth)
+            through_sort(depth)
+        for resume in (resume_here, resume_there, next):
+            resume(left)
+            if turn % 2 == 0:
+                resume(right)
+        asyncio.run(several_at_once())
+        by_greenlets()
+        # Two calls in one line differ in their instructions only.
+        _ = (one(), one(), other())
+
+
 def randomly(rng: random.Random, depth: int) -> None:
     """A chain of random calls."""
     if depth == 0:
@@ -225,13 +323,15 @@ def everything() -> None:
 
 
 def main() -> None:
+    recurring()
     code_that_stays_for_long()
     everything()
-    threads = [threading.Thread(target=everything) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for function in (recurring, everything):
+        threads = [threading.Thread(target=function) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 assert with_lock.probe_open(sys.argv[2].encode(), 2) == 0

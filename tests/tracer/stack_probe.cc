@@ -12,10 +12,10 @@ namespace {
 
 Recorder* g_recorder = nullptr;
 
-void** ThreadSlotOfProbe() {
-  thread_local void* slot = nullptr;
-  return &slot;
-}
+// In the initial-exec model, like the slot of the preloaded library, so that the recorder finds it
+// without a call.
+__attribute__((tls_model("initial-exec"))) thread_local void* g_slot = nullptr;
+void** ThreadSlotOfProbe() { return &g_slot; }
 
 // Returns the processor time of this thread in seconds, because other processes may be busy, too.
 double ThreadSeconds() {
@@ -47,8 +47,9 @@ __attribute__((noinline)) double Measure(int frames, int events) {
 
 int Open(const char* folder, StackMode stacks) {
   g_recorder = new Recorder;
-  return static_cast<int>(
-      g_recorder->Open({folder, "python", ThreadSlotOfProbe, OrderSource::kBest, stacks}));
+  RecorderConfig config = {folder, "python", ThreadSlotOfProbe, OrderSource::kBest, stacks};
+  config.slot_is_static = true;
+  return static_cast<int>(g_recorder->Open(config));
 }
 
 }  // namespace
@@ -67,6 +68,14 @@ __attribute__((visibility("default"))) uint64_t probe_record(void) {
   event.kind = vramstow::EventKind::kAllocate;
   event.address = event.size = event.requested = 0x1000;
   return vramstow::g_recorder->Record(event);
+}
+
+// Records the event as one of a framework's block, for which the dynamic linker is not called.
+__attribute__((visibility("default"))) uint64_t probe_record_block(void) {
+  vramstow::BlockEvent block;
+  block.kind = vramstow::EventKind::kAllocate;
+  block.address = block.size = block.requested = 0x1000;
+  return vramstow::g_recorder->RecordBlock(block);
 }
 
 // Calls `callback`, a Python function, so that Python is called from C.

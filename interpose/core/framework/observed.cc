@@ -67,17 +67,17 @@ Trace* OpenTrace(uint16_t* library) {
   return *library == kUnknownName || trace.is_off() ? nullptr : &trace;
 }
 
-inline Event EventOf(EventKind kind, const vramstow_framework_event& observed) {
-  Event event;
-  event.kind = kind;
-  event.layer = Layer::kFramework;
-  event.memory = MemoryKind::kDevice;
-  event.device = static_cast<int16_t>(observed.device);
-  event.address = observed.address;
-  event.size = observed.size;
-  event.requested = observed.requested;
-  event.stream = observed.stream;
-  return event;
+inline BlockEvent BlockOf(EventKind kind, uint16_t library,
+                          const vramstow_framework_event& observed) {
+  BlockEvent block;
+  block.kind = kind;
+  block.library = library;
+  block.device = static_cast<int16_t>(observed.device);
+  block.address = observed.address;
+  block.size = observed.size;
+  block.requested = observed.requested;
+  block.stream = observed.stream;
+  return block;
 }
 
 // Records an event of the observer. It is a template over the kind of event, so that the compiler
@@ -88,9 +88,8 @@ inline int RecordEvent(const vramstow_framework_event& observed) {
   Trace* const trace = OpenTrace(&library);
   if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
   if (kKind == EventKind::kFreeCompleted && CompletesLastFree(trace, observed)) return VRAMSTOW_OK;
-  const KeepErrno keep_errno;
-  Event event = EventOf(kKind, observed);
-  const uint64_t sequence = trace->RecordFrameworkBlock(library, &event);
+  BlockEvent block = BlockOf(kKind, library, observed);
+  const uint64_t sequence = trace->RecordFrameworkBlock(&block);
   if (IsInRange(observed.device)) {
     LastFree& last = last_frees[observed.device];
     if (kKind == EventKind::kFree) {
@@ -108,12 +107,12 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   Trace* const trace = OpenTrace(&library);
   if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
   const KeepErrno keep_errno;
-  Event event = EventOf(EventKind::kAllocate, observed);
+  Event event = BlockOf(EventKind::kAllocate, library, observed).ToEvent();
   if (observed.address != 0) DescribeLimit(trace, observed);
   event.address = 0;
   event.object = ObjectOf(end);
   event.result = CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t sequence = trace->RecordFrameworkBlock(library, &event);
+  const uint64_t sequence = trace->RecordFrameworkRefusal(library, &event);
   // The search for the reason takes time. It is skipped if the framework handles the failure itself
   // and the program does not see it.
   if (end != FailureEnd::kProgram) return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;

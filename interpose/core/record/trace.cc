@@ -231,10 +231,18 @@ uint32_t Trace::CaptureStack(EventKind kind) {
   return recorder_.CaptureStack(kind);
 }
 
-// The caller preserves errno, because this function is called often and each access to errno is a
-// function call.
-uint64_t Trace::RecordFrameworkBlock(uint16_t library, Event* event) {
-  if (!is_open() && !IsOpenFor(*event)) return 0;
+// Handles the first event of a block, and a simulated GPU with a virtual clock.
+uint64_t Trace::RecordBlockGenerally(BlockEvent* block) {
+  const KeepErrno keep_errno;
+  if (!IsOpenFor(block->ToEvent())) return 0;
+  LookAtClock();
+  block->call = NumberOfCall(&tensor_, "tensor");
+  return recorder_.RecordBlock(*block);
+}
+
+uint64_t Trace::RecordFrameworkRefusal(uint16_t library, Event* event) {
+  const KeepErrno keep_errno;
+  if (!IsOpenFor(*event)) return 0;
   LookAtClock();
   event->call = NumberOfCall(&tensor_, "tensor");
   event->library = library;

@@ -72,8 +72,10 @@ class Trace {
   uint64_t RecordAdoptedBlock(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
   // Records an event of a framework's block with its stack, for callers that hold locks of the
-  // framework.
-  uint64_t RecordFrameworkBlock(uint16_t library, Event* event);
+  // framework. Sets the block's call. Preserves errno.
+  uint64_t RecordFrameworkBlock(BlockEvent* block);
+  // Records a failed request for such a block in the same way.
+  uint64_t RecordFrameworkRefusal(uint16_t library, Event* event);
   // Records that the memory of this free, which had the number `sequence`, may be allocated again.
   // Returns false if the caller has to record a separate event.
   bool CompleteFree(uint64_t sequence) { return recorder_.CompleteFree(sequence); }
@@ -135,6 +137,7 @@ class Trace {
   enum class State : uint8_t { kClosed, kOpening, kOpen, kOff };
 
   bool IsOpenFor(const Event& event);
+  uint64_t RecordBlockGenerally(BlockEvent* block);
   // Records a sample of a simulated GPU's clock before an event, if one is due.
   void LookAtClock() {
     if (model_clock_.is_there()) [[unlikely]]
@@ -172,6 +175,15 @@ class Trace {
   std::atomic<uint16_t> observer_{kUnknownName};
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
 };
+
+// This function runs for each event of a framework's block.
+inline uint64_t Trace::RecordFrameworkBlock(BlockEvent* block) {
+  const uint32_t call = tensor_.load(std::memory_order_relaxed);
+  if (!is_open() || model_clock_.is_there() || call == 0) [[unlikely]]
+    return RecordBlockGenerally(block);
+  block->call = static_cast<uint16_t>(call - 1);
+  return recorder_.RecordBlock(*block);
+}
 
 }  // namespace vramstow
 
