@@ -3,8 +3,10 @@
 #include "tracer/format/split_times.h"
 
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
@@ -72,8 +74,8 @@ TEST(SplitTimesTest, APayloadComesBack) {
 
 constexpr size_t kPeriod = 20;
 
-// Makes a hundred iterations of kPeriod events. Returns the payload's size.
-size_t MakeLoop(std::vector<uint8_t>* payload) {
+// Makes a hundred iterations of kPeriod events, which have this stack. Returns the payload's size.
+size_t MakeLoop(std::vector<uint8_t>* payload, uint32_t stack = 0) {
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(0, 0);
   payload->resize(kSlotBytes);
@@ -83,8 +85,9 @@ size_t MakeLoop(std::vector<uint8_t>* payload) {
   for (uint64_t i = 0; i < 100 * kPeriod; ++i) {
     const uint64_t address = 0x7F0000000000 + i / 2 % (kPeriod / 2) * 512;
     ticks += 1 + random() % 1000;
-    out =
-        encoder->Encode(out, i % 2 == 0 ? Allocation(address, 512) : FreeOf(address), i + 1, ticks);
+    Event event = i % 2 == 0 ? Allocation(address, 512) : FreeOf(address);
+    event.stack = stack;
+    out = encoder->Encode(out, event, i + 1, ticks);
   }
   return static_cast<size_t>(out - payload->data());
 }
@@ -145,6 +148,57 @@ TEST(SplitTimesTest, ALoopIsCompressedToLittleMoreThanItsTimes) {
   EXPECT_GT(whole.size, split.size * 3 / 2);
   EXPECT_EQ(Compressor::Encode(nullptr, ChunkKind::kTickedEvents, payload.data(), size).encoding,
             ChunkEncoding::kPlain);
+  Compressor::Destroy(compressor);
+}
+
+// Decodes a compressed payload of events.
+std::vector<uint8_t> Decoded(const Compressor::Encoded& encoded, uint32_t size) {
+  SplitCount events = 0;
+  std::memcpy(&events, encoded.bytes, sizeof events);
+  std::vector<uint8_t> split = WithRoom(size);
+  const size_t count = ZSTD_decompress(split.data(), size, encoded.bytes + sizeof events,
+                                       encoded.size - sizeof events);
+  EXPECT_EQ(count, size);
+  std::vector<uint8_t> payload = WithRoom(size);
+  auto splitter = std::make_unique<TimeSplitter>();
+  EXPECT_TRUE(splitter->Join(split.data(), size, events, payload.data()));
+  payload.resize(size);
+  return payload;
+}
+
+// Events that repeat are compressed quickly, others thoroughly, also in the same trace.
+TEST(SplitTimesTest, EachChunkIsCompressedAsItRepeats) {
+  std::vector<uint8_t> loop;
+  const auto loop_size = static_cast<uint32_t>(MakeLoop(&loop, 1000));
+  size_t events = 0;
+  std::vector<uint8_t> random = MakePayload(5, &events);
+  const auto random_size = static_cast<uint32_t>(random.size());
+  random.resize(random_size + kSplitSlack);
+  Compressor* const compressor = Compressor::Create();
+  ASSERT_NE(compressor, nullptr);
+  for (int i = 0; i < 50; ++i) {
+    const bool is_loop = i % 20 < 10;
+    const std::vector<uint8_t>& payload = is_loop ? loop : random;
+    const uint32_t size = is_loop ? loop_size : random_size;
+    const Compressor::Encoded encoded =
+        Compressor::Encode(compressor, ChunkKind::kTickedEvents, payload.data(), size);
+    ASSERT_EQ(encoded.encoding, ChunkEncoding::kSplitZstd) << i;
+    ASSERT_LT(encoded.size, is_loop ? size * 2 / 5 : size) << i;
+    const std::vector<uint8_t> decoded = Decoded(encoded, size);
+    ASSERT_TRUE(std::equal(decoded.begin(), decoded.end(), payload.begin())) << i;
+  }
+  // A chunk without events has one part only.
+  std::vector<uint8_t> threads;
+  while (threads.size() < 3000) {
+    uint8_t record[16];
+    threads.insert(threads.end(), record, EventEncoder::EncodeThread(record, 7));
+  }
+  const auto size = static_cast<uint32_t>(threads.size());
+  threads.resize(size + kSplitSlack);
+  const Compressor::Encoded encoded =
+      Compressor::Encode(compressor, ChunkKind::kTickedEvents, threads.data(), size);
+  ASSERT_EQ(encoded.encoding, ChunkEncoding::kSplitZstd);
+  EXPECT_LT(encoded.size, 100u);
   Compressor::Destroy(compressor);
 }
 

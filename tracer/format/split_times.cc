@@ -8,7 +8,7 @@ namespace vramstow {
 namespace {
 
 // Returns the number of bytes of an event's tag, amount and address.
-size_t FrontBytes(uint8_t tag) { return (tag & kRecentBit) != 0 ? 3 : 6; }
+size_t FrontBytes(unsigned tag) { return (tag & kRecentBit) != 0 ? 3 : 6; }
 
 // Copies eight bytes at once; `out` has room for them.
 void CopyEight(uint8_t* out, const uint8_t* in) {
@@ -51,8 +51,61 @@ bool TimeSplitter::NoteShape(const uint8_t* in, const uint8_t* end) {
   uint64_t more = 0;
   if (after == nullptr || (after < end && ReadVarint(after, end, &more) == nullptr)) return false;
   if (more > 0xFF) return false;
-  numbers_[in[0]] = follow + static_cast<unsigned>(more);
+  const unsigned numbers = follow + static_cast<unsigned>(more);
+  numbers_[in[0]] = numbers;
+  for (unsigned tag = kEventBit | in[0]; tag <= 0xFF; tag += kRecentBit) {
+    const size_t number = numbers == 0 ? 0 : kHasNumber;
+    ways_[tag] = numbers > 1 ? kSlow : static_cast<uint8_t>(FrontBytes(tag) | number);
+  }
   return true;
+}
+
+// Splits events as long as they have at most one number, and are so far before the end that neither
+// needs to be checked. Nearly all events are split here.
+void TimeSplitter::SplitQuickly(const uint8_t* end, const uint8_t** from, uint8_t** to,
+                                size_t* events) {
+  // An event has at most eight bytes and a number at most nine; eight bytes are read at a time.
+  constexpr ptrdiff_t kRoom = 8 + 9 + 8;
+  if (end - *from < kRoom) return;
+  const uint8_t* const last = end - kRoom;
+  const uint8_t* in = *from;
+  uint8_t* out = *to;
+  size_t count = *events;
+  while (in <= last) {
+    const unsigned way = ways_[*in];
+    if (way >= kSlow) break;
+    const size_t front = way & ~unsigned{kHasNumber};
+    CopyEight(out, in);
+    std::memcpy(steps_ + 2 * count, in + front, 2);
+    out += front;
+    in += front + 2;
+    ++count;
+    if ((way & kHasNumber) == 0) continue;
+    const size_t follow = static_cast<size_t>(std::countr_zero(*in | 0x100u)) + 1;
+    CopyEight(out, in);
+    out[8] = in[8];
+    out += follow;
+    in += follow;
+  }
+  *from = in;
+  *to = out;
+  *events = count;
+}
+
+// Writes the low bytes of all time steps at `out`, then their high bytes.
+void TimeSplitter::WriteSteps(uint8_t* out, size_t count) const {
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = steps_[2 * i];
+    out[count + i] = steps_[2 * i + 1];
+  }
+}
+
+void TimeSplitter::Forget() {
+  std::memset(numbers_, 0, sizeof numbers_);
+  std::memset(ways_, kSlow, kEventBit);
+  for (size_t tag = kEventBit; tag < sizeof ways_; ++tag) {
+    ways_[tag] = static_cast<uint8_t>(FrontBytes(static_cast<unsigned>(tag)));
+  }
 }
 
 bool TimeSplitter::Split(const uint8_t* payload, size_t size, uint8_t* out, SplitCount* events) {
@@ -62,7 +115,9 @@ bool TimeSplitter::Split(const uint8_t* payload, size_t size, uint8_t* out, Spli
   const uint8_t* in = payload;
   const uint8_t* const end = payload + size;
   size_t count = 0;
-  while (in < end) {
+  for (;;) {
+    SplitQuickly(end, &in, &out, &count);
+    if (in >= end) break;
     const uint8_t tag = *in;
     if (tag < kEventBit) {
       const uint8_t* const after = PassRecord(in, end);
@@ -76,8 +131,7 @@ bool TimeSplitter::Split(const uint8_t* payload, size_t size, uint8_t* out, Spli
     CopyEight(out, in);
     const uint8_t* const step = in + front;
     if (end - step < 2) return false;
-    low_[count] = step[0];
-    high_[count] = step[1];
+    std::memcpy(steps_ + 2 * count, step, 2);
     ++count;
     in = step + 2;
     out += front;
@@ -92,8 +146,7 @@ bool TimeSplitter::Split(const uint8_t* payload, size_t size, uint8_t* out, Spli
     out += follow;
     in = after;
   }
-  std::memcpy(out, low_, count);
-  std::memcpy(out + count, high_, count);
+  WriteSteps(out, count);
   *events = static_cast<SplitCount>(count);
   return static_cast<size_t>(out - begin) + 2 * count == size;
 }

@@ -45,14 +45,21 @@ class TimeSplitter {
   // address of at least one byte, and a time step.
   static constexpr size_t kMaxEvents = kSlotBytes / 5;
 
-  void Forget() { std::memset(numbers_, 0, sizeof numbers_); }
+  // How SplitQuickly treats an event: the number of bytes before its time step, and kHasNumber if
+  // one number follows. kSlow and above is not for that function.
+  static constexpr uint8_t kHasNumber = 8;
+  static constexpr uint8_t kSlow = 16;
+
+  void Forget();
+  void WriteSteps(uint8_t* out, size_t count) const;
+  void SplitQuickly(const uint8_t* end, const uint8_t** from, uint8_t** to, size_t* events);
   const uint8_t* PassRecord(const uint8_t* in, const uint8_t* end);
   bool NoteShape(const uint8_t* in, const uint8_t* end);
   static const uint8_t* PassNumbers(const uint8_t* in, const uint8_t* end, unsigned count);
 
   unsigned numbers_[kShapes];  // the numbers at the end of an event, by shape
-  uint8_t low_[kMaxEvents];
-  uint8_t high_[kMaxEvents];
+  uint8_t ways_[256];          // by the first byte of an event or record
+  uint8_t steps_[2 * kMaxEvents];
 };
 
 }  // namespace vramstow
