@@ -1,5 +1,7 @@
 #include "tracer/format/event_encoder.h"
 
+#include <initializer_list>
+
 namespace vramstow {
 namespace {
 
@@ -51,8 +53,25 @@ uint8_t* EventEncoder::EncodeCompleting(uint8_t* out) {
   unsigned number = FirstShape(hash);
   if (shapes_[number].kind != 0) number = SecondShape(hash);
   if (shapes_[number].kind != 0) return out;
-  shapes_[number] = key;
+  SetShape(number, key);
   return EmitShape(out, number, key);
+}
+
+// Searches for the shape that completes the events of another one. Returns false if there is none.
+bool EventEncoder::FindCompleting(unsigned shape) {
+  const ShapeKey key = Completing(shapes_[shape]);
+  const uint64_t hash = key.Hash();
+  for (const unsigned number : {FirstShape(hash), SecondShape(hash)}) {
+    if (shapes_[number].Difference(key) != 0) continue;
+    completing_[shape] = static_cast<uint8_t>(number + 1);
+    return true;
+  }
+  return false;
+}
+
+void EventEncoder::SetShape(unsigned shape, const ShapeKey& key) {
+  shapes_[shape] = key;
+  std::memset(completing_, 0, sizeof completing_);
 }
 
 // Writes a pause record if the time since the last event is too long for the field in the event. If
@@ -78,7 +97,7 @@ unsigned EventEncoder::FindShape(const Event& event, uint8_t follows, uint8_t** 
   if (is_second && !moves) return second;
   if (moves) shapes_[second] = {};
   const unsigned shape = moves || shapes_[first].kind == 0 ? first : second;
-  shapes_[shape] = key;
+  SetShape(shape, key);
   *out = EmitShape(*out, shape, key);
   return shape;
 }

@@ -132,6 +132,8 @@ class EventEncoder {
   uint8_t* EncodeTime(uint8_t* out, uint64_t* time);
   bool MovesToFirst() { return ++seconds_ % kSecondsUntilMove == 0; }
   unsigned FindShape(const Event& event, uint8_t follows, uint8_t** out);
+  void SetShape(unsigned shape, const ShapeKey& key);
+  bool FindCompleting(unsigned shape);
   static uint8_t* EmitShape(uint8_t* out, unsigned shape, const ShapeKey& key);
   unsigned FindAmount(const Amount& amount, uint8_t** out);
   static uint8_t* EmitAmount(uint8_t* out, unsigned number, const Amount& amount);
@@ -147,6 +149,9 @@ class EventEncoder {
   uint64_t defined_amounts_;  // number of defined amounts
   uint64_t seconds_;          // shapes and amounts found under their second numbers
   ShapeKey shapes_[kShapes];
+  // For each shape of a kFree one plus the number of the shape that completes it; 0 if that number
+  // has not been searched for since a shape was defined.
+  uint8_t completing_[kShapes];
   uint64_t recent_[kRecentAddresses];
   Amount amounts_[kAmounts];
 };
@@ -206,13 +211,9 @@ __attribute__((always_inline)) inline bool EventEncoder::CompleteLast() {
   if (last_event_ == nullptr) [[unlikely]]
     return false;
   const unsigned shape = *last_event_ & kShapeMask;
-  const ShapeKey key = Completing(shapes_[shape]);
-  const uint64_t hash = key.Hash();
-  unsigned completing = FirstShape(hash);
-  if (shapes_[completing].Difference(key) != 0) [[unlikely]] {
-    completing = SecondShape(hash);
-    if (shapes_[completing].Difference(key) != 0) return false;
-  }
+  if (completing_[shape] == 0 && !FindCompleting(shape)) [[unlikely]]
+    return false;
+  const unsigned completing = completing_[shape] - 1u;
   // A concurrent reader of the chunk sees either the old or the new byte.
   std::atomic_ref<uint8_t>(*last_event_)
       .store(static_cast<uint8_t>(*last_event_ ^ shape ^ completing), std::memory_order_relaxed);
