@@ -97,10 +97,9 @@ uint64_t RecorderState::RecordQuietly(Event* event) {
 
 // Captures a stack that the thread has not captured before.
 [[gnu::noinline]] uint32_t RecorderState::TakeUnknownStack(ThreadBuffer* buffer,
-                                                           const FramePlace& here,
-                                                           const StackMemo::Key& key) {
+                                                           const FramePlace& here) {
   const KeepErrno keep_errno;
-  return stacks_.TakeUnknown(buffer, here, CaptureMode::kQuiet, key);
+  return stacks_.TakeUnknown(buffer, here, CaptureMode::kQuiet);
 }
 
 [[gnu::noinline]] uint64_t RecorderState::RecordBlockGenerally(const BlockEvent& block) {
@@ -109,15 +108,35 @@ uint64_t RecorderState::RecordQuietly(Event* event) {
   return RecordQuietly(&event);
 }
 
-// Stores a block's event that does not have the short form, or whose time has not been read in
-// order: `now` is then 0. The buffer is busy.
+// Stores a block's event that does not have the short form with its first amount. The buffer is
+// busy.
 [[gnu::noinline]] uint64_t RecorderState::RecordBlockUnshaped(ThreadBuffer* buffer,
                                                               const BlockEvent& block,
                                                               uint32_t stack, uint64_t now) {
+  if (now < buffer->anchor_ends) {
+    // This is what EventWriter::RecordUnshaped tries first, without an Event in memory.
+    Event second = block.ToEvent();
+    second.stack = stack;
+    EventEncoder& encoder = buffer->encoder;
+    uint8_t* const end =
+        encoder.WriteShort(buffer->chunk.next(), encoder.ShortOf<true>(second), now);
+    if (end != nullptr) {
+      buffer->chunk.Commit(end);
+      buffer->busy.store(false, std::memory_order_release);
+      return OrderOf(now, buffer->number);
+    }
+  }
+  return RecordBlockInOrder(buffer, block, stack);
+}
+
+// Stores a block's event in any form, at a time that is read now. The buffer is busy.
+[[gnu::noinline]] uint64_t RecorderState::RecordBlockInOrder(ThreadBuffer* buffer,
+                                                             const BlockEvent& block,
+                                                             uint32_t stack) {
   const KeepErrno keep_errno;
   Event event = block.ToEvent();
   event.stack = stack;
-  return now == 0 ? events_.Record(buffer, event) : events_.RecordUnshaped(buffer, event, now);
+  return events_.Record(buffer, event);
 }
 
 // Does in one function what RecordQuietly does: it finds the thread's buffer once, and encodes the
@@ -142,10 +161,9 @@ inline uint64_t RecorderState::RecordBlock(const BlockEvent& block) {
   }
   uint32_t stack = 0;
   if (stacks_.WantsQuietly(block.kind)) {
-    StackMemo::Key key;
-    stack = stacks_.FindKnown(buffer, here, &key);
+    stack = stacks_.FindKnown(buffer, here);
     if (stack == 0) [[unlikely]]
-      stack = TakeUnknownStack(buffer, here, key);
+      stack = TakeUnknownStack(buffer, here);
   }
   const TraceClock& clock = trace_.order.clock();
   uint64_t now;
@@ -156,7 +174,7 @@ inline uint64_t RecorderState::RecordBlock(const BlockEvent& block) {
     now = clock.Ticks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (single_.buffer() != nullptr) [[unlikely]]
-      return RecordBlockUnshaped(buffer, block, stack, 0);
+      return RecordBlockInOrder(buffer, block, stack);
   }
   Event event = block.ToEvent();
   event.stack = stack;

@@ -75,11 +75,11 @@ class RecorderState {
   template <uint64_t (RecorderState::*kOther)(const Event&)>
   uint64_t RecordFast(const Event& event);
   ThreadBuffer* OwnBuffer();
-  uint32_t TakeUnknownStack(ThreadBuffer* buffer, const FramePlace& here,
-                            const StackMemo::Key& key);
+  uint32_t TakeUnknownStack(ThreadBuffer* buffer, const FramePlace& here);
   uint64_t RecordBlockGenerally(const BlockEvent& block);
   uint64_t RecordBlockUnshaped(ThreadBuffer* buffer, const BlockEvent& block, uint32_t stack,
                                uint64_t now);
+  uint64_t RecordBlockInOrder(ThreadBuffer* buffer, const BlockEvent& block, uint32_t stack);
   uint64_t RecordGeneral(const Event& event);
   uint64_t RecordWithItsStack(const Event& event);
   uint64_t RecordWithoutCapture(const Event& event);

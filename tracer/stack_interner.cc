@@ -81,10 +81,9 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
   VRAMSTOW_HERE(here);
   const bool must_look =
       mode == CaptureMode::kMayAsk && ++buffer->captures % kCapturesBetweenLooks == 0;
-  StackMemo::Key key;
-  uint32_t stack = FindKnown(buffer, here, &key);
+  uint32_t stack = FindKnown(buffer, here);
   if (stack == 0 || must_look) [[unlikely]]
-    stack = TakeUnknown(buffer, here, mode, key, must_look);
+    stack = TakeUnknown(buffer, here, mode, must_look);
   asm volatile("");  // no tail call: this function's frame is where the walk begins
   return stack;
 }
@@ -92,22 +91,23 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, Cap
 // Captures a stack by a walk. If `must_look` is true, the libraries are checked, too.
 __attribute__((noinline)) uint32_t StackInterner::TakeUnknown(ThreadBuffer* buffer,
                                                               const FramePlace& here,
-                                                              CaptureMode mode, StackMemo::Key key,
-                                                              bool must_look) {
+                                                              CaptureMode mode, bool must_look) {
   if (buffer->stack == nullptr) {
     buffer->stack = static_cast<StackScratch*>(ZeroMemory(sizeof(StackScratch)));
     if (buffer->stack == nullptr) return 0;
   }
   StackScratch* const scratch = buffer->stack;
+  StackMemo::Key key;
+  bool has_key = tables_->capture.KeyOf(here, scratch, &key);
   const uint64_t hash = tables_->capture.Capture(scratch, here, mode);
   uint32_t stack = tables_->stacks.Find(hash);
   if (stack == 0 || must_look) {
     stack = InternNew(scratch, hash, here, mode);
     // The libraries or the interpreter may have changed since the key was made. So the stack is not
     // stored under this key.
-    key.stack = 0;
+    has_key = false;
   }
-  if (key.stack != 0 && stack != 0) tables_->capture.Remember(scratch, key, stack);
+  if (has_key && stack != 0) tables_->capture.Remember(scratch, key, stack);
   return stack;
 }
 

@@ -49,9 +49,9 @@ class StackInterner {
   // Returns the number of the calling thread's stack from `here` on, if the thread has captured it
   // before, else 0; then TakeUnknown must follow. `here` is a place in the calling function. Both
   // are for a function that captures quietly.
-  uint32_t FindKnown(ThreadBuffer* buffer, const FramePlace& here, StackMemo::Key* key) const;
+  uint32_t FindKnown(ThreadBuffer* buffer, const FramePlace& here) const;
   uint32_t TakeUnknown(ThreadBuffer* buffer, const FramePlace& here, CaptureMode mode,
-                       StackMemo::Key key, bool must_look = false);
+                       bool must_look = false);
   // Zeroes the large tables and the threads' memory for captures, so that they use no memory.
   // Called when the trace is closed. A thread that still captures a stack after that finds the
   // tables empty.
@@ -93,14 +93,13 @@ class StackInterner {
   TableWriter* writer_ = nullptr;
 };
 
-// This function runs for each event that has a stack. The stack of the key is 0 if there is no key.
-inline uint32_t StackInterner::FindKnown(ThreadBuffer* buffer, const FramePlace& here,
-                                         StackMemo::Key* key) const {
-  key->stack = 0;
+// This function runs for each event that has a stack.
+inline uint32_t StackInterner::FindKnown(ThreadBuffer* buffer, const FramePlace& here) const {
   StackScratch* const scratch = buffer->stack;
-  if (scratch == nullptr || !tables_->capture.KeyOf(here, scratch, key)) [[unlikely]]
+  StackMemo::Key key;
+  if (scratch == nullptr || !tables_->capture.KeyOf(here, scratch, &key)) [[unlikely]]
     return 0;
-  return scratch->memo.Find(*key);
+  return scratch->memo.Find(key);
 }
 
 }  // namespace vramstow

@@ -248,10 +248,10 @@ def recurring() -> None:
     meanwhile: after some captures the tracer recognises stacks by the addresses of instructions
     (see FrameTrust).
     """
-    for _ in range(300):
+    for _ in range(150):
         one()
     left, right = resumed(), resumed()
-    for turn in range(6):
+    for turn in range(4):
         for function in (one, other, one, lambda: snap(), lambda: other()):
             function()
         for line in (0, 1, 2, 3, 1, 0):
@@ -326,8 +326,8 @@ def main() -> None:
     recurring()
     code_that_stays_for_long()
     everything()
-    for function in (recurring, everything):
-        threads = [threading.Thread(target=function) for _ in range(4)]
+    for function, count in ((recurring, 2), (everything, 4)):
+        threads = [threading.Thread(target=function) for _ in range(count)]
         for thread in threads:
             thread.start()
         for thread in threads:

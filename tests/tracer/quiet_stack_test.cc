@@ -1,11 +1,13 @@
 // Tests the quiet mode of a stack capture: it uses no heap, does not read the list of loaded
 // libraries, and captures the same stack as the usual mode.
 #include <dlfcn.h>
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <link.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <set>
 #include <vector>
 
 #include "tests/tracer/support.h"
@@ -136,6 +138,71 @@ TEST_F(QuietStackTest, OneThatIsKnownHasItsNumberAgain) {
   EXPECT_NE(stacks[1], 0u);
   EXPECT_EQ(stacks[1], stacks[2]);
   EXPECT_EQ(recorder_->CaptureStackQuietly(EventKind::kFree), 0u) << "of sites only";
+}
+
+BlockEvent Block() {
+  BlockEvent block;
+  block.kind = EventKind::kAllocate;
+  block.device = 0;
+  block.address = block.size = block.requested = 0x1000;
+  return block;
+}
+
+// Two callers whose frames have the same size: the stacks differ in one return address.
+__attribute__((noinline)) void RecordFromLeft(Recorder* recorder) {
+  recorder->RecordBlock(Block());
+  asm volatile("");
+}
+__attribute__((noinline)) void RecordFromRight(Recorder* recorder) {
+  recorder->RecordBlock(Block());
+  asm volatile("# not the same code as above");
+}
+
+class BlockStackTest : public testing::Test {
+ protected:
+  BlockStackTest() {
+    RecorderConfig config = {folder_.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                             StackMode::kSites};
+    config.slot_is_static = true;
+    EXPECT_EQ(recorder_->Open(config), RecorderError::kOk);
+  }
+  TemporaryFolder folder_;
+  Recorder* const recorder_ = NewRecorder();
+};
+
+// A stack is recognised without a walk more than a thousand times, after which it is walked anew.
+TEST_F(BlockStackTest, CallersAreDistinguishedHoweverTheyTakeTurns) {
+  constexpr int kEvents = 5000;
+  const auto is_left = [](int i) { return i % 3 == 0 || i % 7 < 3; };
+  for (int i = 0; i < kEvents; ++i) {
+    void (*const record)(Recorder*) = is_left(i) ? RecordFromLeft : RecordFromRight;
+    record(recorder_);
+  }
+  recorder_->Close();
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder_.path() + "/test.stow").c_str()), ReadError::kOk);
+  Event event;
+  std::set<uint32_t> stacks[2];
+  for (int i = 0; i < kEvents; ++i) {
+    ASSERT_TRUE(reader.Next(&event));
+    ASSERT_NE(event.stack, 0u);
+    EXPECT_EQ(event.memory, MemoryKind::kDevice);
+    EXPECT_EQ(event.layer, Layer::kFramework);
+    stacks[is_left(i) ? 0 : 1].insert(event.stack);
+  }
+  // In this test the recorder's own frames are a part of the stack, and it has several functions
+  // that capture one.
+  for (const std::set<uint32_t>& of_caller : stacks) EXPECT_LE(of_caller.size(), 3u);
+  for (const uint32_t stack : stacks[0]) EXPECT_FALSE(stacks[1].contains(stack));
+}
+
+TEST_F(BlockStackTest, RecordingABlockPreservesErrno) {
+  for (int i = 0; i < 100'000; ++i) {  // fills chunks, too
+    errno = 77;
+    const bool is_recorded = recorder_->RecordBlock(Block()) != 0;
+    ASSERT_EQ(errno, 77);
+    ASSERT_TRUE(is_recorded);
+  }
 }
 
 TEST_F(QuietStackTest, AfterItsEndARecorderGivesNone) {

@@ -201,11 +201,9 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
 }
 
 // CPython 3.11 has no frames between functions, so each of its frames belongs to a function.
-bool PythonRuntime::HashFrames(uint64_t* hash) const {
-  if (layout_.has_frame_objects) return false;
+uint64_t PythonRuntime::HashFrames() const {
   const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
-  *hash = 0;
-  if (thread == 0) return true;
+  if (thread == 0) return 0;
   const PythonLayout layout = layout_;  // a copy, which the compiler knows to be constant
   const bool has_shims = layout.frame_is_entry == 0;
   uint64_t sum = 1;
@@ -220,8 +218,7 @@ bool PythonRuntime::HashFrames(uint64_t* hash) const {
     }
     frame = At<uintptr_t>(frame, layout.frame_previous);
   }
-  *hash = sum;
-  return true;
+  return sum;
 }
 
 void PythonRuntime::Describe(uintptr_t code, PythonCode* to) const {

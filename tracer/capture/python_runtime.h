@@ -85,14 +85,15 @@ class PythonRuntime {
   size_t Collect(StackFrame* frames, size_t max_frames, PythonSegment* segments,
                  size_t max_segments) const;
 
-  // Sets `*hash` to a hash of the calling thread's frames: of each code object's fingerprint and
-  // the instruction in it. Returns false if frames of this version cannot be hashed.
-  bool HashFrames(uint64_t* hash) const;
-  // Sets `*hash` to a hash of only the instruction addresses of the calling thread's frames, which
-  // takes some seven instructions for a frame. Frames between functions are hashed, too: their
-  // addresses are always the same. The hash is valid while no code object is destroyed (CodeWatch).
-  // Returns false if frames of this version cannot be hashed.
-  bool HashPlaces(uint64_t* hash) const;
+  // True if frames of this version can be hashed: of all but 3.10.
+  bool can_hash() const { return !layout_.has_frame_objects; }
+  // Returns a hash of the calling thread's frames: of each code object's fingerprint and the
+  // instruction in it.
+  uint64_t HashFrames() const;
+  // Returns a hash of only the instruction addresses of the calling thread's frames, which takes
+  // some seven instructions for a frame. Frames between functions are hashed, too: their addresses
+  // are always the same. The hash is valid while no code object is destroyed (CodeWatch).
+  uint64_t HashPlaces() const;
 
   // Describe reads the names of a captured frame's code. LineOf returns the line of an instruction
   // in it, or 0 if it has none.
@@ -121,21 +122,20 @@ class PythonRuntime {
 };
 
 // This function runs for each event that has a stack.
-inline bool PythonRuntime::HashPlaces(uint64_t* hash) const {
-  if (layout_.has_frame_objects) return false;
+inline uint64_t PythonRuntime::HashPlaces() const {
   const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
-  *hash = 0;
-  if (thread == 0) return true;
+  if (thread == 0) return 0;
+  uintptr_t frame = InnermostFrame(thread);
+  if (frame == 0) return 0;
   const uint32_t previous = layout_.frame_previous;
   const uint32_t instruction = layout_.frame_instruction;
   uint64_t sum = 1;
   size_t rest = kMaxStackFrames;
-  for (uintptr_t frame = InnermostFrame(thread); frame != 0 && rest != 0; --rest) {
+  do {
     sum = sum * kHashStep + WordOf(frame, instruction);
     frame = WordOf(frame, previous);
-  }
-  *hash = sum;
-  return true;
+  } while (frame != 0 && --rest != 0);
+  return sum;
 }
 
 }  // namespace vramstow

@@ -17,6 +17,22 @@ uint64_t HashOf(const StackFrame* frames, size_t count) {
 
 }  // namespace
 
+// Called unless addresses are trusted already.
+__attribute__((noinline)) bool FrameTrust::Reconsider(uint64_t gone) {
+  if (gone == 0) return false;  // nothing is counted
+  if (gone != gone_) {
+    gone_ = gone;
+    pause_ = pause_ == 0 ? kFirstRest : rest_ == 0 && pause_ < kLongestRest ? pause_ * 2 : pause_;
+    rest_ = pause_;
+  }
+  if (rest_ == 0) {
+    trusted_inverse_ = ~gone;
+    return true;
+  }
+  --rest_;
+  return false;
+}
+
 uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode) {
   const uint64_t generation = generation_.load(std::memory_order_relaxed);
   scratch->segment_count = 0;

@@ -39,23 +39,18 @@ class FrameTrust {
   // True if Python frames may be identified by their instruction addresses now. `gone` is the
   // result of CodeWatch::count().
   bool TrustsPlaces(uint64_t gone) {
-    if (gone != gone_) [[unlikely]]
-      Distrust(gone);
-    if (rest_ == 0) [[likely]]
-      return gone != 0;
-    --rest_;
-    return false;
+    if (gone == ~trusted_inverse_) [[likely]]
+      return true;
+    return Reconsider(gone);
   }
 
  private:
   static constexpr uint32_t kFirstRest = 512;  // the number of captures
   static constexpr uint32_t kLongestRest = uint32_t{1} << 20;
-  void Distrust(uint64_t gone) {
-    gone_ = gone;
-    pause_ = pause_ == 0 ? kFirstRest : rest_ == 0 && pause_ < kLongestRest ? pause_ * 2 : pause_;
-    rest_ = pause_;
-  }
+  bool Reconsider(uint64_t gone);
 
+  // The complement of the count at which addresses are trusted, so that zero stands for none.
+  uint64_t trusted_inverse_;
   uint64_t gone_;
   uint32_t pause_;
   uint32_t rest_;
@@ -133,13 +128,10 @@ inline bool StackCapture::KeyOf(const FramePlace& here, StackScratch* scratch,
                                 StackMemo::Key* key) const {
   uint64_t python = 0;
   if (python_.state() == PythonRuntime::State::kUsable) {
+    if (!python_.can_hash()) return false;
     const uint64_t gone = CodeWatch::count();
-    if (scratch->trust.TrustsPlaces(gone)) [[likely]] {
-      if (!python_.HashPlaces(&python)) return false;
-      python = python * kHashStep + gone;
-    } else if (!python_.HashFrames(&python)) {
-      return false;
-    }
+    const bool trusts = scratch->trust.TrustsPlaces(gone);
+    python = trusts ? python_.HashPlaces() * kHashStep + gone : python_.HashFrames();
   }
   *key = StackMemo::KeyOf(here, python, generation_.load(std::memory_order_relaxed),
                           scratch->native.bounds());

@@ -4,7 +4,7 @@ namespace vramstow {
 
 // Searches the set of the key for it. Returns the index of the entry, or kEntries if the stack is
 // unknown. Stores a found entry as the successor of the one that was found before.
-__attribute__((noinline)) size_t StackMemo::Search(const Key& key) {
+__attribute__((noinline)) size_t StackMemo::Search(Key key) {
   const size_t first = SetOf(key.hash) * kWays;
   for (size_t place = first; place < first + kWays; ++place) {
     if (!IsSame(entries_[place], key)) continue;

@@ -99,7 +99,7 @@ class StackMemo {
   static bool IsSame(const Entry& entry, const Key& key) {
     return entry.key == key.hash && ValuesOf(entry, key) == entry.values;
   }
-  size_t Search(const Key& key);
+  size_t Search(Key key);
   void Store(const Entry& made);
   uint32_t Expire(Entry* entry);
 

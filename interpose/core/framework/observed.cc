@@ -1,5 +1,6 @@
 #include "interpose/core/framework/observed.h"
 
+#include <array>
 #include <cstdio>
 
 #include "base/keep_errno.h"
@@ -39,7 +40,7 @@ int Reserve(int device, int64_t bytes, uint64_t retries) {
 // which the memory may be allocated again. For most blocks no event comes between the two; such a
 // completion is not recorded as a separate event. Only one thread at a time uses the entry of a
 // device, as in ObservedMemory.
-struct LastFree {
+struct alignas(64) LastFree {
   uint64_t sequence;  // its sequence in the trace; 0 if the last event was no free
   uint64_t address;
   uint64_t size;
@@ -50,13 +51,12 @@ LastFree last_frees[ObservedMemory::kMaxDevices];
 
 bool IsInRange(int32_t device) { return device >= 0 && device < ObservedMemory::kMaxDevices; }
 
-bool CompletesLastFree(Trace* trace, const vramstow_framework_event& observed) {
-  if (!IsInRange(observed.device)) return false;
-  const LastFree& last = last_frees[observed.device];
+bool CompletesLastFree(const LastFree& last, const vramstow_framework_event& observed) {
   const uint64_t difference = (last.address ^ observed.address) | (last.size ^ observed.size) |
                               (last.requested ^ observed.requested) |
                               (last.stream ^ observed.stream);
-  return last.sequence != 0 && difference == 0 && trace->CompleteFree(last.sequence);
+  return last.sequence != 0 && difference == 0 &&
+         framework_context.trace.CompleteFree(last.sequence);
 }
 
 // Returns the trace if events are recorded, else null. Sets *library to the number of the
@@ -67,11 +67,9 @@ Trace* OpenTrace(uint16_t* library) {
   return *library == kUnknownName || trace.is_off() ? nullptr : &trace;
 }
 
-inline BlockEvent BlockOf(EventKind kind, uint16_t library,
-                          const vramstow_framework_event& observed) {
+inline BlockEvent BlockOf(EventKind kind, const vramstow_framework_event& observed) {
   BlockEvent block;
   block.kind = kind;
-  block.library = library;
   block.device = static_cast<int16_t>(observed.device);
   block.address = observed.address;
   block.size = observed.size;
@@ -80,23 +78,34 @@ inline BlockEvent BlockOf(EventKind kind, uint16_t library,
   return block;
 }
 
-// Records an event of the observer. It is a template over the kind of event, so that the compiler
-// removes the checks for all other kinds.
+// Counts an event of the observer, even without a trace.
 template <EventKind kKind>
-inline int RecordEvent(const vramstow_framework_event& observed) {
-  uint16_t library;
-  Trace* const trace = OpenTrace(&library);
-  if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
-  if (kKind == EventKind::kFreeCompleted && CompletesLastFree(trace, observed)) return VRAMSTOW_OK;
-  BlockEvent block = BlockOf(kKind, library, observed);
-  const uint64_t sequence = trace->RecordFrameworkBlock(&block);
-  if (IsInRange(observed.device)) {
-    LastFree& last = last_frees[observed.device];
-    if (kKind == EventKind::kFree) {
-      last = {sequence, observed.address, observed.size, observed.requested, observed.stream};
-    } else {
-      last.sequence = 0;
-    }
+inline void Count(const vramstow_framework_event& observed) {
+  ObservedMemory& counted = framework_context.observed;
+  if constexpr (kKind == EventKind::kAllocate) {
+    counted.Allocate(observed.device, observed.size, observed.requested);
+  } else if constexpr (kKind == EventKind::kFree) {
+    counted.Free(observed.device, observed.size, observed.requested);
+  } else {
+    counted.Complete(observed.device, observed.size);
+  }
+}
+
+// Counts and records an event of the observer. There is one function for each kind of event, so
+// that the compiler removes the checks for all other kinds, and each saves few registers.
+template <EventKind kKind>
+int RecordEvent(const vramstow_framework_event& observed) {
+  Trace& trace = framework_context.trace;
+  BlockEvent block = BlockOf(kKind, observed);
+  if (!IsInRange(observed.device)) [[unlikely]]
+    return trace.RecordFrameworkBlock(&block) != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
+  Count<kKind>(observed);
+  LastFree& last = last_frees[observed.device];
+  if (kKind == EventKind::kFreeCompleted && CompletesLastFree(last, observed)) return VRAMSTOW_OK;
+  last.sequence = 0;
+  const uint64_t sequence = trace.RecordFrameworkBlock(&block);
+  if (kKind == EventKind::kFree) {
+    last = {sequence, observed.address, observed.size, observed.requested, observed.stream};
   }
   return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
@@ -107,7 +116,7 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   Trace* const trace = OpenTrace(&library);
   if (trace == nullptr) return VRAMSTOW_NOT_ACTIVE;
   const KeepErrno keep_errno;
-  Event event = BlockOf(EventKind::kAllocate, library, observed).ToEvent();
+  Event event = BlockOf(EventKind::kAllocate, observed).ToEvent();
   if (observed.address != 0) DescribeLimit(trace, observed);
   event.address = 0;
   event.object = ObjectOf(end);
@@ -122,27 +131,31 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   return sequence != 0 ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 
-// Counts an event, even without a trace, and records it.
+int RecordOutOfMemory(const vramstow_framework_event& observed) {
+  framework_context.observed.Refuse(observed.device);
+  return Refuse(observed, FailureEnd::kProgram);
+}
+
+int RecordDoneWithout(const vramstow_framework_event& observed) {
+  return Refuse(observed, FailureEnd::kDoneWithout);
+}
+
 int Emit(const vramstow_framework_event* observed) {
-  ObservedMemory& counted = framework_context.observed;
-  switch (observed->kind) {
-    case VRAMSTOW_EVENT_ALLOCATE:
-      counted.Allocate(observed->device, observed->size, observed->requested);
-      return RecordEvent<EventKind::kAllocate>(*observed);
-    case VRAMSTOW_EVENT_FREE:
-      counted.Free(observed->device, observed->size, observed->requested);
-      return RecordEvent<EventKind::kFree>(*observed);
-    case VRAMSTOW_EVENT_FREE_COMPLETED:
-      counted.Complete(observed->device, observed->size);
-      return RecordEvent<EventKind::kFreeCompleted>(*observed);
-    case VRAMSTOW_EVENT_OUT_OF_MEMORY:
-      counted.Refuse(observed->device);
-      return Refuse(*observed, FailureEnd::kProgram);
-    case VRAMSTOW_EVENT_DONE_WITHOUT:
-      return Refuse(*observed, FailureEnd::kDoneWithout);
-    default:
-      return VRAMSTOW_INVALID;
-  }
+  // A table needs fewer instructions than a switch.
+  using Handler = int (*)(const vramstow_framework_event&);
+  static constexpr std::array<Handler, VRAMSTOW_EVENT_DONE_WITHOUT + 1> kHandlers = [] {
+    std::array<Handler, VRAMSTOW_EVENT_DONE_WITHOUT + 1> handlers = {};
+    handlers[VRAMSTOW_EVENT_ALLOCATE] = RecordEvent<EventKind::kAllocate>;
+    handlers[VRAMSTOW_EVENT_FREE] = RecordEvent<EventKind::kFree>;
+    handlers[VRAMSTOW_EVENT_FREE_COMPLETED] = RecordEvent<EventKind::kFreeCompleted>;
+    handlers[VRAMSTOW_EVENT_OUT_OF_MEMORY] = RecordOutOfMemory;
+    handlers[VRAMSTOW_EVENT_DONE_WITHOUT] = RecordDoneWithout;
+    return handlers;
+  }();
+  const auto kind = static_cast<uint32_t>(observed->kind);
+  if (kind >= kHandlers.size() || kHandlers[kind] == nullptr) [[unlikely]]
+    return VRAMSTOW_INVALID;
+  return kHandlers[kind](*observed);
 }
 
 // Records the memory of the devices. It asks the driver, which is allowed here because no lock of

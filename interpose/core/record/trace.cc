@@ -234,9 +234,13 @@ uint32_t Trace::CaptureStack(EventKind kind) {
 // Handles the first event of a block, and a simulated GPU with a virtual clock.
 uint64_t Trace::RecordBlockGenerally(BlockEvent* block) {
   const KeepErrno keep_errno;
-  if (!IsOpenFor(block->ToEvent())) return 0;
+  block->library = observer();
+  if (block->library == kUnknownName || !IsOpenFor(block->ToEvent())) return 0;
   LookAtClock();
   block->call = NumberOfCall(&tensor_, "tensor");
+  if (!model_clock_.is_there()) {
+    block_names_.store(uint32_t{block->library} << 16 | block->call, std::memory_order_relaxed);
+  }
   return recorder_.RecordBlock(*block);
 }
 
@@ -253,6 +257,7 @@ void Trace::FollowFramework(uint16_t framework, uint16_t observer) {
   recorder_.LookAtLibraries();
   framework_library_.store(framework, std::memory_order_release);
   observer_.store(observer, std::memory_order_release);
+  block_names_.store(0, std::memory_order_relaxed);
 }
 
 uint32_t Trace::NameStack(uint32_t stack, const StackName* names, size_t count) {
@@ -391,6 +396,7 @@ void Trace::NoteOutOfMemory() {
 }
 
 void Trace::Close() {
+  block_names_.store(0, std::memory_order_relaxed);
   if (is_open()) callbacks_.before_mark();
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
@@ -402,6 +408,7 @@ void Trace::ForgetNumbers() {
   for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
   for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
   tensor_.store(0, std::memory_order_relaxed);
+  block_names_.store(0, std::memory_order_relaxed);
   adopted_.store(0, std::memory_order_relaxed);
   framework_library_.store(kUnknownName, std::memory_order_relaxed);
   observer_.store(kUnknownName, std::memory_order_relaxed);

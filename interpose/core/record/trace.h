@@ -72,7 +72,7 @@ class Trace {
   uint64_t RecordAdoptedBlock(uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
   // Records an event of a framework's block with its stack, for callers that hold locks of the
-  // framework. Sets the block's call. Preserves errno.
+  // framework. Sets the block's call and library. Preserves errno.
   uint64_t RecordFrameworkBlock(BlockEvent* block);
   // Records a failed request for such a block in the same way.
   uint64_t RecordFrameworkRefusal(uint16_t library, Event* event);
@@ -169,7 +169,10 @@ class Trace {
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Each entry is a name's number plus one, or 0 until the number is first needed.
   std::atomic<uint32_t> calls_[kHookCount] = {};
-  std::atomic<uint32_t> tensor_{0};   // a framework's request, which calls no driver function
+  std::atomic<uint32_t> tensor_{0};  // a framework's request, which calls no driver function
+  // The numbers of that request (low half) and of the observer, if events of blocks need nothing
+  // else: the trace is open, and no clock is sampled. Otherwise 0.
+  std::atomic<uint32_t> block_names_{0};
   std::atomic<uint32_t> adopted_{0};  // its blocks from before the trace
   std::atomic<uint16_t> framework_library_{kUnknownName};
   std::atomic<uint16_t> observer_{kUnknownName};
@@ -178,10 +181,11 @@ class Trace {
 
 // This function runs for each event of a framework's block.
 inline uint64_t Trace::RecordFrameworkBlock(BlockEvent* block) {
-  const uint32_t call = tensor_.load(std::memory_order_relaxed);
-  if (!is_open() || model_clock_.is_there() || call == 0) [[unlikely]]
+  const uint32_t names = block_names_.load(std::memory_order_relaxed);
+  if (names == 0) [[unlikely]]
     return RecordBlockGenerally(block);
-  block->call = static_cast<uint16_t>(call - 1);
+  block->call = static_cast<uint16_t>(names);
+  block->library = static_cast<uint16_t>(names >> 16);
   return recorder_.RecordBlock(*block);
 }
 
