@@ -28,7 +28,7 @@ extern "C" {
 #define VRAMSTOW_TABLE_POOL 1 /* struct vramstow_framework; null if the process has no pool */
 #define VRAMSTOW_TABLE_POOL_VERSION 2
 #define VRAMSTOW_TABLE_TRACE 2
-#define VRAMSTOW_TABLE_TRACE_VERSION 3
+#define VRAMSTOW_TABLE_TRACE_VERSION 4
 #define VRAMSTOW_TABLE_CENSUS 3
 #define VRAMSTOW_TABLE_CENSUS_VERSION 1
 #define VRAMSTOW_TABLE_COLLECTION 4
@@ -225,9 +225,12 @@ struct vramstow_framework_trace {
   int (*emit)(const struct vramstow_framework_event* event);
   /* Counts memory that the framework's allocator got from the device, or returned to it if `bytes`
    * is negative. `retries` is the number of requests so far for which the allocator released its
-   * cache; 0 if unknown. The caller holds the lock of the device's allocator, as for `emit`, except
-   * if `bytes` is 0. */
+   * cache; 0 if unknown. Calls for one device come one at a time, except if `bytes` is 0. */
   int (*reserve)(int device, int64_t bytes, uint64_t retries);
+  /* Exists since version 4. Returns the address of a pointer that belongs to the calling thread and
+   * is for the observer's use; it is null at first. A thread_local of the observer could need the
+   * heap at its first use, because the observer is loaded late. */
+  void** (*place)(void);
 };
 
 /* The table of a census (a reference scan), which finds the objects that hold the framework's

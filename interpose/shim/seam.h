@@ -28,6 +28,7 @@ enum { kVramstowMostRegions = 14 };
 struct VramstowThread {
   void* recorder;       /* where the recorder keeps this thread's place */
   void* pool_call;      /* which call of the program a pool works for */
+  void* observer;       /* what an observer of a framework's allocator keeps here */
   uint32_t depth;       /* how many wrappers this thread is in */
   uint32_t lane;        /* of the gate that submissions pass; 0: none yet */
   uint32_t collectives; /* how many calls of collectives, and groups of such, it is in */

@@ -13,6 +13,7 @@
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
+#include "interpose/core/runtime/this_thread.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/framework.h"
@@ -158,6 +159,8 @@ int Emit(const vramstow_framework_event* observed) {
   return kHandlers[kind](*observed);
 }
 
+void** PlaceOfThread() { return &ThisThread()->observer; }
+
 // Records the memory of the devices. It asks the driver, which is allowed here because no lock of
 // the framework is held.
 void NoteDevices() {
@@ -194,7 +197,8 @@ constexpr vramstow_framework_trace kTable = {
     {VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION, sizeof(vramstow_framework_trace), 0},
     Attach,
     Emit,
-    Reserve};
+    Reserve,
+    PlaceOfThread};
 
 }  // namespace
 

@@ -7,11 +7,11 @@
 // read-modify-write instructions. A reader sees each number as it was at some moment, but not all
 // numbers at the same moment.
 //
-// Ownership: static storage. Threads: Allocate, Free, Complete and Reserve of a device are called
-// by one thread at a time; all other functions by any thread. Peaks are exact if the thread that
-// resets them is the one that allocates; otherwise an allocation of another thread at that moment
-// may be missing from them. Errors: devices out of range are ignored. No heap, no lock. Units:
-// bytes.
+// Ownership: static storage. Threads: Allocate, Free and Complete of a device are called by one
+// thread at a time, and so is Reserve; all other functions by any thread. Peaks are exact if the
+// thread that resets them is the one that allocates; otherwise an allocation of another thread at
+// that moment may be missing from them. Errors: devices out of range are ignored. No heap, no lock.
+// Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_OBSERVED_MEMORY_H_
 
