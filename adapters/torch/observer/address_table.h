@@ -53,9 +53,16 @@ class AddressTable {
   }
 
   void Erase(uint64_t address) {
-    if (address == 0 || capacity_ == 0) return;
+    Value value;
+    Take(address, &value);
+  }
+
+  // Removes an entry and stores its value. Returns false if there is no such entry.
+  bool Take(uint64_t address, Value* value) {
+    if (address == 0 || capacity_ == 0) return false;
     size_t hole = IndexOf(address);
-    if (places_[hole].address != address) return;
+    if (places_[hole].address != address) return false;
+    *value = places_[hole].value;
     --count_;
     // Moves a later entry into the empty slot, unless the entry's home slot lies between the empty
     // slot and the entry.
@@ -67,6 +74,7 @@ class AddressTable {
       hole = next;
     }
     places_[hole] = {};
+    return true;
   }
 
  private:

@@ -1,9 +1,10 @@
-// Implements the observer: PyTorch's own allocator calls back, and each call becomes an event of
-// the trace.
+// Implements the observer: PyTorch's own allocator serves the program, and what it does becomes
+// events of the trace.
 //
-// Idea: PyTorch's allocator is not replaced. PyTorch calls trace trackers for every allocation and
-// every free, and out-of-memory observers for every request that fails. One source serves PyTorch
-// 2.4 to 2.15: differences between releases are found with `requires`.
+// Idea: a run observes by the Forwarder. Where that is not possible, and in a process to which
+// vramstow was attached, PyTorch calls trace trackers for every allocation and every free, and
+// nothing is replaced. In both cases it calls out-of-memory observers for every request that fails.
+// One source serves PyTorch 2.4 to 2.15: differences between releases are found with `requires`.
 //
 // Ownership: one observer, never destroyed. Threads: trackers run under the lock of a device's
 // allocator, so each device's state has one user at a time. A tracker uses no heap, takes no lock
@@ -22,9 +23,10 @@
 #include <exception>
 #include <type_traits>
 
-#include "adapters/torch/failure_ends.h"
 #include "adapters/torch/observer/adoption.h"
 #include "adapters/torch/observer/block_sizes.h"
+#include "adapters/torch/observer/forwarder.h"
+#include "adapters/torch/observer/out_of_memory_event.h"
 #include "include/vramstow/framework.h"
 #include "include/vramstow/vramstow.h"
 
@@ -66,8 +68,6 @@ class Observer {
   void End();
 
   void OnEntry(const Entry& entry);
-  // `allowed` is the memory of the device that PyTorch may use.
-  void OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed);
 
  private:
   struct Device {
@@ -189,16 +189,6 @@ void Observer::OnEntry(const Entry& entry) {
   }
 }
 
-void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed) {
-  const int kind = torch_failure::FailureEnds::InsideFramework() ? VRAMSTOW_EVENT_DONE_WITHOUT
-                                                                 : VRAMSTOW_EVENT_OUT_OF_MEMORY;
-  Emit(kind, device, allowed, requested, requested, nullptr);
-  // PyTorch calls this function without its lock, so its number of retries can be read here.
-  const auto index = static_cast<c10::DeviceIndex>(device);
-  const auto retries = caching::get()->getDeviceStats(index).num_alloc_retries;
-  trace_->reserve(static_cast<int>(device), 0, static_cast<uint64_t>(retries));
-}
-
 void Observer::Begin() {
   for (Device& device : devices_) device.adoption.Finish();
 }
@@ -304,8 +294,8 @@ Observer* Track(caching::CUDAAllocator* allocator, const vramstow_framework_trac
   allocator->attachAllocatorTraceTracker(
       [observer](const Entry& entry) { observer->OnEntry(entry); });
   allocator->attachOutOfMemoryObserver(
-      [observer](int64_t device, size_t requested, size_t allowed, size_t) {
-        observer->OnOutOfMemory(device, requested, allowed);
+      [trace, allocator](int64_t device, size_t requested, size_t allowed, size_t) {
+        RecordOutOfMemory(trace, allocator, device, requested, allowed);
       });
   return observer;
 }
@@ -326,7 +316,7 @@ const char* Observe() {
   if (trace->attach(AllocatorCode()) != VRAMSTOW_OK) {
     return "";  // there is no trace, and the reason was printed
   }
-  Track(allocator, trace, nullptr)->Begin();
+  if (!Forward(allocator, trace)) Track(allocator, trace, nullptr)->Begin();
   observes = true;
   return nullptr;
 }

@@ -1,5 +1,5 @@
-// A preloaded library: it counts calls of the heap and of the dynamic linker while a function of
-// one library is on the stack.
+// A preloaded library: it counts the calls of the heap and of the dynamic linker that one library
+// makes when another library calls it back.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -22,8 +22,18 @@ namespace {
 using Visit = int (*)(dl_phdr_info*, size_t, void*);
 using Iterate = int (*)(Visit, void*);
 
-std::atomic<uintptr_t> library_begin{0};
-std::atomic<uintptr_t> library_end{0};
+// The code of a library.
+struct Code {
+  std::atomic<uintptr_t> begin{0};
+  std::atomic<uintptr_t> end{0};
+
+  bool Contains(uintptr_t place) const {
+    return place >= begin.load(std::memory_order_relaxed) &&
+           place < end.load(std::memory_order_relaxed);
+  }
+};
+Code watched;
+Code caller;
 std::atomic<int> counted{0};
 thread_local bool is_looking = false;
 
@@ -32,26 +42,35 @@ Iterate RealIterate() {
   return real;
 }
 
-int FindLibrary(dl_phdr_info* library, size_t, void* part) {
-  if (std::strstr(library->dlpi_name, static_cast<const char*>(part)) == nullptr) return 0;
+struct Wanted {
+  const char* part;
+  Code* code;
+};
+
+int FindLibrary(dl_phdr_info* library, size_t, void* argument) {
+  const auto* wanted = static_cast<const Wanted*>(argument);
+  if (std::strstr(library->dlpi_name, wanted->part) == nullptr) return 0;
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = library->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    library_end = library->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-    library_begin = library->dlpi_addr + segment.p_vaddr;
+    wanted->code->end = library->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    wanted->code->begin = library->dlpi_addr + segment.p_vaddr;
   }
   return 1;
 }
 
 void Note() {
-  const uintptr_t begin = library_begin.load(std::memory_order_relaxed);
-  if (begin == 0 || is_looking) return;
+  if (watched.begin.load(std::memory_order_relaxed) == 0 || is_looking) return;
   is_looking = true;
   void* frames[40];
   const int count = backtrace(frames, 40);
   for (int i = 0; i < count; ++i) {
     const uintptr_t place = reinterpret_cast<uintptr_t>(frames[i]);
-    if (place < begin || place >= library_end.load(std::memory_order_relaxed)) continue;
+    if (caller.Contains(place)) break;  // the caller's own call
+    if (!watched.Contains(place)) continue;
+    // A function that was not called back holds none of the caller's locks.
+    while (i + 1 < count && watched.Contains(reinterpret_cast<uintptr_t>(frames[i + 1]))) ++i;
+    if (i + 1 == count || !caller.Contains(reinterpret_cast<uintptr_t>(frames[i + 1]))) break;
     if (counted.fetch_add(1) == 0) backtrace_symbols_fd(frames, count, STDERR_FILENO);
     break;
   }
@@ -62,11 +81,13 @@ void Note() {
 
 extern "C" {
 
-// Begins to count for the library whose path contains `part`. Returns 0 if there is none.
-int watch_library(const char* part) {
+// Begins to count for the library whose path contains `part`, when it is called by the one whose
+// path contains `calling`. Returns 0 if one is missing.
+int watch_library(const char* part, const char* calling) {
   void* frames[2];
   backtrace(frames, 2);  // the first call loads a library
-  return RealIterate()(FindLibrary, const_cast<char*>(part));
+  Wanted wanted[] = {{calling, &caller}, {part, &watched}};
+  return RealIterate()(FindLibrary, &wanted[0]) != 0 && RealIterate()(FindLibrary, &wanted[1]) != 0;
 }
 int counted_calls() { return counted.load(); }
 

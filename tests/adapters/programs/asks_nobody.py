@@ -20,8 +20,9 @@ def allocate(depth: int, count: int) -> list[torch.Tensor]:
 def main() -> None:
     torch.empty(1, device="cuda")
     watcher = ctypes.CDLL(None)
-    watcher.watch_library.argtypes = [ctypes.c_char_p]
-    assert watcher.watch_library(b"torch-observer-") == 1, "the observer is not loaded"
+    watcher.watch_library.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    found = watcher.watch_library(b"torch-observer-", b"libc10_cuda.so")
+    assert found == 1, "the observer is not loaded"
     kept: list[list[torch.Tensor]] = [[] for _ in range(8)]
 
     def work(thread: int) -> None:
