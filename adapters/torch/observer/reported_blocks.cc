@@ -34,13 +34,18 @@ cudaStream_t CurrentStream(c10::DeviceIndex index) {
 
 ReportedBlocks* ReportedBlocks::listener_ = nullptr;
 
-// PyTorch's function is called last, so that this function does not stay on the stack.
+// This class does its work last, so that the functions of this class replace this function on the
+// stack.
 void ReportedBlocks::Listen(void* data, int64_t bytes, size_t allocated, size_t reserved,
                             c10::Device where) {
   static_assert(std::is_same_v<decltype(&ReportedBlocks::Listen),
                                decltype(&c10::reportMemoryUsageToProfiler)>);
-  listener_->OnReport(reinterpret_cast<uint64_t>(data), bytes, reserved, where);
   c10::reportMemoryUsageToProfiler(data, bytes, allocated, reserved, where);
+  const c10::DeviceIndex index = where.index();
+  if (!where.is_cuda() || index < 0 || index >= kMaxDevices) return;
+  const auto address = reinterpret_cast<uint64_t>(data);
+  if (bytes <= 0) return listener_->OnFreed(index, address);
+  listener_->OnAllocated(index, address, static_cast<uint64_t>(bytes), reserved);
 }
 
 bool ReportedBlocks::Begin() {
@@ -115,8 +120,8 @@ void ReportedBlocks::ForgetTotals(c10::DeviceIndex index) {
   device.got = device.returned = 0;
 }
 
-inline void ReportedBlocks::OnAllocated(c10::DeviceIndex index, uint64_t address, uint64_t size,
-                                        uint64_t reserved) {
+[[gnu::noinline]] void ReportedBlocks::OnAllocated(c10::DeviceIndex index, uint64_t address,
+                                                   uint64_t size, uint64_t reserved) {
   Device& device = devices_[static_cast<size_t>(index)];
   auto* const request = static_cast<Request*>(*trace_->place());
   if (reserved != device.reserved && request != nullptr) [[unlikely]] {
@@ -137,7 +142,7 @@ inline void ReportedBlocks::OnAllocated(c10::DeviceIndex index, uint64_t address
   trace_->emit(&event);
 }
 
-inline void ReportedBlocks::OnFreed(c10::DeviceIndex index, uint64_t address) {
+[[gnu::noinline]] void ReportedBlocks::OnFreed(c10::DeviceIndex index, uint64_t address) {
   Device& device = devices_[static_cast<size_t>(index)];
   // This free was recorded from a trace entry, which PyTorch makes before it reports.
   if (device.tracker != 0) return;
@@ -148,14 +153,6 @@ inline void ReportedBlocks::OnFreed(c10::DeviceIndex index, uint64_t address) {
   trace_->emit(&event);
   event.kind = VRAMSTOW_EVENT_FREE_COMPLETED;
   trace_->emit(&event);
-}
-
-inline void ReportedBlocks::OnReport(uint64_t address, int64_t bytes, uint64_t reserved,
-                                     c10::Device where) {
-  const c10::DeviceIndex index = where.index();
-  if (!where.is_cuda() || index < 0 || index >= kMaxDevices) return;
-  bytes > 0 ? OnAllocated(index, address, static_cast<uint64_t>(bytes), reserved)
-            : OnFreed(index, address);
 }
 
 void ReportedBlocks::OnEntry(const TraceEntry& entry, int tracker) {

@@ -4,7 +4,7 @@
 // more than recording the event. So no tracker is attached at first. The facts of an event come
 // from two other places:
 // 1. The allocator reports each block that it allocates or frees to the profiler, while it holds
-//    the lock of the device. ImportSlot redirects this call to OnReport, which thus learns the
+//    the lock of the device. ImportSlot redirects this call to Listen, which thus learns the
 //    address and the size of the block and the reserved memory, in the exact order of events.
 // 2. The Forwarder, which stands before the allocator, makes a Request around each call: it says
 //    how many bytes are requested on which stream.
@@ -19,7 +19,7 @@
 // they are read without the lock: at the end of a request for which a report said that the reserved
 // memory has changed, and after functions that only release memory.
 //
-// Ownership: one object, never destroyed. Threads: OnReport and OnEntry run under the lock of the
+// Ownership: one object, never destroyed. Threads: Listen and OnEntry run under the lock of the
 // device's allocator, so each device has one user at a time; all other functions may be called by
 // any thread. Errors: a block that was requested past the Forwarder, while there is no tracker, is
 // recorded as requested with its size on the default stream. Units: bytes.
@@ -118,7 +118,6 @@ class ReportedBlocks {
   static void Listen(void* data, int64_t bytes, size_t allocated, size_t reserved,
                      c10::Device where);
   bool HasMemory();
-  void OnReport(uint64_t address, int64_t bytes, uint64_t reserved, c10::Device where);
   void OnAllocated(c10::DeviceIndex index, uint64_t address, uint64_t size, uint64_t reserved);
   void OnFreed(c10::DeviceIndex index, uint64_t address);
   void OnEntry(const torch_adapter::TraceEntry& entry, int tracker);

@@ -183,6 +183,19 @@ def checkpoints() -> None:
     compare("the graphs are gone")
 
 
+def profiles() -> None:
+    """PyTorch's profiler still gets the reports that vramstow redirects."""
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profile:
+        kept = bytes_of(9 * MIB)
+        compare("while it is profiled")
+        del kept
+    reported = [event.device_memory_usage for event in profile.events()]
+    assert 9 * MIB in reported, reported
+    compare("profiled")
+
+
 def forks() -> None:
     kept = [bytes_of(1000) for _ in range(3)]
     child = os.fork()
@@ -200,6 +213,7 @@ STEPS: list[Callable[[], None]] = [
     pools,
     captures,
     checkpoints,
+    profiles,
     forks,
 ]
 
