@@ -10,7 +10,9 @@ import ctypes
 import gc
 import json
 import os
+import random
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,6 +134,27 @@ def pools() -> None:
     compare("the private pool is gone")
 
 
+def threads() -> None:
+    """Threads take each other's pieces of segments, so that sizes depend on the order."""
+
+    def work(seed: int) -> None:
+        choose = random.Random(seed)
+        kept: list[torch.Tensor] = []
+        for _ in range(300):
+            if len(kept) > 5 or (kept and choose.random() < 0.4):
+                kept.pop(choose.randrange(len(kept)))
+            kept.append(bytes_of(choose.choice((100, 70_000, MIB + 1, 3_300_000, 9_000_001))))
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    compare("threads")
+    torch.cuda.empty_cache()
+    compare("cache of the threads given back")
+
+
 def captures() -> None:
     side = torch.cuda.Stream()
     graph = torch.cuda.CUDAGraph()
@@ -211,7 +234,9 @@ STEPS: list[Callable[[], None]] = [
     raw_blocks,
     limits,
     pools,
+    threads,
     captures,
+    threads,
     checkpoints,
     profiles,
     forks,
