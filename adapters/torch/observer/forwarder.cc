@@ -219,9 +219,9 @@ void Forwarder::emptyCache(MempoolId_t id) {
 }
 
 void Forwarder::resetAccumulatedStats(DeviceIndex device) {
-  blocks_->CountSegments(device);
+  blocks_->BeginReset(device);
   native_->resetAccumulatedStats(device);
-  blocks_->ForgetTotals(device);
+  blocks_->EndReset(device);
 }
 
 // --- Installation --------------------------------------------------------------------------------

@@ -84,10 +84,13 @@ int FindReadOnlyPart(dl_phdr_info* library, size_t, void* argument) {
 }
 
 bool Write(uint64_t library, uint64_t slot, const void* value) {
+  const auto page_size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   ReadOnlyPart part{library};
   dl_iterate_phdr(FindReadOnlyPart, &part);
+  // The dynamic linker protects whole pages only, so the last page may have stayed writable.
+  part.begin &= ~(page_size - 1);
+  part.end &= ~(page_size - 1);
   const bool is_read_only = slot >= part.begin && slot < part.end;
-  const auto page_size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   auto* page = reinterpret_cast<void*>(slot & ~(page_size - 1));
   if (is_read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
   reinterpret_cast<std::atomic<const void*>*>(slot)->store(value, std::memory_order_release);

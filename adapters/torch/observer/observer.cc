@@ -14,6 +14,8 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -50,6 +52,8 @@ using NewerConfig = c10::CachingAllocator::AcceleratorAllocatorConfig;
 using Config =
     std::conditional_t<kIsComplete<NewerConfig>, NewerConfig, caching::CUDAAllocatorConfig>;
 
+long CurrentThread() { return syscall(SYS_gettid); }
+
 class Observer {
  public:
   static constexpr int kMaxDevices = 64;
@@ -77,6 +81,7 @@ class Observer {
 
   void AdoptSegment(const caching::SegmentInfo& segment, Device* device, uint64_t* blocks,
                     uint64_t* bytes);
+  void OnSnapshot();
   void Reserve(int kind, const Entry& entry);
   void Reserve(int kind, int64_t device, uint64_t address, uint64_t size, void* stream);
 
@@ -91,6 +96,8 @@ class Observer {
   const vramstow_framework_trace* const trace_;
   const vramstow_framework_attachment* const attachment_;
   std::array<Device, kMaxDevices> devices_;
+  std::atomic<long> adopter_{0};  // the thread that takes snapshots to adopt, or 0
+  int snapshots_ = 0;             // how many of its snapshots were taken
 };
 
 void Observer::Emit(int kind, int64_t device, uint64_t address, uint64_t size, uint64_t requested,
@@ -154,10 +161,16 @@ void Observer::OnShrunk(const Entry& entry) {
   if (attachment_ != nullptr) Reserve(VRAMSTOW_EVENT_FREE, entry);
 }
 
+// PyTorch takes the snapshots of all devices in their order, and its entries always name device 0.
+void Observer::OnSnapshot() {
+  if (adopter_.load(std::memory_order_acquire) != CurrentThread()) return;
+  if (snapshots_ < kMaxDevices) devices_[static_cast<size_t>(snapshots_++)].adoption.OnSnapshot();
+}
+
 void Observer::OnEntry(const Entry& entry) {
+  if (entry.action_ == Entry::SNAPSHOT) return OnSnapshot();
   if (entry.device_ < 0 || entry.device_ >= kMaxDevices) return;
   Device* device = &devices_[static_cast<size_t>(entry.device_)];
-  if (entry.action_ == Entry::SNAPSHOT) return device->adoption.OnSnapshot();
   if (!device->adoption.Observes()) return;
   const uint64_t address = static_cast<uint64_t>(entry.addr_);
   switch (entry.action_) {
@@ -236,6 +249,7 @@ bool Observer::Adopt(caching::CUDAAllocator* allocator) {
   struct Release {
     Observer* observer;
     ~Release() {
+      observer->adopter_.store(0, std::memory_order_release);
       for (Device& device : observer->devices_) {
         if (device.adoption.is_adopting()) device.adoption.Stop();
       }
@@ -245,7 +259,10 @@ bool Observer::Adopt(caching::CUDAAllocator* allocator) {
     device.sizes.Clear();
     device.adoption.Await();
   }
+  snapshots_ = 0;
+  adopter_.store(CurrentThread(), std::memory_order_release);
   const caching::SnapshotInfo snapshot = allocator->snapshot();
+  adopter_.store(0, std::memory_order_release);
   bool has_adopted = false;
   for (int number = 0; number < kMaxDevices; ++number) {
     Device& device = devices_[static_cast<size_t>(number)];

@@ -32,7 +32,7 @@ cudaStream_t CurrentStream(c10::DeviceIndex index) {
 
 }  // namespace
 
-ReportedBlocks* ReportedBlocks::listener_ = nullptr;
+std::atomic<ReportedBlocks*> ReportedBlocks::listener_{nullptr};
 
 // This class does its work last, so that the functions of this class replace this function on the
 // stack.
@@ -43,19 +43,21 @@ void ReportedBlocks::Listen(void* data, int64_t bytes, size_t allocated, size_t 
   c10::reportMemoryUsageToProfiler(data, bytes, allocated, reserved, where);
   const c10::DeviceIndex index = where.index();
   if (!where.is_cuda() || index < 0 || index >= kMaxDevices) return;
+  ReportedBlocks* const listener = listener_.load(std::memory_order_acquire);
+  if (listener == nullptr) return;
   const auto address = reinterpret_cast<uint64_t>(data);
-  if (bytes <= 0) return listener_->OnFreed(index, address);
-  listener_->OnAllocated(index, address, static_cast<uint64_t>(bytes), reserved);
+  if (bytes <= 0) return listener->OnFreed(index, address);
+  listener->OnAllocated(index, address, static_cast<uint64_t>(bytes), reserved);
 }
 
 bool ReportedBlocks::Begin() {
   const char* name = NameOfReport();
   const int count = c10::cuda::device_count();
   if (name == nullptr || count > kMaxDevices || HasMemory()) return false;
-  listener_ = this;
   if (!ReplaceImport(AllocatorFunction(), name, reinterpret_cast<const void*>(&Listen))) {
     return false;
   }
+  listener_.store(this, std::memory_order_release);
   allocator_->attachOutOfMemoryObserver(
       [this](int64_t device, size_t requested, size_t allowed, size_t) {
         CountSegments(static_cast<c10::DeviceIndex>(device));
@@ -91,11 +93,14 @@ void ReportedBlocks::Track() {
 
 void ReportedBlocks::CountSegments(c10::DeviceIndex index) {
   if (index < 0 || index >= kMaxDevices) return;
+  Device& device = devices_[static_cast<size_t>(index)];
+  const uint32_t resets = device.resets.load();
   const auto reserved = allocator_->getDeviceStats(index).reserved_bytes[0];
   const auto got = static_cast<uint64_t>(reserved.allocated);
   const auto returned = static_cast<uint64_t>(reserved.freed);
-  Device& device = devices_[static_cast<size_t>(index)];
   const MutexLock lock(&device.counting);
+  // These totals may be from before a reset, after which all is counted again.
+  if (device.resets.load() != resets) return;
   // Another thread may have counted newer totals.
   if (returned > device.returned) {
     trace_->reserve(index, -static_cast<int64_t>(returned - device.returned), 0);
@@ -113,11 +118,20 @@ void ReportedBlocks::CountAllSegments() {
   }
 }
 
-void ReportedBlocks::ForgetTotals(c10::DeviceIndex index) {
+void ReportedBlocks::BeginReset(c10::DeviceIndex index) {
+  CountSegments(index);
+  if (index >= 0 && index < kMaxDevices) devices_[static_cast<size_t>(index)].resets.fetch_add(1);
+}
+
+void ReportedBlocks::EndReset(c10::DeviceIndex index) {
   if (index < 0 || index >= kMaxDevices) return;
   Device& device = devices_[static_cast<size_t>(index)];
-  const MutexLock lock(&device.counting);
-  device.got = device.returned = 0;
+  {
+    const MutexLock lock(&device.counting);
+    device.got = device.returned = 0;
+    device.resets.fetch_add(1);
+  }
+  CountSegments(index);
 }
 
 [[gnu::noinline]] void ReportedBlocks::OnAllocated(c10::DeviceIndex index, uint64_t address,
@@ -157,7 +171,7 @@ void ReportedBlocks::ForgetTotals(c10::DeviceIndex index) {
 
 void ReportedBlocks::OnEntry(const TraceEntry& entry, int tracker) {
   const auto index = static_cast<c10::DeviceIndex>(entry.device_);
-  if (index < 0 || index >= kMaxDevices) return;
+  if (index < 0 || index >= kMaxDevices || entry.action_ == TraceEntry::SNAPSHOT) return;
   Device& device = devices_[static_cast<size_t>(index)];
   if (device.tracker == 0) device.tracker = tracker;
   if (device.tracker != tracker) return;

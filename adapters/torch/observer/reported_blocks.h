@@ -90,8 +90,9 @@ class ReportedBlocks {
   // Counts segments that were reserved or released, of one device or of all.
   void CountSegments(c10::DeviceIndex device);
   void CountAllSegments();
-  // Called when PyTorch has set the totals of its statistics to 0.
-  void ForgetTotals(c10::DeviceIndex device);
+  // Called when PyTorch is about to set the totals of its statistics to 0, and when it has done so.
+  void BeginReset(c10::DeviceIndex device);
+  void EndReset(c10::DeviceIndex device);
 
  private:
   struct Block {
@@ -113,6 +114,7 @@ class ReportedBlocks {
     Mutex counting;  // guards the two totals, which PyTorch has had and are counted
     uint64_t got VRAMSTOW_GUARDED_BY(counting) = 0;
     uint64_t returned VRAMSTOW_GUARDED_BY(counting) = 0;
+    std::atomic<uint32_t> resets{0};  // how often PyTorch has set its totals to 0
   };
 
   static void Listen(void* data, int64_t bytes, size_t allocated, size_t reserved,
@@ -122,7 +124,7 @@ class ReportedBlocks {
   void OnFreed(c10::DeviceIndex index, uint64_t address);
   void OnEntry(const torch_adapter::TraceEntry& entry, int tracker);
 
-  static ReportedBlocks* listener_;
+  static std::atomic<ReportedBlocks*> listener_;
 
   const vramstow_framework_trace* const trace_;
   torch_adapter::CUDAAllocator* const allocator_;

@@ -33,8 +33,6 @@ void ObservedMemory::Reserve(int device, int64_t bytes, uint64_t retries) {
   if (of == nullptr) return;
   if (bytes > 0) {
     Raise(&of->peak_reserved, Add(&of->reserved, static_cast<uint64_t>(bytes)));
-    if (of->is_refused.exchange(false, kRelaxed)) [[unlikely]]
-      Add(&of->retries, 1);
   } else if (bytes < 0) {
     const uint64_t released = uint64_t{0} - static_cast<uint64_t>(bytes);
     Subtract(&of->reserved, released);

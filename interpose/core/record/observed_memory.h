@@ -90,7 +90,7 @@ class ObservedMemory {
     Number retries{0};
     Number out_of_memory{0};
     Number device_bytes{0};
-    std::atomic<bool> is_refused{false};  // the driver refused memory since the last reservation
+    std::atomic<bool> is_refused{false};  // the driver refused memory since the last allocation
   };
 
   // Returns null if the device is out of range, or this process is not observed.
@@ -129,6 +129,10 @@ inline void ObservedMemory::Allocate(int device, uint64_t size, uint64_t request
   Raise(&of->peak_allocated, Add(&of->allocated, size));
   Add(&of->requested, requested);
   Add(&of->allocations, 1);
+  // The driver refused memory, and the framework got some after it had released its cache.
+  if (of->is_refused.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (of->is_refused.exchange(false, std::memory_order_relaxed)) Add(&of->retries, 1);
+  }
 }
 
 inline void ObservedMemory::Free(int device, uint64_t size, uint64_t requested) {

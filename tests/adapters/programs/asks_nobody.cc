@@ -34,6 +34,7 @@ struct Code {
 };
 Code watched;
 Code caller;
+Code passed_on;
 std::atomic<int> counted{0};
 thread_local bool is_looking = false;
 
@@ -66,7 +67,7 @@ void Note() {
   const int count = backtrace(frames, 40);
   for (int i = 0; i < count; ++i) {
     const uintptr_t place = reinterpret_cast<uintptr_t>(frames[i]);
-    if (caller.Contains(place)) break;  // the caller's own call
+    if (caller.Contains(place) || passed_on.Contains(place)) break;  // their own calls
     if (!watched.Contains(place)) continue;
     // A function that was not called back holds none of the caller's locks.
     while (i + 1 < count && watched.Contains(reinterpret_cast<uintptr_t>(frames[i + 1]))) ++i;
@@ -82,12 +83,16 @@ void Note() {
 extern "C" {
 
 // Begins to count for the library whose path contains `part`, when it is called by the one whose
-// path contains `calling`. Returns 0 if one is missing.
-int watch_library(const char* part, const char* calling) {
+// path contains `calling`. What the library whose path contains `passed` does does not count,
+// because the call is passed on to it. Returns 0 if one is missing.
+int watch_library(const char* part, const char* calling, const char* passed) {
   void* frames[2];
   backtrace(frames, 2);  // the first call loads a library
-  Wanted wanted[] = {{calling, &caller}, {part, &watched}};
-  return RealIterate()(FindLibrary, &wanted[0]) != 0 && RealIterate()(FindLibrary, &wanted[1]) != 0;
+  Wanted wanted[] = {{calling, &caller}, {passed, &passed_on}, {part, &watched}};
+  for (Wanted& one : wanted) {
+    if (RealIterate()(FindLibrary, &one) == 0) return 0;
+  }
+  return 1;
 }
 int counted_calls() { return counted.load(); }
 

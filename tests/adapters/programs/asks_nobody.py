@@ -20,8 +20,8 @@ def allocate(depth: int, count: int) -> list[torch.Tensor]:
 def main() -> None:
     torch.empty(1, device="cuda")
     watcher = ctypes.CDLL(None)
-    watcher.watch_library.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-    found = watcher.watch_library(b"torch-observer-", b"libc10_cuda.so")
+    watcher.watch_library.argtypes = [ctypes.c_char_p] * 3
+    found = watcher.watch_library(b"torch-observer-", b"libc10_cuda.so", b"libc10.so")
     assert found == 1, "the observer is not loaded"
     kept: list[list[torch.Tensor]] = [[] for _ in range(8)]
 
