@@ -5,9 +5,12 @@ pyproject.toml adds this folder to the path of each Python test.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
+import random
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,15 @@ def run_program(*command: object, check: bool = False, **options: object) -> Ran
         f"{command} ended with {done.returncode}: {done.stderr}"
     )
     return done
+
+
+def free_port() -> int:
+    """Returns a port below the range from which the system gives ports to other programs."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def run_vramstow(*arguments: object, check: bool = False, **options: object) -> Ran:

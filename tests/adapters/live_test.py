@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from built import VRAMSTOW
+from built import VRAMSTOW, free_port
 from jobs_conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -79,9 +78,7 @@ print(json.dumps(told))
 def test_ctl_metrics_and_top_tell_the_same(
     rehearse: Rehearse, python: str, by_default: dict[str, str], tmp_path: Path, trace: str
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     env = by_default | {
         "VRAMSTOW_CONTROL_DIR": str(tmp_path / "control"),
         "VRAMSTOW_METRICS": str(port),

@@ -102,8 +102,12 @@ def test_growth_names_the_holder_and_the_line(start: Start) -> None:
     # the list after the first census.
     assert line["blocks"] >= first["grown_blocks"] - 1
     assert line["bytes"] == line["blocks"] * MIB
-    text = attach(job.pid, "--growth", "--every", f"{seconds}s")
-    assert re.search(r"\+[\d.]+ MiB, now [\d.]+ MiB in \d+ blocks: global history\[\*\]", text)
+    grown = r"\+[\d.]+ MiB, now [\d.]+ MiB in \d+ blocks: global history\[\*\]"
+    for seconds in (2, 10, 60):
+        text = attach(job.pid, "--growth", "--every", f"{seconds}s")
+        if re.search(grown, text):
+            break
+    assert re.search(grown, text)
 
 
 ONE_OF_TWO = {"VRAMSTOW_SIMULATED_CARD": "h200,count=2", "GROWS_ON": "cuda:1"}
@@ -189,13 +193,14 @@ def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
     start: Start, tmp_path: Path, times: int
 ) -> None:
     job = start("states.py", "0")
-    attach_in_turn(job, 3, tmp_path / "t")
-    before = job.resident_bytes()
+    first = 6
+    attach_in_turn(job, first, tmp_path / "t")
+    before = job.least_resident_bytes()
     # The program itself also starts and ends a thread now and then.
     threads, descriptors = job.fewest("task"), job.fewest("fd")
-    attach_in_turn(job, times - 3, tmp_path / "t")
+    attach_in_turn(job, times - first, tmp_path / "t")
     # The header of each trace stays in memory, because a late thread may still read it.
-    grown = job.resident_bytes() - before
+    grown = job.least_resident_bytes() - before
     assert grown < 24 * MIB + times * 200 * 1024, f"{grown / times / 1024:.0f} KiB each"
     job.tell("stop")
     told = job.line()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built import free_port
 from conftest import Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -38,19 +38,13 @@ for rank in ("0", "1"):
     where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2"}
     where |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": sys.argv[1]}
     ranks.append(subprocess.Popen([sys.executable, *sys.argv[2:]], env=os.environ | where))
-print("statuses", [rank.wait(100) for rank in ranks])
+print("statuses", [rank.wait(250) for rank in ranks])
 """
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def test_a_killed_rank_does_not_hang_the_other(rehearse: Rehearse, python: str) -> None:
     job = rehearse(
-        *(python, "-c", TWO_RANKS, str(free_port()), PROGRAM, "nccl", "30"),
+        *(python, "-c", TWO_RANKS, str(free_port()), PROGRAM, "nccl", "90"),
         card="h200,count=2",
         env={"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"},
     )

@@ -49,8 +49,8 @@ def test_a_driver_that_fails_gives_no_wrong_byte_and_stops_nobody(
     other = share(75, 6, 2, card=SMALL_CARD)
     ends = failing.end(), other.end()
     assert ends[0] in (0, OUT_OF_MEMORY, DRIVER_ERROR), failing.said()
-    # If a call always fails, the memory of that program may not move, and if one fails while the pool
-    # opens, the program has none. Then it is as if no memory of it were shared.
+    # If a call always fails, the memory of that program may not move. If one fails while the pool
+    # opens, the program has no pool. Then it is as if no memory of it were shared.
     lasts = fail.endswith("+") or "not by the pool" in failing.said()
     assert ends[1] in ((0, OUT_OF_MEMORY) if lasts else (0,)), other.said()
     assert tables(tmp_path) == []

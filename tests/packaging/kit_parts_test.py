@@ -548,7 +548,7 @@ def sleepers(tmp_path: Path) -> list[int]:
 def test_the_overall_limit_ends_the_step_at_work_and_leaves_the_rest(tmp_path: Path) -> None:
     # The time suffices for the quick step on a busy machine; the job of the next step sleeps for
     # minutes.
-    ran = begin_kit(tmp_path, "--only", "zeros,native,sleep", "--minutes", "0.2")
+    ran = begin_kit(tmp_path, "--only", "zeros,native,sleep", "--minutes", "0.5")
     begin = time.monotonic()
     ran.communicate(timeout=300)
     assert time.monotonic() - begin < 120 and ran.returncode == 3

@@ -121,7 +121,7 @@ class Small:
 
 
 def wait_for(file: Path) -> int:
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while time.monotonic() < limit:
         if file.exists() and file.read_text().strip():
             return int(file.read_text())
@@ -129,9 +129,19 @@ def wait_for(file: Path) -> int:
     raise AssertionError(f"{file} did not appear")
 
 
+def begun(small: Small) -> int:
+    """Returns the process of the slow piece, once the run knows it and can end it."""
+    piece = wait_for(small.folder / "build-release/slow")
+    limit = time.monotonic() + 60
+    while small.records()[-1]["process"] != piece:
+        assert time.monotonic() < limit, "waited in vain"
+        time.sleep(0.02)
+    return piece
+
+
 def is_gone(process: int) -> bool:
     """Returns whether all processes of the group have ended, for which they get some time."""
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while time.monotonic() < limit:
         try:
             os.killpg(process, 0)
@@ -196,9 +206,9 @@ def test_what_passed_runs_again_only_by_name_and_what_failed_always(tmp_path: Pa
 def test_an_interrupted_piece_ends_and_runs_again(tmp_path: Path, number: signal.Signals) -> None:
     small = Small(tmp_path, SLOW)
     with small.start() as ran:
-        piece = wait_for(tmp_path / "build-release/slow")
+        piece = begun(small)
         ran.send_signal(number)
-        _, err = ran.communicate(timeout=30)
+        _, err = ran.communicate(timeout=60)
     assert ran.returncode == 128 + number
     assert err.splitlines()[-1] == (
         "setup/release: It was interrupted; the same command goes on with the interrupted piece."
@@ -208,9 +218,9 @@ def test_an_interrupted_piece_ends_and_runs_again(tmp_path: Path, number: signal
     assert row(small.page(), "slow").count("<strong>interrupted, so that nothing is known</strong>")
     (tmp_path / "build-release/slow").unlink()
     with small.start("--continue") as ran:
-        wait_for(tmp_path / "build-release/slow")
+        begun(small)
         ran.send_signal(number)
-        ran.communicate(timeout=30)
+        ran.communicate(timeout=60)
     assert (tmp_path / "build-release/first").read_text() == "ran\n"
 
 

@@ -12,16 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from built import BUILD, VRAMSTOW
+from built import BUILD, VRAMSTOW, free_port
 
 OPEN_METRICS = "application/openmetrics-text"
 HERE = Path(__file__).resolve().parent
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Job:

@@ -219,7 +219,7 @@ def test_a_process_that_outlives_the_command_is_named(vramstow: Installation) ->
     assert ": the summary covers what was recorded until now." in result.stderr.splitlines()[0]
     assert "8.00 MiB allocated" in result.stderr
     # A background process that ends soon after the command is not a daemon.
-    result = vramstow.run("run", "--", "sh", "-c", "sleep 0.2 >/dev/null 2>&1 & exit 0")
+    result = vramstow.run("run", "--", "sh", "-c", "sleep 0.05 >/dev/null 2>&1 & exit 0")
     assert "no CUDA call was seen" in result.stderr
 
 
