@@ -70,10 +70,11 @@ class Clients {
   template <typename Admits, typename Answer>
   void Serve(int listener, const pollfd* polls, int count, uint64_t now_ns, const Admits& admits,
              const Answer& answer) {
+    bool is_asked = false;
     for (int i = 0; i < count; ++i) {
       if (polls[i].revents == 0) continue;
       if (polls[i].fd == listener) {
-        Accept(listener, now_ns, admits);
+        is_asked = true;
       } else if (One* const client = Find(polls[i].fd); client == nullptr) {
         continue;
       } else if (client->answer_size == 0) {
@@ -85,6 +86,8 @@ class Clients {
     for (One& client : clients_) {
       if (client.connected && now_ns > client.deadline_ns) Drop(&client);
     }
+    // Last, because clients that have ended leave their places to new ones.
+    if (is_asked) Accept(listener, now_ns, admits);
   }
 
   // Closes all connections. Async-signal-safe.

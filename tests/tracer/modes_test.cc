@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -38,12 +39,17 @@ Recorder* Opened(const RecorderConfig& config) {
 // Records numbered events in four threads, which wait sometimes until the background thread has
 // written what it was given.
 void RecordNumbered(Recorder* recorder, uint64_t events) {
-  std::vector<std::thread> threads = StartThreads(4, [=](int thread) {
+  constexpr int kThreads = 4;
+  // A thread that begins after another one has ended continues the other's chunk. So no thread goes
+  // on before each has a buffer of its own.
+  std::barrier all(kThreads);
+  std::vector<std::thread> threads = StartThreads(kThreads, [&](int thread) {
     for (uint64_t i = 1; i <= events; ++i) {
       Event event = Allocation(i * 4096, 512 * (i % 100 + 1));
       event.object = static_cast<uint64_t>(thread) + 1;
       event.offset = i;
       recorder->Record(event);
+      if (i == 1) all.arrive_and_wait();
       if (i % 5000 == 0) WaitForWriter();
     }
   });

@@ -193,11 +193,13 @@ TEST_F(SingleWriterTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
   constexpr int kPasses = 200;
   std::atomic<uint64_t> to_other{0};
   std::atomic<uint64_t> to_sole{0};
+  constexpr int kManyTurns = 10'000;
   std::thread other([&] {
     uint64_t seen = 0;
     for (int i = 0; i < kRounds * kPasses; ++i) {
       uint64_t before;
-      while ((before = to_other.load(std::memory_order_acquire)) == seen) {
+      for (int turns = 0; (before = to_other.load(std::memory_order_acquire)) == seen; ++turns) {
+        if (turns > kManyTurns) std::this_thread::yield();  // the other may need this processor
       }
       seen = before;
       const uint64_t own = recorder->Record(Allocation(0x2000, 512));
@@ -213,7 +215,8 @@ TEST_F(SingleWriterTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
       EXPECT_GT(own, seen);
       to_other.store(own, std::memory_order_release);
       uint64_t answer;
-      while ((answer = to_sole.load(std::memory_order_acquire)) == seen) {
+      for (int turns = 0; (answer = to_sole.load(std::memory_order_acquire)) == seen; ++turns) {
+        if (turns > kManyTurns) std::this_thread::yield();
       }
       seen = answer;
     }

@@ -222,7 +222,7 @@ TEST_F(HostFunctionTest, RunsWithoutFurtherCalls) {
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, kMiB, stream));
   ASSERT_OK(driver_.cuLaunchHostFunc(
       stream, [](void* user) { *static_cast<std::atomic<bool>*>(user) = true; }, &ran));
-  for (int i = 0; i < 10000 && !ran; ++i) {
+  for (int i = 0; i < 60'000 && !ran; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(ran);
