@@ -31,5 +31,15 @@ def adapter_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return os.environ.get("VRAMSTOW_ADAPTER_DIR") or str(tmp_path_factory.mktemp("adapters"))
 
 
+@pytest.fixture(scope="session")
+def observed(adapter_folder: str) -> dict[str, str]:
+    """Returns settings that observe tensors, with one compiled observer for all tests."""
+    return {
+        "VRAMSTOW_POOL": "off",
+        "VRAMSTOW_LEVEL": "tensors",
+        "VRAMSTOW_ADAPTER_DIR": adapter_folder,
+    }
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: only in the long run of all tests")

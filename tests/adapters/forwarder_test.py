@@ -21,14 +21,9 @@ Rehearse = Callable[..., Rehearsal]
 
 
 @pytest.fixture(scope="session")
-def observed(adapter_folder: str) -> dict[str, str]:
-    """Returns the settings of `vramstow run -- python`, with one observer for all tests."""
-    return {
-        "VRAMSTOW_POOL": "off",
-        "VRAMSTOW_LEVEL": "tensors",
-        "VRAMSTOW_ADAPTER_DIR": adapter_folder,
-        "PYTHONPATH": str(PACKAGE),
-    }
+def observed(observed: dict[str, str]) -> dict[str, str]:
+    """Returns the settings that observe tensors, and finds the package of vramstow."""
+    return observed | {"PYTHONPATH": str(PACKAGE)}
 
 
 def tensor_events(trace: Path) -> list[list[object]]:

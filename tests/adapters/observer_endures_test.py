@@ -25,15 +25,6 @@ Rehearse = Callable[..., Rehearsal]
 KILLS = 6
 
 
-@pytest.fixture(scope="session")
-def observed(adapter_folder: str) -> dict[str, str]:
-    return {
-        "VRAMSTOW_POOL": "off",
-        "VRAMSTOW_LEVEL": "tensors",
-        "VRAMSTOW_ADAPTER_DIR": adapter_folder,
-    }
-
-
 def tensors_of(trace: Path) -> dict[str, Counter[int]]:
     """Returns the sizes of the tensors for each kind of event."""
     sizes: dict[str, Counter[int]] = {

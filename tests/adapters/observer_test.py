@@ -18,12 +18,6 @@ Rehearse = Callable[..., Rehearsal]
 NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 
-@pytest.fixture(scope="session")
-def observed(adapter_folder: str) -> dict[str, str]:
-    """Returns settings that observe tensors, with one compiled observer for all tests."""
-    return NATIVE | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_ADAPTER_DIR": adapter_folder}
-
-
 def levels_at_marks(trace: Path) -> list[list[int]]:
     """Returns the values of the trace at each iteration's mark, in the order of the numbers of
     every_step.py."""
