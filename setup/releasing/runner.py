@@ -50,6 +50,16 @@ def interruptible() -> Iterator[None]:
             signal.signal(one, handler)
 
 
+@contextlib.contextmanager
+def masked() -> Iterator[set[signal.Signals]]:
+    """Lets no signal interrupt what runs in it; yields the mask that was set before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @dataclass(frozen=True)
 class Place:
     """Where pieces run. `folder` keeps what pieces of one commit hand to each other."""
@@ -167,15 +177,17 @@ def follow(record: Record, command: str, tree: Path, log: Path, ledger: Ledger) 
         child: subprocess.Popen[bytes] | None = None
         try:
             ledger.put(record)  # a ledger that cannot be written is found before an hour is lost
-            child = subprocess.Popen(
-                ["bash", "-euo", "pipefail", "-c", command],
-                cwd=tree,
-                env=os.environ | mark_of(record),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            with masked() as before:  # a child that nobody knows could not be ended
+                child = subprocess.Popen(
+                    ["bash", "-euo", "pipefail", "-c", command],
+                    cwd=tree,
+                    env=os.environ | mark_of(record),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+                )
             record = replace(record, process=child.pid)
             ledger.put(record)
             status = child.wait(timeout=LIMIT_S)

@@ -40,7 +40,7 @@ def main() -> int:
         losses.append(loss.item().hex())
     if "RANK" in os.environ:
         torch.distributed.destroy_process_group()
-    # All ranks write into one pipe, and torchrun runs Python unbuffered, so one call writes the line.
+    # All ranks write into one pipe, and torchrun runs Python unbuffered: one call writes a line.
     os.write(1, f"losses of rank {rank} {' '.join(losses)}\n".encode())
     return 0 if all(bool((block == i).all()) for i, block in enumerate(blocks)) else 3
 
