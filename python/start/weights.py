@@ -7,8 +7,9 @@ that move a model (`to`, `cuda`, `to_empty`) are followed as well. The mark `vra
 0xADDRESS …` lists the weights that are then on a GPU. The mark `vramstow.masters 0xADDRESS …` lists
 copies of a module's weights in full precision that only an optimizer holds, and the state of
 optimizers, both what modules store for them in buffers and what they hold themselves. The state is
-examined after load_state_dict(), after a step that changed it, and at the end of the program. So
-state that comes from a file or from the host is recorded like state that a step makes.
+examined after load_state_dict(), after a step, and at the end of the program. So state that comes
+from a file or from the host is recorded like state that a step makes. If sixteen steps have not
+changed the state, only every sixteenth step is examined.
 
 There are no hooks on the calls of a model, because a compiled model would be compiled again when
 such a hook is removed.
@@ -37,6 +38,9 @@ _MOST_IN_A_MARK = 50  # addresses, because a mark has at most 1,024 bytes
 _MOST_LOOKS = 100  # a model on the host may be examined in every iteration
 _MOST_PARTS = 1_000  # tensors of which one tensor may consist
 _MOST_VALUES = 100_000  # values of one optimizer's state
+# After so many steps that did not change an optimizer's state, only every so-many-th step is
+# examined. An examination costs as much as recording a hundred blocks.
+_STEADY_STEPS = 16
 _STATES = ("momentum", "prev_iter", "row_counter")
 
 
@@ -282,6 +286,19 @@ class _States:
         self._optimizers = _Living()
         self._told: dict[int, tuple] = {}  # the recorded state of each optimizer
         self._looks: dict[int, int] = {}  # examinations that found a change
+        self._unchanged: dict[int, int] = {}  # steps since the last change
+
+    def begin(self, optimizer: object) -> None:
+        """Forgets the steps of a freed optimizer that had the same identity."""
+        self._unchanged[id(optimizer)] = 0
+
+    def tell_stepped(self, optimizer: object) -> None:
+        """Records the state after a step, if the state has changed and this step is examined."""
+        number = id(optimizer)
+        unchanged = self._unchanged[number]
+        self._unchanged[number] = unchanged + 1
+        if unchanged < _STEADY_STEPS or unchanged % _STEADY_STEPS == 0:
+            self.tell(optimizer)
 
     def tell(self, optimizer: object, always: bool = False) -> None:
         number = id(optimizer)
@@ -293,6 +310,7 @@ class _States:
             return
         self._told[number] = ends.keep()
         self._looks[number] += 1
+        self._unchanged[number] = 0
         trained = [t for group in optimizer.param_groups for t in group["params"]]
         gradients = [t.grad for t in trained if getattr(t, "grad", None) is not None]
         states = _addresses(_values_of(optimizer.state))
@@ -396,9 +414,10 @@ def _follow_optimizers(
             number = id(optimizer)
             if number not in known:
                 known[number] = weakref.ref(optimizer, lambda _: known.pop(number, None))
+                states.begin(optimizer)
                 weights.tell_moved()
                 weights.tell_stepped(t for group in optimizer.param_groups for t in group["params"])
-            states.tell(optimizer)
+            states.tell_stepped(optimizer)
         except Exception:
             return
 

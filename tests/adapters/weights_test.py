@@ -64,7 +64,16 @@ def test_state_that_a_module_keeps_for_its_optimizer_is_no_parameter(
 
 @pytest.mark.parametrize(
     "kind",
-    ["from_file", "from_host", "moved", "eight_bits", "not_stepped", "swapped", "sharded"],
+    [
+        "from_file",
+        "from_host",
+        "moved",
+        "eight_bits",
+        "not_stepped",
+        "swapped",
+        "swapped_late",
+        "sharded",
+    ],
 )
 def test_state_is_the_optimizers_whoever_made_it(
     told: Callable[..., tuple[str, dict]], kind: str
