@@ -42,9 +42,9 @@ class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterfac
   }
 };
 
-const auto kAllScenarios =
-    testing::Values("queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices",
-                    "captures", "threads", "forks", "free-async", "out-of-memory", "at-exit");
+const auto kAllScenarios = testing::Values(
+    "queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices", "captures", "threads",
+    "forks", "free-async", "out-of-memory", "freed-memory", "at-exit");
 
 std::string NameWithoutDashes(const testing::TestParamInfo<const char*>& scenario) {
   std::string name = scenario.param;

@@ -28,14 +28,16 @@ CUresult RecordArray(const Call& call, MemoryKind memory, CUresult result, const
 
 template <typename Call, typename Descriptor>
 CUresult ArrayCreate(const Call& call, CUarray* array, const Descriptor* description) {
-  const CUresult result = call.Forward(array, description);
+  const CUresult result =
+      ForwardWithRoom(call, kNoDevice, [&] { return call.Forward(array, description); });
   return RecordArray(call, MemoryKind::kArray, result, array,
                      description == nullptr ? 0 : BytesOf2D(*description), true);
 }
 
 template <typename Call, typename Descriptor>
 CUresult Array3DCreate(const Call& call, CUarray* array, const Descriptor* description) {
-  const CUresult result = call.Forward(array, description);
+  const CUresult result =
+      ForwardWithRoom(call, kNoDevice, [&] { return call.Forward(array, description); });
   return RecordArray(call, MemoryKind::kArray, result, array,
                      description == nullptr ? 0 : BytesOf3D(*description, 1),
                      description != nullptr && HasMemoryAtOnce(*description));
@@ -53,7 +55,8 @@ CUresult ArrayDestroy(const Call& call, CUarray array) {
 template <typename Call, typename Descriptor>
 CUresult MipmappedArrayCreate(const Call& call, CUmipmappedArray* array,
                               const Descriptor* description, unsigned int levels) {
-  const CUresult result = call.Forward(array, description, levels);
+  const CUresult result =
+      ForwardWithRoom(call, kNoDevice, [&] { return call.Forward(array, description, levels); });
   return RecordArray(call, MemoryKind::kMipmappedArray, result, array,
                      description == nullptr ? 0 : BytesOf3D(*description, levels),
                      description != nullptr && HasMemoryAtOnce(*description));

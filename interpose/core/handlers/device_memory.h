@@ -18,7 +18,8 @@ CUresult MemAlloc(const Call& call, Pointer* dptr, Size bytesize) {
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevice;
   event.device = DeviceBeforeAllocation(call);
-  const CUresult result = call.Forward(dptr, bytesize);
+  const CUresult result =
+      ForwardWithRoom(call, event.device, [&] { return call.Forward(dptr, bytesize); });
   event.result = result;
   event.address = Output(result, dptr);
   event.size = event.requested = bytesize;
@@ -38,7 +39,9 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevicePitched;
   event.device = DeviceBeforeAllocation(call);
-  const CUresult result = call.Forward(dptr, pitch, width, height, element_size);
+  const CUresult result = ForwardWithRoom(call, event.device, [&] {
+    return call.Forward(dptr, pitch, width, height, element_size);
+  });
   event.result = result;
   event.address = Output(result, dptr);
   event.requested = uint64_t{width} * height;

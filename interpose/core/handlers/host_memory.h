@@ -63,7 +63,8 @@ CUresult MemHostUnregister(const Call& call, void* p) {
 
 template <typename Call>
 CUresult MemAllocManaged(const Call& call, CUdeviceptr* dptr, size_t bytesize, unsigned int flags) {
-  const CUresult result = call.Forward(dptr, bytesize, flags);
+  const CUresult result =
+      ForwardWithRoom(call, kNoDevice, [&] { return call.Forward(dptr, bytesize, flags); });
   return RecordHost(call, EventKind::kAllocate, MemoryKind::kManaged, result, Output(result, dptr),
                     bytesize);
 }

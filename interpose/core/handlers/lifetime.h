@@ -35,14 +35,15 @@ CUresult RecordNewContext(const Call& call, CUresult result, const Context* cont
                        static_cast<int16_t>(device));
 }
 
-// Creates a context by `create`, which calls the driver. If the driver lacks memory and other
-// processes share the GPU, they make room, and the driver tries again.
+// Creates a context by `create`, which calls the driver. If the driver lacks memory, the pools
+// release what they cache. If other processes share the GPU, they make room, too. The driver then
+// tries again.
 template <typename Call, typename Create>
 CUresult CreateInTurn(const Call& call, CUdevice device, Create create) {
   struct Attempt {
     Create& create;
     CUresult result;
-  } attempt = {create, create()};
+  } attempt = {create, ForwardWithRoom(call, static_cast<int16_t>(device), create)};
   if (attempt.result != CUDA_ERROR_OUT_OF_MEMORY) return attempt.result;
   const auto try_again = [](void* object) {
     auto* const again = static_cast<Attempt*>(object);

@@ -37,6 +37,22 @@ CUresult RecordThenForward(const Call& call, const Event& event, Arguments... ar
   return result;
 }
 
+// Calls the driver by `forward` for memory that no pool serves. If the driver lacks memory, the pools
+// release the memory that they cache on the device, first without waiting for work, and the driver
+// tries again: the program has freed that memory, so it expects the driver to have it. kNoDevice
+// stands for the device of the current context.
+template <typename Call, typename Forward>
+CUresult ForwardWithRoom(const Call& call, int16_t device, Forward forward) {
+  constexpr uint64_t kWaitNs = 1'000'000'000;
+  CUresult result = forward();
+  for (const uint64_t wait_ns : {uint64_t{0}, kWaitNs}) {
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) [[likely]]
+      break;
+    if (call.pools().ReleaseCached(device, wait_ns)) result = forward();
+  }
+  return result;
+}
+
 // Returns the device of this thread's current context, or kNoDevice.
 template <typename Call>
 int16_t CurrentDevice(const Call& call) {

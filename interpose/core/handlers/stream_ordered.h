@@ -21,7 +21,7 @@ CUresult AllocateOnStream(const Call& call, const CUdeviceptr* dptr, size_t byte
   event.object = ToNumber(pool);
   event.size = event.requested = bytesize;
   event.kind = IsCapturing(call, stream) ? EventKind::kGraphAllocate : EventKind::kAllocate;
-  const CUresult result = forward();
+  const CUresult result = ForwardWithRoom(call, event.device, forward);
   event.result = result;
   event.address = Output(result, dptr);
   Record(call, event);

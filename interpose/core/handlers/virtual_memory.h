@@ -48,11 +48,11 @@ CUresult MemCreate(const Call& call, CUmemGenericAllocationHandle* handle, size_
     event.device = DeviceOf(properties->location);
     if (event.device == kNoDevice) event.memory = MemoryKind::kHostPhysical;
   }
-  const CUresult result = call.Forward(handle, size, properties, flags);
+  const auto forward = [&] { return call.Forward(handle, size, properties, flags); };
+  const bool is_on_host = event.memory == MemoryKind::kHostPhysical;
+  const CUresult result = is_on_host ? forward() : ForwardWithRoom(call, event.device, forward);
   event.result = result;
-  if (result == CUDA_SUCCESS && event.memory == MemoryKind::kHostPhysical) {
-    call.pools().SharedMemoryMade();
-  }
+  if (result == CUDA_SUCCESS && is_on_host) call.pools().SharedMemoryMade();
   event.address = event.object = Output(result, handle);
   event.size = event.requested = size;
   Record(call, event);

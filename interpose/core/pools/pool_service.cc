@@ -117,10 +117,23 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
     RecordOverLimit(site, request, use.device());
     return PoolAnswer::kOutOfMemory;
   }
-  // Releases all cached memory to the driver. The driver then makes the last attempt to serve the
-  // request.
+  // The driver makes the last attempt to serve the request. If it fails, all pools of the device
+  // release what they cache (ReleaseCached), also those of other contexts.
   use->Trim({});
   return PoolAnswer::kAskDriver;
+}
+
+bool PoolService::ReleaseCached(int16_t device, uint64_t wait_ns) const {
+  KeepErrno keep_errno;
+  if (device == kNoDevice) device = links_.driver.CurrentDevice();
+  ScopedCallContext call;
+  bool has_released = false;
+  for (int i = 0; i < links_.pools.count(); ++i) {
+    Pools::Use use = links_.pools.At(i);
+    if (!use || use.device() != device) continue;
+    has_released |= use->Trim({.wait_ns = wait_ns}).released_bytes != 0;
+  }
+  return has_released;
 }
 
 PoolAnswer PoolService::AllocatePitched(const CallSite& site, CUdeviceptr* address, size_t* pitch,

@@ -99,6 +99,11 @@ class PoolService {
   bool Free(const CallSite& site, CUdeviceptr address, CUresult* result) const;
   bool FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
+  // Releases the memory that the pools cache on the device, or on the device of the current context
+  // for kNoDevice. Waits for at most `wait_ns` for work that uses freed memory. Returns true if any
+  // memory was released. Called when the driver lacks memory for a call that no pool serves.
+  bool ReleaseCached(int16_t device, uint64_t wait_ns) const;
+
   // --- Questions
   // True if an address belongs to a pool, inside a block or not.
   bool Owns(CUdeviceptr address) const;

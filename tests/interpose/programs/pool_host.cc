@@ -346,6 +346,44 @@ int OutOfMemory() {
   return 0;
 }
 
+// Frees most of the GPU's memory, and then requests it in ways that the pool does not serve.
+int FreedMemory() {
+  const PoolApi api = StartPoolApi();
+  const auto create = Look<decltype(&::cuMemCreate)>(api.driver, "cuMemCreate");
+  const auto release = Look<decltype(&::cuMemRelease)>(api.driver, "cuMemRelease");
+  const auto create_array = Look<decltype(&::cuArrayCreate_v2)>(api.driver, "cuArrayCreate_v2");
+  const auto destroy_array = Look<decltype(&::cuArrayDestroy)>(api.driver, "cuArrayDestroy");
+  const auto free_most = [&] {
+    std::vector<CUdeviceptr> blocks;
+    for (int i = 0; i < 30; ++i) blocks.push_back(Allocate(api, 50 * kMega));
+    for (const CUdeviceptr block : blocks) HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
+  };
+  free_most();
+  CUdeviceptr block = 0;
+  HOST_CHECK(api.AllocAsync(&block, 1200 * kMega, nullptr) == CUDA_SUCCESS);
+  HOST_CHECK(api.FreeAsync(block, nullptr) == CUDA_SUCCESS);
+  HOST_CHECK(api.Synchronize() == CUDA_SUCCESS);
+  free_most();
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemGenericAllocationHandle handle = 0;
+  // A GPU without virtual memory management refuses this for another reason.
+  const CUresult created = create(&handle, 1200 * kMega, &properties, 0);
+  HOST_CHECK(created != CUDA_ERROR_OUT_OF_MEMORY);
+  HOST_CHECK(created != CUDA_SUCCESS || release(handle) == CUDA_SUCCESS);
+  free_most();
+  const CUDA_ARRAY_DESCRIPTOR description = {1200, kMega / 4, CU_AD_FORMAT_FLOAT, 1};
+  CUarray array = nullptr;
+  HOST_CHECK(create_array(&array, &description) == CUDA_SUCCESS);
+  HOST_CHECK(destroy_array(array) == CUDA_SUCCESS);
+  free_most();
+  CUcontext other = nullptr;
+  HOST_CHECK(api.CtxCreate(&other, 0, 0) == CUDA_SUCCESS);  // becomes the current context
+  HOST_CHECK(api.Free(Allocate(api, 1200 * kMega)) == CUDA_SUCCESS);
+  return 0;
+}
+
 // Allocates as a training loop does: the same blocks in every iteration, and one wait.
 int Steady(int iterations) {
   const PoolApi api = StartPoolApi();
@@ -409,6 +447,7 @@ constexpr Scenario kScenarios[] = {
     {"steady-200", [] { return Steady(200); }},
     {"free-async", FreeAsync},
     {"out-of-memory", OutOfMemory},
+    {"freed-memory", FreedMemory},
     {"at-exit", AtExit},
 };
 
