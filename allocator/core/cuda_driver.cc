@@ -443,6 +443,14 @@ void CudaDriver::FillOrder() {
   table_.finish_others = [](void* self, uint64_t deadline_ns) -> DriverResult {
     return Self(self)->FinishOthers(deadline_ns);
   };
+  table_.is_foreign = [](void* self, uint64_t stream) -> bool {
+    const CudaDriver* const driver = Self(self);
+    const StreamRecord& streams = driver->streams_;
+    const void* made_in = nullptr;
+    if (streams.find == nullptr) return false;
+    const StreamFate fate = streams.find(streams.record, stream, &made_in);
+    return fate == StreamFate::kLives && made_in != nullptr && made_in != driver->context_;
+  };
   table_.relax_capture = [](void* self, int32_t* previous) -> DriverResult {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     const CUresult result = Self(self)->functions_.ThreadExchangeStreamCaptureMode(&mode);

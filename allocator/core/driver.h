@@ -159,6 +159,9 @@ struct DriverTable {
   // (of the wait clock), and kDriverNotSupported if the driver cannot find out. It is not called
   // while the pool knows of a capture. Null means that there are no other contexts.
   DriverResult (*finish_others)(void* self, uint64_t deadline_ns) = nullptr;
+  // True if the stream is known to belong to another context, for whose work `synchronize` does not
+  // wait. Null means that no stream does.
+  bool (*is_foreign)(void* self, uint64_t stream) = nullptr;
   // From now on the thread's calls do not invalidate captures, neither its own nor those of other
   // threads. Stores the previous mode, which restore_capture needs, in *previous.
   DriverResult (*relax_capture)(void* self, int32_t* previous);

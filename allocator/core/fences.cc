@@ -50,6 +50,7 @@ uint32_t Fences::TimelineOf(uint64_t stream) {
   const uint32_t kept = stream != 0 && FindTimeline(0) == kMaxTimelines ? 1 : 0;
   if (count + kept >= kMaxTimelines) return kMaxTimelines;
   timelines_[count].stream.store(stream, std::memory_order_relaxed);
+  timelines_[count].is_foreign.store(IsForeign(stream), std::memory_order_relaxed);
   count_.store(count + 1, std::memory_order_release);
   return count;
 }
@@ -78,6 +79,8 @@ void Fences::StreamBegins(uint64_t stream) {
     if (timeline.ended == 0 || timeline.ended_stream != stream) continue;
     timeline.ended = 0;
     timeline.stream.store(stream, std::memory_order_relaxed);
+    // Work of the stream that had this handle before may be unfinished.
+    if (IsForeign(stream)) timeline.is_foreign.store(true, std::memory_order_relaxed);
     ended_count_.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
@@ -110,6 +113,7 @@ void Fences::Reuse(uint32_t t, uint64_t stream) {
   timeline.ended = 0;
   timeline.end_tick = 0;
   timeline.stream.store(stream, std::memory_order_relaxed);
+  timeline.is_foreign.store(IsForeign(stream), std::memory_order_relaxed);
   ended_count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -307,8 +311,26 @@ DriverResult Fences::Synchronize() {
   }
   const DriverResult result = driver_->synchronize(driver_->self);
   if (result != kDriverSuccess) return result;
-  for (uint32_t t = 0; t < count; ++t) Complete(&timelines_[t], closed[t]);
+  // Work of other contexts is not waited for, because it may last long; only its state is asked.
+  const bool others_done =
+      AnyForeign(count) && driver_->finish_others != nullptr &&
+      driver_->finish_others(driver_->self, WaitClock(driver_)) == kDriverSuccess;
+  for (uint32_t t = 0; t < count; ++t) {
+    const bool is_foreign = timelines_[t].is_foreign.load(std::memory_order_relaxed);
+    if (!is_foreign || others_done) Complete(&timelines_[t], closed[t]);
+  }
   return kDriverSuccess;
+}
+
+bool Fences::IsForeign(uint64_t stream) const {
+  return driver_->is_foreign != nullptr && driver_->is_foreign(driver_->self, stream);
+}
+
+bool Fences::AnyForeign(uint32_t count) const {
+  for (uint32_t t = 1; t < count; ++t) {
+    if (timelines_[t].is_foreign.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
 }
 
 }  // namespace vramstow

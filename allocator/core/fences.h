@@ -94,8 +94,9 @@ class Fences {
   // (of the wait clock), or if no event can be recorded.
   bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  // Waits for all work of the context, which completes all ticks. May be called from any thread,
-  // without the lock.
+  // Waits for all work of the context, which completes all ticks but those of streams of other
+  // contexts; these complete, too, if the work of the other contexts has finished. May be called
+  // from any thread, without the lock.
   DriverResult Synchronize();
 
   // While a stream is being captured, no event is recorded or queried.
@@ -119,6 +120,7 @@ class Fences {
     uint64_t ended_stream = kNoStream;        // handle of the stream that has ended
     uint64_t ended = 0;     // number of the end among all ends; 0 while the stream exists
     uint32_t end_tick = 0;  // end tick of the last stream that ended; 0 if none did
+    std::atomic<bool> is_foreign{false};  // true if a stream belongs to another context
     std::atomic<uint32_t> open{1};
     std::atomic<uint32_t> completed{0};
     uint32_t recorded = 0;  // the last tick with an event
@@ -136,6 +138,8 @@ class Fences {
   void PollTimeline(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
   void PollEverything() VRAMSTOW_REQUIRES(kDeviceLock);
   void Complete(Timeline* timeline, uint32_t tick);
+  bool IsForeign(uint64_t stream) const;
+  bool AnyForeign(uint32_t count) const;
 
   const DriverTable* driver_ = nullptr;
   std::atomic<uint32_t> count_{1};

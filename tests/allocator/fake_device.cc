@@ -57,6 +57,25 @@ void FakeDevice::Finish(uint64_t stream, uint64_t count) {
   work.erase(work.begin(), work.begin() + n);
 }
 
+void FakeDevice::MakeForeign(uint64_t stream) {
+  std::lock_guard lock(mutex_);
+  streams_[stream].is_foreign = true;
+  table_.is_foreign = [](void* self, uint64_t asked) {
+    auto* const device = static_cast<FakeDevice*>(self);
+    const std::lock_guard guard(device->mutex_);
+    const auto found = device->streams_.find(asked);
+    return found != device->streams_.end() && found->second.is_foreign;
+  };
+  table_.finish_others = [](void* self, uint64_t) {
+    auto* const device = static_cast<FakeDevice*>(self);
+    const std::lock_guard guard(device->mutex_);
+    for (const auto& [name, each] : device->streams_) {
+      if (each.is_foreign && !each.unfinished.empty()) return kDriverNotReady;
+    }
+    return kDriverSuccess;
+  };
+}
+
 void FakeDevice::FinishAll() {
   std::lock_guard lock(mutex_);
   for (auto& [name, stream] : streams_) stream.unfinished.clear();

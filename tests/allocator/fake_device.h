@@ -67,6 +67,8 @@ class FakeDevice {
   // through any address.
   bool Touched(uint64_t address, uint64_t size, uint64_t except) const;
   void DestroyStream(uint64_t stream);
+  // Makes the stream belong to another context: `synchronize` does not wait for its work.
+  void MakeForeign(uint64_t stream);
   // Destroys the stream. Its work continues under the name `ghost`, and its handle is free for
   // another stream.
   void RenameStream(uint64_t stream, uint64_t ghost);
@@ -122,6 +124,7 @@ class FakeDevice {
     uint64_t submitted = 0;
     std::vector<Work> unfinished;
     bool destroyed = false;
+    bool is_foreign = false;
   };
   using Reach = std::map<uint64_t, uint64_t>;  // stream: number of its last work
 

@@ -197,7 +197,9 @@ void FakeDevice::FillTable() {
   };
   table_.synchronize = [](void* self) {
     VRAMSTOW_FAKE_CALL("synchronize");
-    for (auto& [name, stream] : device->streams_) stream.unfinished.clear();
+    for (auto& [name, stream] : device->streams_) {
+      if (!stream.is_foreign) stream.unfinished.clear();
+    }
     return kDriverSuccess;
   };
   table_.relax_capture = [](void* self, int32_t* previous) {

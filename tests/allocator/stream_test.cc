@@ -165,6 +165,25 @@ TEST_F(PoolStreams, WhatWorkStillTouchesIsNotTaken) {
   EXPECT_TRUE(HasItsOwn(1)) << "the name of a stream that had no timeline";
 }
 
+TEST_F(PoolStreams, AWaitForTheContextDoesNotCoverStreamsOfAnotherOne) {
+  constexpr uint64_t kOwn = kFirst;
+  constexpr uint64_t kForeign = kFirst + 1;
+  device_.MakeForeign(kForeign);
+  const Block block = Take(kOwn);
+  ASSERT_EQ(pool_->RecordUse(block.address, kForeign), PoolError::kOk);
+  device_.Submit(kForeign, block.address, block.size);
+  Give(block);
+  pool_->Synchronize();
+  const Block other = Take(kOwn);  // fails if work of the foreign stream still touches the block
+  EXPECT_NE(other.address, block.address);
+  device_.Finish(kForeign);
+  pool_->Synchronize();
+  const Block again = Take(kOwn);
+  EXPECT_EQ(again.address, block.address);
+  Give(other);
+  Give(again);
+}
+
 TEST_F(PoolStreams, AStreamThatComesBackKeepsItsTimeline) {
   UseAndDestroy(kFirst);
   device_.RenameStream(kFirst, 1);
