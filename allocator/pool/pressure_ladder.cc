@@ -21,7 +21,8 @@ const PressureLadder::Step PressureLadder::kReclaimSteps[] = {
     &PressureLadder::RunHooks,           // step 5: the application drops its caches
     &PressureLadder::Offload,            // step 6: live memory is evicted to the host
     &PressureLadder::WaitForEverything,  // step 7: wait for all work that uses freed memory
-    &PressureLadder::CollectYoung,       // step 8: garbage collection, the cheap way first
+    &PressureLadder::OffloadAgain,       // step 8: as step 6, if submitted work prevented it
+    &PressureLadder::CollectYoung,       // step 9: garbage collection, the cheap way first
     &PressureLadder::CollectAll,
 };
 
@@ -229,7 +230,17 @@ bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   NoteWait(parts_, *attempt, since, all);
   attempt->Note(LadderStep::kWait, 0, parts_->Now() - since);
   attempt->last = true;
-  attempt->final = !MayCollect(*attempt);
+  attempt->final = !MayCollect(*attempt) && parts_->config.reclaim_callback.reclaim == nullptr;
+  return true;
+}
+
+// Moves memory to the host after all submitted work has finished. An earlier try gives up if that
+// work takes longer than it may wait.
+bool PressureLadder::OffloadAgain(AllocationAttempt* attempt) {
+  if (attempt->final) return false;
+  attempt->again = false;
+  Offload(attempt);
+  attempt->final = !attempt->again && !MayCollect(*attempt);
   return true;
 }
 

@@ -44,6 +44,7 @@ class PressureLadder {
   bool RunHooks(AllocationAttempt* attempt);
   bool Offload(AllocationAttempt* attempt);
   bool WaitForEverything(AllocationAttempt* attempt);
+  bool OffloadAgain(AllocationAttempt* attempt);
   bool CollectYoung(AllocationAttempt* attempt);
   bool CollectAll(AllocationAttempt* attempt);
   bool MayCollect(const AllocationAttempt& attempt) const;

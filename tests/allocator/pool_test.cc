@@ -433,5 +433,35 @@ TEST(CudaDriverTest, SaysWhatADriverLacks) {
   EXPECT_STREQ(driver.missing(), "cuCtxGetCurrent");
 }
 
+// Makes room for one request, but only when it is called for the second time.
+struct LateRoom {
+  FakeDevice* device;
+  int calls = 0;
+
+  static uint64_t Reclaim(void* context, uint64_t bytes) {
+    auto* const room = static_cast<LateRoom*>(context);
+    if (++room->calls < 2) return 0;
+    room->device->SetForeignBytes(0);
+    return bytes;
+  }
+};
+
+TEST(PoolReclaim, IsTriedAgainAfterAllWorkHasFinished) {
+  FakeDevice::Options options;
+  options.total_bytes = kGiB;
+  FakeDevice device(options);
+  device.SetForeignBytes(kGiB - 64 * kMiB);
+  LateRoom room{&device};
+  PoolConfig config;
+  config.reclaim_callback = {LateRoom::Reclaim, &room};
+  auto pool = std::make_unique<Pool>();
+  ASSERT_EQ(pool->Open(device.table(), config), PoolError::kOk);
+  Block block;
+  EXPECT_EQ(pool->Allocate({.size = 256 * kMiB}, &block), PoolError::kOk);
+  EXPECT_EQ(room.calls, 2);
+  EXPECT_EQ(pool->Free(block.address), PoolError::kOk);
+  pool->Close(PoolEnd::kAlive);
+}
+
 }  // namespace
 }  // namespace vramstow
