@@ -403,6 +403,8 @@ void CudaDriver::FillOffload() {
            query(reinterpret_cast<CUstream>(job)) != CUDA_ERROR_NOT_READY;
   };
   table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
+    // The end of a context has finished its work and destroyed its streams.
+    if (Self(self)->context_gone_.load(std::memory_order_acquire)) return kDriverSuccess;
     VRAMSTOW_CUDA_CALL();
     const auto stream = reinterpret_cast<CUstream>(job);
     const CUresult result = driver->functions_.StreamSynchronize(stream);

@@ -46,6 +46,22 @@ void QuietBlocks::Set(const QuietRange* ranges, uint64_t count, uint32_t since) 
   count_ = count;
   std::sort(entries_, entries_ + count_,
             [](const Entry& a, const Entry& b) { return a.range.address < b.range.address; });
+  MergeOverlaps();
+}
+
+// A caller may name a tensor and its views.
+void QuietBlocks::MergeOverlaps() {
+  uint64_t kept = 0;
+  for (uint64_t i = 0; i < count_; ++i) {
+    const QuietRange& range = entries_[i].range;
+    QuietRange* const last = kept == 0 ? nullptr : &entries_[kept - 1].range;
+    if (last == nullptr || last->address + last->bytes <= range.address) {
+      entries_[kept++] = entries_[i];
+    } else {
+      last->bytes = std::max(last->bytes, range.address + range.bytes - last->address);
+    }
+  }
+  count_ = kept;
 }
 
 // Returns the range that begins where the block begins. This range and the next ones must cover the

@@ -104,6 +104,7 @@ class QuietBlocks {
   Entry* FindCovering(const PageUse& use) const;
   const Entry* FindKnown(const PageUse& use) const;
   bool MayBeIdle(const PageUse& use) const;
+  void MergeOverlaps() VRAMSTOW_REQUIRES(kDeviceLock);
   void Consider(const Candidate& candidate);
   void Add(const Candidate& candidate, uint32_t since) VRAMSTOW_REQUIRES(kDeviceLock);
 

@@ -109,6 +109,23 @@ TEST_F(QuietTest, WhatWillLackIsCopiedAheadAndLeavesAtOnce) {
   ExpectContents();
 }
 
+TEST_F(QuietTest, AViewHidesNoPartOfTheRangeThatContainsIt) {
+  StartSteps();
+  states_.push_back({states_[0].address + 2 * kMiB, 2 * kMiB});
+  states_.push_back({states_[3].address + 2 * kMiB, 2 * kMiB});
+  Begin();
+  Submit(640);
+  RunForward();
+  EXPECT_GE(StatesAway(), 16 * kMiB);
+  for (const QuietRange& state : states_) {
+    const uint64_t last = state.address + state.bytes - 8;
+    EXPECT_TRUE(device_->Accessible(last, 8) || offloader_.IsAway(last));
+  }
+  RunBackward();
+  End();
+  ExpectContents();
+}
+
 TEST_F(QuietTest, ItComesBackAsMemoryBecomesFree) {
   StartSteps();
   Begin();

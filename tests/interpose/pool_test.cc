@@ -202,6 +202,16 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
   }
 }
 
+TEST_F(PoolBehindCuMemAlloc, AnExportedBlockStaysWhereItIsWhenMemoryLacks) {
+  const std::string card = "h200,memory=1GiB,contents=keep,share=" + folder() + "/shared";
+  const Outcome outcome = RunPool({"pool_sharer", "700000", "700000000"}, "on",
+                                  {{"VRAMSTOW_SIMULATE", card},
+                                   {"VRAMSTOW_OFFLOAD", "auto,host=4GiB"},
+                                   {"VRAMSTOW_HOST_MAPPING", "*=node:0"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_THAT(outcome.out, HasSubstr("shared\n"));
+}
+
 // Large chunks are used only for a block that is large compared with the memory that the process
 // already has. Only the last block is.
 TEST_F(PoolBehindCuMemAlloc, WhatLiesInLargeChunksCannotBeShared) {

@@ -36,6 +36,7 @@ CUresult Copy(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, 
   if (submission.watched()) {
     NoteArgument(&submission.offloading(), to);
     NoteArgument(&submission.offloading(), from);
+    submission.offloading().ExposeWordsAt(from, bytes);
   }
   CopyEnds ends;
   if (call.pools().CopyNeedsContexts(to, from, &ends)) [[unlikely]] {

@@ -252,6 +252,7 @@ CUresult CopyWithAttributes(const Call& call, CUdeviceptr to, CUdeviceptr from, 
   if (submission.watched()) {
     NoteArgument(&submission.offloading(), to);
     NoteArgument(&submission.offloading(), from);
+    submission.offloading().ExposeWordsAt(from, bytes);
   }
   CopyEnds ends;
   if (attributes != nullptr && to != 0 && from != 0 && !IsLegacy(call, stream) &&

@@ -95,8 +95,7 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
   return result;
 }
 
-// These functions handle launches of graphs, and of kernels on several devices. Such a call
-// launches many kernels and names none of them. A graph is not launched while it may use memory
+// Handles launches of graphs, which name no kernel. A graph is not launched while it may use memory
 // that is paused (evicted until the program resumes it).
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
@@ -104,16 +103,24 @@ CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
   if (submission.offloading().RefusesGraph()) return CUDA_ERROR_ILLEGAL_STATE;
   return Launched(call, nullptr, stream, call.Forward(graph, stream));
 }
+// Handles the launch of kernels on several devices.
 template <typename Call>
 CUresult Launch(const Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count,
                 unsigned int flags) {
-  return Launched(call, nullptr, nullptr, Submit(call, list, count, flags));
+  const PoolService::Submission submission(call.pools());
+  for (unsigned int i = 0; submission.watched() && list != nullptr && i < count; ++i) {
+    submission.offloading().TouchArguments(list[i].function, list[i].kernelParams, nullptr);
+  }
+  return Launched(call, nullptr, nullptr, call.Forward(list, count, flags));
 }
 
-// Handles the launch functions of CUDA 2, in which the arguments were set by earlier calls.
+// Handles the launch functions of CUDA 2, in which the arguments were set by earlier calls. So it
+// is unknown which memory the kernel uses, and all memory is restored first.
 template <typename Call, typename... Arguments>
 CUresult LaunchFunction(const Call& call, CUfunction function, Arguments... arguments) {
-  return Launched(call, function, nullptr, Submit(call, function, arguments...));
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) submission.offloading().EndAllQuiet();
+  return Launched(call, function, nullptr, call.Forward(function, arguments...));
 }
 
 // Handles cuLaunchKernel, and cuLaunchCooperativeKernel, which has no `extra`.

@@ -72,6 +72,13 @@ CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const 
       use->HasLargeChunk(block.address, block.requested)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
+  // Memory that has been exported must stay in place: the other process maps its physical memory.
+  Offloader* const offloader = use.offloader();
+  if (offloader != nullptr &&
+      (offloader->ReturnHeld(block.address, block.requested) != OffloadResult::kDone ||
+       !use->pages()->PinInPlace(block.address, block.requested))) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   IpcHandle made = {};
   std::memcpy(made.magic, kMagic, sizeof kMagic);
   made.process_start = ProcessStart(getpid());

@@ -240,9 +240,14 @@ bool Imports::Close(CUdeviceptr address, CUresult* result) {
     const CUdeviceptr begin = import.range + (import.handle.address - PageDown(import.handle));
     if (begin != address) continue;
     *result = CUDA_SUCCESS;
-    if (--import.opened > 0) return true;
+    if (import.opened > 1) {
+      --import.opened;
+      return true;
+    }
     // Waits for the context's work, because unmapping does not wait for kernels.
     *result = driver_.cuCtxSynchronize()();
+    if (*result != CUDA_SUCCESS) return true;
+    import.opened = 0;
     UnmapAll(import, import.pages);
     import.range = 0;
     return true;

@@ -1,5 +1,10 @@
 #include "interpose/core/pools/offloading.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -17,6 +22,10 @@ namespace {
 // The most bytes that one call restores, so that the service thread can answer requests between two
 // calls.
 constexpr uint64_t kMaxBack = 256 * kMiB;
+
+// Host memory that is copied to the device and is larger than this is assumed to contain no
+// addresses.
+constexpr uint64_t kLargestTable = 64 * kKiB;
 
 // Stores the word at `place` in *address. Returns 1 if the word looks like a device address, which
 // is neither a small number nor a negative one; else 0.
@@ -94,9 +103,25 @@ void Offloading::NoteWords(const void* memory, uint64_t size, UsedBy by) {
 }
 
 void Offloading::ExposeWords(const void* memory, uint64_t size) {
-  constexpr uint64_t kLargest = 64 * kKiB;
-  if (memory == nullptr || size > kLargest) return;
+  if (memory == nullptr || size > kLargestTable) return;
   NoteWords(memory, size, UsedBy::kLaterWork);
+}
+
+// The memory is read by the kernel, because an address of device memory must cause no fault here.
+void Offloading::ExposeWordsAt(uint64_t address, uint64_t size) {
+  if (address == 0 || size > kLargestTable || pools_.Owning(address)) return;
+  const KeepErrno keep_errno;
+  unsigned char piece[4 * kKiB];
+  for (uint64_t done = 0; done < size;) {
+    const uint64_t bytes = std::min<uint64_t>(size - done, sizeof piece);
+    const iovec to = {piece, bytes};
+    const iovec from = {reinterpret_cast<void*>(address + done), bytes};
+    const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    if (got < 0 && errno != EFAULT) return EndAllQuiet();  // a container may forbid the call
+    if (got <= 0) return;
+    NoteWords(piece, static_cast<uint64_t>(got), UsedBy::kLaterWork);
+    done += static_cast<uint64_t>(got);
+  }
 }
 
 // Reports the arguments of a kernel for which KernelArguments has no entry. The driver is asked for

@@ -57,6 +57,12 @@ class Offloading {
   // Reports the device addresses that host memory contains, before that memory is copied to the
   // device, where kernels may read the addresses. Large memory is assumed to contain data only.
   void ExposeWords(const void* memory, uint64_t size);
+  // As ExposeWords, for the source of a copy whose address may belong to the host or to a device.
+  // Memory that the host cannot read is ignored.
+  void ExposeWordsAt(uint64_t address, uint64_t size);
+  // Restores all memory that must be restored before work may use it. Called before work about
+  // which it is unknown which memory it uses.
+  void EndAllQuiet();
   // Reports the memory that the arguments of a kernel name. The arguments are those of
   // cuLaunchKernel; `arguments` or `extra` may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
@@ -93,7 +99,6 @@ class Offloading {
   void AdvanceQuiet();
   template <typename Bring>
   void BringBack(Bring bring);
-  void EndAllQuiet();
   void AskForArguments(CUfunction function, void** arguments, UsedBy by);
   void LogTrouble(const Offloader& offloader);
 

@@ -308,6 +308,7 @@ void PoolService::KeepChunks(CUdeviceptr address, uint64_t size) const {
 
 CUresult PoolService::Export(CUdeviceptr address, CUipcMemHandle* handle) const {
   KeepErrno keep_errno;
+  ScopedCallContext call;
   return links_.exports.MakeHandle(address, handle);
 }
 
@@ -331,6 +332,7 @@ bool PoolService::CloseHandle(const CallSite& site, CUdeviceptr address, CUresul
   KeepErrno keep_errno;
   ScopedCallContext call(links_.trace, site);
   if (!links_.imports.Close(address, result)) return false;
+  if (*result != CUDA_SUCCESS) return true;
   Event event;
   event.kind = EventKind::kCloseImport;
   event.memory = MemoryKind::kDevice;

@@ -11,6 +11,7 @@
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
+#include "interpose/core/runtime/this_thread.h"
 #include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow {
@@ -219,6 +220,13 @@ void Pools::StreamDestroyed(CUstream stream) {
   links_.live_streams.Ends(reinterpret_cast<uint64_t>(stream));
 }
 
+// Returns a number for the stream that is captured. The handle of a thread's own default stream is
+// the same in all threads, so an address of the thread takes its place.
+uint64_t Pools::NameOfCaptured(CUstream stream) {
+  return stream == CU_STREAM_PER_THREAD ? reinterpret_cast<uint64_t>(ThisThread()) | 1
+                                        : reinterpret_cast<uint64_t>(stream);
+}
+
 void Pools::CaptureBegins(CUstream stream) {
   KeepErrno keep_errno;
   // The analysis decides by this fact whether memory may belong to captured graphs.
@@ -227,7 +235,7 @@ void Pools::CaptureBegins(CUstream stream) {
   }
   const CUcontext context = links_.driver.CurrentContext();
   MutexLock lock(&mutex_);
-  if (!captures_.Begin(reinterpret_cast<uint64_t>(stream), context)) return;
+  if (!captures_.Begin(NameOfCaptured(stream), context)) return;
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
     if (use) use->CaptureBegins();
@@ -237,7 +245,7 @@ void Pools::CaptureBegins(CUstream stream) {
 void Pools::CaptureEnded(CUstream stream) {
   if (captures_.count() == 0) return;
   MutexLock lock(&mutex_);
-  if (!captures_.End(reinterpret_cast<uint64_t>(stream))) return;
+  if (!captures_.End(NameOfCaptured(stream))) return;
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
     if (use) use->CaptureEnds();

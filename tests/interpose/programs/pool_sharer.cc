@@ -1,7 +1,8 @@
 // Two processes share one block. The first process allocates it and passes on a handle. The second
 // one opens the handle, reads the data of the first process, and writes data that the first process
 // reads. The program prints only values that must be the same with the pool and without it.
-// Usage: pool_sharer [BYTES], where BYTES are allocated before the blocks.
+// Usage: pool_sharer [BYTES [PRESSURE]], where BYTES are allocated before the blocks, and PRESSURE
+// bytes are allocated while the handle of a block is on its way.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,13 +74,25 @@ int Open(int pipe, const std::vector<size_t>& sizes) {
   return 0;
 }
 
-int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, size_t held) {
+std::vector<CUdeviceptr> Press(const PoolApi& api, size_t bytes) {
+  constexpr size_t kBlock = 50 * kMega;
+  std::vector<CUdeviceptr> blocks(bytes / kBlock);
+  for (CUdeviceptr& block : blocks) HOST_CHECK(api.Alloc(&block, kBlock) == CUDA_SUCCESS);
+  return blocks;
+}
+
+struct Memory {
+  size_t held;
+  size_t pressure;
+};
+
+int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, const Memory& memory) {
   const PoolApi api = StartPoolApi();
   auto* get = Look<GetHandle>(api.driver, "cuIpcGetMemHandle");
   auto* open = Look<OpenHandle>(api.driver, "cuIpcOpenMemHandle_v2");
   auto* ask = Look<decltype(&::cuPointerGetAttribute)>(api.driver, "cuPointerGetAttribute");
   CUdeviceptr before = 0;  // makes blocks begin inside of a chunk
-  HOST_CHECK(api.Alloc(&before, held) == CUDA_SUCCESS);
+  HOST_CHECK(api.Alloc(&before, memory.held) == CUDA_SUCCESS);
   std::vector<CUdeviceptr> blocks;
   CUipcMemHandle handle;
   for (const size_t size : sizes) {
@@ -94,7 +107,9 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, size_t held) {
     HOST_CHECK(get(&handle, block) == CUDA_SUCCESS);
     std::printf("%zu\n", size);
     std::fflush(stdout);
+    const std::vector<CUdeviceptr> others = Press(api, memory.pressure);
     Send(pipe, handle);
+    for (const CUdeviceptr other : others) HOST_CHECK(api.Free(other) == CUDA_SUCCESS);
   }
   CUdeviceptr own = 0;
   HOST_CHECK(open(&own, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
@@ -110,7 +125,7 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, size_t held) {
   return 0;
 }
 
-int Share(size_t held) {
+int Share(const Memory& memory) {
   // The last block has more chunks than a message has room for descriptors.
   const std::vector<size_t> sizes = {4096, 3 * kMega + 512, 20 * kMega, 300 * kMega};
   int ends[2];
@@ -121,12 +136,13 @@ int Share(size_t held) {
     std::_Exit(Open(ends[0], sizes));
   }
   close(ends[0]);
-  return Give(ends[1], child, sizes, held);
+  return Give(ends[1], child, sizes, memory);
 }
 
 }  // namespace
 }  // namespace vramstow::host
 
 int main(int argc, char** argv) {
-  return vramstow::host::Share(argc > 1 ? std::stoull(argv[1]) : 700'000);
+  return vramstow::host::Share({.held = argc > 1 ? std::stoull(argv[1]) : 700'000,
+                                .pressure = argc > 2 ? std::stoull(argv[2]) : 0});
 }
