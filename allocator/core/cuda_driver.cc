@@ -403,8 +403,7 @@ void CudaDriver::FillOffload() {
            query(reinterpret_cast<CUstream>(job)) != CUDA_ERROR_NOT_READY;
   };
   table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
-    // The end of a context has finished its work and destroyed its streams.
-    if (Self(self)->context_gone_.load(std::memory_order_acquire)) return kDriverSuccess;
+    if (Self(self)->context_gone_.load()) return kDriverSuccess;  // so are its work and streams
     VRAMSTOW_CUDA_CALL();
     const auto stream = reinterpret_cast<CUstream>(job);
     const CUresult result = driver->functions_.StreamSynchronize(stream);
@@ -446,12 +445,7 @@ void CudaDriver::FillOrder() {
     return Self(self)->FinishOthers(deadline_ns);
   };
   table_.is_foreign = [](void* self, uint64_t stream) -> bool {
-    const CudaDriver* const driver = Self(self);
-    const StreamRecord& streams = driver->streams_;
-    const void* made_in = nullptr;
-    if (streams.find == nullptr) return false;
-    const StreamFate fate = streams.find(streams.record, stream, &made_in);
-    return fate == StreamFate::kLives && made_in != nullptr && made_in != driver->context_;
+    return Self(self)->streams_.LivesElsewhere(stream, Self(self)->context_);
   };
   table_.relax_capture = [](void* self, int32_t* previous) -> DriverResult {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

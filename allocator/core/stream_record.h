@@ -21,6 +21,13 @@ struct StreamRecord {
   // Sets *context to the context in which a live stream was created, or to null if that is unknown.
   StreamFate (*find)(const void* record, uint64_t stream, const void** context) = nullptr;
   const void* record = nullptr;
+
+  // True if the stream is known to live in another context than this one.
+  bool LivesElsewhere(uint64_t stream, const void* context) const {
+    const void* made_in = nullptr;
+    return find != nullptr && find(record, stream, &made_in) == StreamFate::kLives &&
+           made_in != nullptr && made_in != context;
+  }
 };
 
 }  // namespace vramstow

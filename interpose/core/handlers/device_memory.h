@@ -39,9 +39,8 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevicePitched;
   event.device = DeviceBeforeAllocation(call);
-  const CUresult result = ForwardWithRoom(call, event.device, [&] {
-    return call.Forward(dptr, pitch, width, height, element_size);
-  });
+  const CUresult result = ForwardWithRoom(
+      call, event.device, [&] { return call.Forward(dptr, pitch, width, height, element_size); });
   event.result = result;
   event.address = Output(result, dptr);
   event.requested = uint64_t{width} * height;

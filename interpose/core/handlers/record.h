@@ -37,7 +37,7 @@ CUresult RecordThenForward(const Call& call, const Event& event, Arguments... ar
   return result;
 }
 
-// Calls the driver by `forward` for memory that no pool serves. If the driver lacks memory, the pools
+// Calls the driver by `forward` for memory that no pool serves. If the driver lacks memory, pools
 // release the memory that they cache on the device, first without waiting for work, and the driver
 // tries again: the program has freed that memory, so it expects the driver to have it. kNoDevice
 // stands for the device of the current context.

@@ -174,10 +174,12 @@ CUresult Imports::Open(const CUipcMemHandle& packed, CUdeviceptr* address, uint6
     while (place < count_ && imports_[place].range != 0) ++place;
     if (place == kMax) return CUDA_ERROR_OUT_OF_MEMORY;
     import = &imports_[place];
-    *import = {handle, 0, 0, 0};
+    *import = {handle, 0, 0, 0, 0};
     const CUresult result = MapAll(import);
     if (result != CUDA_SUCCESS) return result;
     if (place == count_) ++count_;
+  } else if (const CUresult result = GiveAccess(import); result != CUDA_SUCCESS) {
+    return result;
   }
   ++import->opened;
   *address = import->range + (handle.address - PageDown(handle));
@@ -190,12 +192,9 @@ CUresult Imports::MapAll(Import* import) {
   const uint64_t page = handle.page_bytes;
   const uint64_t bytes = handle.address - PageDown(handle) + handle.size;
   const uint64_t pages = DivideUp(bytes, page);
-  CUdevice device = 0;
-  CUresult result = driver_.cuCtxGetDevice()(&device);
-  if (result != CUDA_SUCCESS) return result;
   CUdeviceptr range = 0;
   auto* reserve = Real<decltype(&::cuMemAddressReserve)>(driver_, Hook::kcuMemAddressReserve);
-  result = reserve(&range, pages * page, page, 0, 0);
+  CUresult result = reserve(&range, pages * page, page, 0, 0);
   if (result != CUDA_SUCCESS) return result;
   Emit(EventKind::kReserve, MemoryKind::kAddressRange, range, pages * page, 0);
   import->range = range;
@@ -213,10 +212,22 @@ CUresult Imports::MapAll(Import* import) {
       close(descriptors[i]);
     }
   }
-  if (result == CUDA_SUCCESS) result = SetAccessFor(device, range, pages * page);
+  if (result == CUDA_SUCCESS) result = GiveAccess(import);
   if (result == CUDA_SUCCESS) return result;
   UnmapAll(*import, mapped);
   import->range = 0;
+  return result;
+}
+
+// Gives the device of the current context access to the memory. Other devices keep theirs.
+CUresult Imports::GiveAccess(Import* import) const {
+  CUdevice device = 0;
+  CUresult result = driver_.cuCtxGetDevice()(&device);
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t bit = device < 64 ? uint64_t{1} << device : 0;
+  if ((import->devices & bit) != 0) return CUDA_SUCCESS;
+  result = SetAccessFor(device, import->range, import->pages * import->handle.page_bytes);
+  if (result == CUDA_SUCCESS) import->devices |= bit;
   return result;
 }
 

@@ -43,10 +43,12 @@ class Imports {
     CUdeviceptr range;  // 0 if the slot is free
     uint64_t pages;
     uint32_t opened;
+    uint64_t devices;  // one bit for each device that may access the memory
   };
 
   Import* Find(const IpcHandle& handle) VRAMSTOW_REQUIRES(mutex_);
   CUresult MapAll(Import* import) VRAMSTOW_REQUIRES(mutex_);
+  CUresult GiveAccess(Import* import) const VRAMSTOW_REQUIRES(mutex_);
   void UnmapAll(const Import& import, uint64_t mapped) VRAMSTOW_REQUIRES(mutex_);
   CUresult MapOne(CUdeviceptr address, uint64_t size, int descriptor) const;
   CUresult SetAccessFor(int device, CUdeviceptr address, uint64_t size) const;

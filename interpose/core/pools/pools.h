@@ -155,7 +155,6 @@ class Pools {
 
   Slot* FindSlot(CUcontext context);
   static bool Enter(Slot* slot);
-  static uint64_t NameOfCaptured(CUstream stream);
   void AnnounceStream(CUstream stream);
   void Open(CUcontext context);
   int DeviceOf(CUcontext context);

@@ -15,6 +15,16 @@
 #include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow {
+namespace {
+
+// Returns a number for the stream that is captured. The handle of a thread's own default stream is
+// the same in all threads, so an address of the thread takes its place.
+uint64_t NameOfCaptured(CUstream stream) {
+  return stream == CU_STREAM_PER_THREAD ? reinterpret_cast<uint64_t>(ThisThread()) | 1
+                                        : reinterpret_cast<uint64_t>(stream);
+}
+
+}  // namespace
 
 // --- Contexts -----------------------------------------------------------------------------------
 
@@ -218,13 +228,6 @@ void Pools::StreamDestroyed(CUstream stream) {
     if (use) use->StreamDestroyed(reinterpret_cast<uint64_t>(stream));
   }
   links_.live_streams.Ends(reinterpret_cast<uint64_t>(stream));
-}
-
-// Returns a number for the stream that is captured. The handle of a thread's own default stream is
-// the same in all threads, so an address of the thread takes its place.
-uint64_t Pools::NameOfCaptured(CUstream stream) {
-  return stream == CU_STREAM_PER_THREAD ? reinterpret_cast<uint64_t>(ThisThread()) | 1
-                                        : reinterpret_cast<uint64_t>(stream);
 }
 
 void Pools::CaptureBegins(CUstream stream) {
