@@ -1,12 +1,13 @@
 // NumberTable maps hashes to small numbers.
 //
 // Idea: open addressing. An entry is one word, the upper bits of the hash and the number. Entries
-// are only added, so a look-up takes no lock. The position of an entry also depends on the hash's
-// lower bits; the probability that any two of 200,000 different objects get the same entry is less
-// than one in ten million.
+// are only added, or all removed at once, so a look-up takes no lock. The position of an entry also
+// depends on the hash's lower bits; the probability that any two of 200,000 different objects get
+// the same entry is less than one in ten million.
 //
 // Ownership: lies in memory that is zero at first, of which only the pages in use cost anything.
-// Threads: Find by any number of threads at once, Add by one at a time. Errors: see Add. No heap.
+// Threads: Find by any number of threads at once, all other functions by one at a time. Errors: see
+// Add. No heap.
 #ifndef VRAMSTOW_TRACER_NUMBER_TABLE_H_
 #define VRAMSTOW_TRACER_NUMBER_TABLE_H_
 
@@ -37,12 +38,21 @@ class NumberTable {
   // Adds a hash that is not in the table yet, with a number other than 0. Returns false if the
   // table is full.
   bool Add(uint64_t hash, uint32_t number) {
-    if (count_ == kMaxNumbers || number > kNumberMask) return false;
+    if (is_full() || number > kNumberMask) return false;
     size_t place = First(hash);
     while (entries_[place].load(std::memory_order_relaxed) != 0) place = (place + 1) % kPlaces;
     entries_[place].store((hash & ~kNumberMask) | number, std::memory_order_release);
     ++count_;
     return true;
+  }
+
+  // True if there is no room for another hash.
+  bool is_full() const { return count_ == kMaxNumbers; }
+
+  // Removes all hashes. A look-up at the same time finds a hash or does not.
+  void Clear() {
+    for (auto& entry : entries_) entry.store(0, std::memory_order_relaxed);
+    count_ = 0;
   }
 
  private:

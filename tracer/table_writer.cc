@@ -13,7 +13,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
-constexpr size_t kMaxAnnotationBytes = 1024;
+constexpr size_t kMaxTextBytes = 1024;
 // The longest value of a fact. A value of this size surely fits into a chunk.
 constexpr size_t kMaxValueBytes = 48 * 1024;
 constexpr size_t kMaxRecordBytes = kMaxValueBytes + kMaxKeyBytes + 4 * kMaxVarintBytes;
@@ -86,12 +86,16 @@ bool TableWriter::Append(RecordType type, const std::string_view* parts, size_t 
 void TableWriter::Describe(std::string_view key, std::string_view value) {
   const void* const self = trace_->Self();
   if (self == nullptr || !trace_->IsRecording() || !mutex_.Lock(self)) return;
+  DescribeLocked(key, value);
+  mutex_.Unlock();
+}
+
+void TableWriter::DescribeLocked(std::string_view key, std::string_view value) {
   key = key.substr(0, kMaxKeyBytes);
   uint8_t number[kMaxVarintBytes];
   const std::string_view key_length = AsText(number, WriteVarint(number, key.size()));
   const std::string_view parts[] = {key_length, key, value.substr(0, kMaxValueBytes)};
   if (trace_->IsRecording()) Append(RecordType::kFact, parts, 3);
-  mutex_.Unlock();
 }
 
 uint16_t TableWriter::InternCall(std::string_view name) {
@@ -121,27 +125,42 @@ uint16_t TableWriter::InternLibrary(std::string_view path, uint64_t base,
 }
 
 uint64_t TableWriter::InternAnnotation(std::string_view text) {
-  text = text.substr(0, kMaxAnnotationBytes);
+  text = text.substr(0, kMaxTextBytes);
   const uint64_t hash = HashOfAnnotation(text);
-  uint64_t number = annotations_->Find(hash);
+  uint32_t number = annotations_->Find(hash);
+  if (number == 0) number = further_texts_.load(std::memory_order_acquire);
   if (number != 0) return number;
   const void* const self = trace_->Self();
   if (self == nullptr || !trace_->IsRecording() || !mutex_.Lock(self)) return 0;
   number = annotations_->Find(hash);
-  if (number == 0 && trace_->IsRecording()) {
-    number = annotation_count_ + 1;
-    uint8_t bytes[kMaxVarintBytes];
-    const std::string_view parts[] = {AsText(bytes, WriteVarint(bytes, number)), text};
-    if (Append(RecordType::kAnnotation, parts, 2)) {
-      annotation_count_ = number;
-      // If this table is full, the text cannot be found again, so it gets a new number each time.
-      annotations_->Add(hash, static_cast<uint32_t>(number));
-    } else {
-      number = 0;
-    }
-  }
+  if (number == 0 && trace_->IsRecording()) number = AddAnnotation(hash, text);
   mutex_.Unlock();
   return number;
+}
+
+// Writes a text that is not in the trace yet. If there is no room, it writes once that there are
+// further texts. Returns the number, or 0 after an error.
+uint32_t TableWriter::AddAnnotation(uint64_t hash, std::string_view text) {
+  if (const uint32_t further = further_texts_.load(std::memory_order_relaxed)) return further;
+  const uint32_t number = annotation_count_ + 1;
+  const bool has_room =
+      !annotations_->is_full() && text.size() <= kMaxAnnotationBytes - annotation_bytes_;
+  if (!AppendAnnotation(number, has_room ? text : "(further texts)")) return 0;
+  annotation_count_ = number;
+  if (has_room) {
+    annotation_bytes_ += text.size();
+    annotations_->Add(hash, number);
+  } else {
+    further_texts_.store(number, std::memory_order_release);
+    DescribeLocked("annotations.full", "1");
+  }
+  return number;
+}
+
+bool TableWriter::AppendAnnotation(uint32_t number, std::string_view text) {
+  uint8_t bytes[kMaxVarintBytes];
+  const std::string_view parts[] = {AsText(bytes, WriteVarint(bytes, number)), text};
+  return Append(RecordType::kAnnotation, parts, 2);
 }
 
 uint16_t TableWriter::InternLibraryLocked(std::string_view path, uint64_t base,

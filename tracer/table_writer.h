@@ -11,6 +11,7 @@
 #ifndef VRAMSTOW_TRACER_TABLE_WRITER_H_
 #define VRAMSTOW_TRACER_TABLE_WRITER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -40,6 +41,9 @@ class TableWriter {
   void Describe(std::string_view key, std::string_view value);
   uint16_t InternCall(std::string_view name);
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
+  // Returns the number of a text. All texts beyond 49,152, or beyond kMaxAnnotationBytes in total,
+  // get the number of one text that says so. Otherwise a program that sets marks with ever
+  // new texts would make the trace grow without a limit.
   uint64_t InternAnnotation(std::string_view text);
 
   // Returns the lock. Parts of the recorder that have tables of their own take it while they write
@@ -49,6 +53,7 @@ class TableWriter {
   // full.
   bool Append(RecordType type, const std::string_view* parts, size_t count)
       VRAMSTOW_REQUIRES(mutex_);
+  void DescribeLocked(std::string_view key, std::string_view value) VRAMSTOW_REQUIRES(mutex_);
   uint16_t InternLibraryLocked(std::string_view path, uint64_t base, std::string_view build_id)
       VRAMSTOW_REQUIRES(mutex_);
 
@@ -63,8 +68,11 @@ class TableWriter {
 
  private:
   static constexpr size_t kMaxLibraryText = 8192;
+  static constexpr uint64_t kMaxAnnotationBytes = 8 * 1024 * 1024;  // of all texts together
   using AnnotationTable = NumberTable<65536>;
 
+  uint32_t AddAnnotation(uint64_t hash, std::string_view text) VRAMSTOW_REQUIRES(mutex_);
+  bool AppendAnnotation(uint32_t number, std::string_view text) VRAMSTOW_REQUIRES(mutex_);
   void BeginChunk() VRAMSTOW_REQUIRES(mutex_);
   int WriteFront() VRAMSTOW_REQUIRES(mutex_) {
     return trace_->file.WriteFront(trace_->first_slot.bytes, front_bytes());
@@ -74,7 +82,9 @@ class TableWriter {
   OwnerMutex mutex_;
   ChunkWriter chunk_ VRAMSTOW_GUARDED_BY(mutex_);
   AnnotationTable* annotations_ = nullptr;  // by the texts' hashes; all threads read it
-  uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  uint32_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  uint64_t annotation_bytes_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  std::atomic<uint32_t> further_texts_{0};  // the number of all texts that have no room; or 0
   // The following members are not initialised on purpose, because this object lies in memory that
   // is zero.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);

@@ -165,6 +165,35 @@ TEST(RecorderTest, KeepsFactsNamesAndLibraries) {
   EXPECT_EQ(reader.libraries().size(), 3u);
 }
 
+// Returns the number of the last of `count` different texts of `length` characters.
+uint64_t InternTexts(Recorder* recorder, int count, size_t length) {
+  uint64_t number = 0;
+  for (int i = 0; i < count; ++i) {
+    std::string text = std::to_string(i);
+    text.resize(length, '.');
+    number = recorder->InternAnnotation(text);
+  }
+  return number;
+}
+
+TEST(RecorderTest, EverNewTextsOfMarksDoNotMakeTheTraceGrowWithoutALimit) {
+  for (const size_t length : {size_t{12}, size_t{1024}}) {
+    TestRecorder recorder;
+    const uint64_t first = recorder->InternAnnotation("first");
+    const uint64_t further = InternTexts(&*recorder, 50'000, length);
+    EXPECT_EQ(InternTexts(&*recorder, 60'000, length), further);
+    EXPECT_EQ(recorder->InternAnnotation("first"), first);
+    recorder->Close();
+    EXPECT_LT(std::filesystem::file_size(recorder.File()), 9u << 20);
+
+    TraceReader reader;
+    ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
+    EXPECT_EQ(reader.Annotation(first), "first");
+    EXPECT_EQ(reader.Annotation(further), "(further texts)");
+    EXPECT_THAT(reader.facts(), UnorderedElementsAre(Pair("annotations.full", "1")));
+  }
+}
+
 TEST(RecorderTest, CanReadWhatIsCommittedWhileItIsStillOpen) {
   TestRecorder recorder;
   recorder->Describe("run.id", "7");
