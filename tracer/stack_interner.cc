@@ -157,18 +157,24 @@ uint32_t StackInterner::EmitStack(const StackScratch& scratch, uint64_t hash) {
     stack = InternNode(NodeOf(scratch.frames[i - 1], scratch.libraries[i - 1], stack));
     is_written = stack != 0;
   }
-  if (is_written && stack != 0) is_written = tables_->stacks.Add(hash, stack);
   if (!is_written) EmitThatTablesAreFull();
-  return is_written ? stack : 0;
+  if (!is_written || stack == 0) return 0;
+  Keep(hash, stack);
+  return stack;
+}
+
+// Stores the number of a whole stack. Each library that is loaded or unloaded gives all stacks new
+// hashes, so the old ones fill the table sooner or later. They are removed then. A stack that is
+// still in use is added again when it is captured, with the number that it had.
+void StackInterner::Keep(uint64_t hash, uint32_t stack) {
+  if (tables_->stacks.is_full()) tables_->stacks.Clear();
+  tables_->stacks.Add(hash, stack);
 }
 
 void StackInterner::EmitThatTablesAreFull() {
   if (tables_->is_full || !trace_->IsRecording()) return;
   tables_->is_full = true;
-  constexpr std::string_view kKey = "stacks.full";
-  const uint8_t length = OneByteVarint(kKey.size());
-  const std::string_view fact[] = {AsText(&length, &length + 1), kKey, "1"};
-  writer_->Append(RecordType::kFact, fact, 3);
+  writer_->DescribeLocked("stacks.full", "1");
 }
 
 // Returns the number of a stack with names as additional innermost frames. Each pair of a stack and
@@ -188,7 +194,7 @@ uint32_t StackInterner::Name(uint32_t stack, const StackName* names, size_t coun
       const uint32_t code = InternName(names[i - 1]);
       named = code == 0 ? 0 : InternNode({named, FrameKind::kPython, code, 0});
     }
-    if (named != 0) tables_->stacks.Add(hash, named);
+    if (named != 0) Keep(hash, named);
   }
   writer_->mutex()->Unlock();
   return named != 0 ? named : stack;

@@ -76,6 +76,7 @@ class StackInterner {
   bool MergeAndAddLibraries(StackScratch* scratch);
   uint32_t EmitStack(const StackScratch& scratch, uint64_t hash)
       VRAMSTOW_REQUIRES(writer_->mutex());
+  void Keep(uint64_t hash, uint32_t stack) VRAMSTOW_REQUIRES(writer_->mutex());
   void EmitThatTablesAreFull() VRAMSTOW_REQUIRES(writer_->mutex());
   Node NodeOf(const StackFrame& frame, const CallerObject* library, uint32_t parent)
       VRAMSTOW_REQUIRES(writer_->mutex());

@@ -563,6 +563,38 @@ TEST(StackTest, WhatAFrameworkSaysIsAtWorkIsInsideOfTheStack) {
   EXPECT_EQ(frames[3].offset, outer[0].offset);
 }
 
+// The stacks have new hashes after each change of the libraries, so that their table becomes full
+// in a long job, though each frame is in the trace only once.
+TEST(StackTest, AStackGetsANumberAlsoAfterTheTableOfHashesWasFull) {
+  const TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                            StackMode::kSites}),
+            RecorderError::kOk);
+  const uint32_t stack = recorder->CaptureStack(EventKind::kAllocate);
+  ASSERT_NE(stack, 0u);
+  uint32_t named = stack;
+  for (int i = 0; i < 200'000; ++i) {
+    const std::string inner = std::to_string(i % 450);
+    const std::string outer = std::to_string(i / 450);
+    const StackName names[] = {{inner, "<operator>"}, {outer, "<module>"}};
+    named = recorder->NameStack(stack, names, 2);
+  }
+  EXPECT_NE(named, stack);
+  const uint32_t later = recorder->CaptureStack(EventKind::kAllocate);
+  EXPECT_NE(later, 0u);
+  EXPECT_NE(later, stack) << "another line";
+  const StackName first[] = {{"0", "<operator>"}, {"0", "<module>"}};
+  const StackName last[] = {{"199", "<operator>"}, {"444", "<module>"}};
+  EXPECT_NE(recorder->NameStack(stack, first, 2), stack);
+  EXPECT_EQ(recorder->NameStack(stack, last, 2), named) << "its frames are in the trace already";
+  recorder->Close();
+
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+  EXPECT_EQ(reader.Stack(later).size(), reader.Stack(stack).size());
+}
+
 // Records in a separate process whose only Python is a library that imitates one. Returns true if
 // the recording worked.
 bool RecordBesideStrangePython(int which, const std::string& folder) {
