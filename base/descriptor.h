@@ -1,15 +1,31 @@
-// Descriptor: a file descriptor that is closed by its destructor.
+// Descriptor: a file descriptor that is closed by its destructor; and MoveDescriptorUp.
 //
 // Ownership: owns the descriptor, unless it is negative. Threads: none. Errors: errors of close()
 // are lost, so code that has written closes the descriptor itself. Units: none.
 #ifndef VRAMSTOW_BASE_DESCRIPTOR_H_
 #define VRAMSTOW_BASE_DESCRIPTOR_H_
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
 
 namespace vramstow {
+
+// In a foreign process vramstow uses descriptors from this number on. Smaller numbers are left to
+// the program, because programs rely on small numbers, and close them in loops.
+inline constexpr int kLowestDescriptor = 1000;
+
+// Moves a descriptor to the lowest free number from kLowestDescriptor on, which is closed by exec.
+// Returns that number. Returns `descriptor` unchanged if it is negative or if the process may not
+// use such numbers. Async-signal-safe.
+inline int MoveDescriptorUp(int descriptor) {
+  if (descriptor < 0 || descriptor >= kLowestDescriptor) return descriptor;
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, kLowestDescriptor);
+  if (high < 0) return descriptor;
+  close(descriptor);
+  return high;
+}
 
 class Descriptor {
  public:

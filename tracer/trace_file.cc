@@ -13,6 +13,7 @@
 
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/rounding.h"
 #include "tracer/format/layout.h"
 #include "tracer/system_calls.h"
@@ -22,10 +23,6 @@ namespace {
 
 constexpr unsigned kMaxAttempts = 10000;  // names tried before giving up
 constexpr uint64_t kLeastPageBytes = 4096;
-
-// The recorder uses descriptors from this number on. Smaller numbers are left to the program,
-// because programs rely on small numbers, and close them in loops.
-constexpr int kLowestDescriptor = 1000;
 
 // Writes `text` at `out`. Returns false if that would reach `end`.
 bool AppendText(char** out, const char* end, const char* text) {
@@ -130,11 +127,7 @@ int TraceFile::Create(const Creation& creation) {
   }
   // If fchmod fails, only the file's owner can read the file.
   if (creation.for_group) fchmod(fd, 0640);
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  if (high >= 0) {
-    close(fd);
-    fd = high;
-  }
+  fd = MoveDescriptorUp(fd);
   fd_.store(fd, std::memory_order_relaxed);
   struct stat status;
   if (fstat(fd, &status) != 0) {
@@ -173,13 +166,14 @@ int TraceFile::Descriptor() {
   int fd = fd_.load(std::memory_order_acquire);
   if (IsOurs(fd)) [[likely]]
     return fd;
-  const int again = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  int again = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (again < 0) return -1;
   if (!IsOurs(again)) {
     close(again);
     errno = ESTALE;
     return -1;
   }
+  again = MoveDescriptorUp(again);
   // The old number belongs to the program now, so this descriptor is not closed here. Another
   // thread may have stored a new descriptor meanwhile.
   if (fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) return again;

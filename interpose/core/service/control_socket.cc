@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "base/local_socket.h"
 #include "base/user_folder.h"
 #include "interpose/core/pools/exports.h"
@@ -94,7 +95,8 @@ bool ControlSocket::Open(const char* chosen, char* why, size_t why_size) {
   RemoveDeadSockets(folder);
   const int listener = ListenLocally(path_, kMaxClients);
   if (listener < 0) return fail(path_);
-  listener_ = listener;
+  listener_ = MoveDescriptorUp(listener);
+  clients_.Begin(listener_);
   open_ = true;
   return true;
 }
@@ -106,9 +108,8 @@ void ControlSocket::Close() {
 }
 
 void ControlSocket::Abandon() {
-  if (open_) close(listener_);
+  if (open_) clients_.Close(listener_);
   open_ = false;
-  clients_.DropAll();
 }
 
 int ControlSocket::Watch(pollfd* polls) const {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/control.h"
+#include "base/descriptor.h"
 #include "base/local_socket.h"
 #include "base/metrics_http.h"
 #include "interpose/core/record/facts.h"
@@ -107,6 +108,10 @@ bool MetricsServer::Open(const char* chosen, char* why, size_t why_size) {
     std::snprintf(why, why_size, "%.200s: %s", path_, std::strerror(errno));
     return false;
   }
+  if (setting.kind != Kind::kFile) {
+    listener_ = MoveDescriptorUp(listener_);
+    clients_.Begin(listener_);
+  }
   kind_ = setting.kind;
   return true;
 }
@@ -120,9 +125,8 @@ void MetricsServer::Close() {
 }
 
 void MetricsServer::Abandon() {
-  if (kind_ == Kind::kPort || kind_ == Kind::kSocket) close(listener_);
+  if (kind_ == Kind::kPort || kind_ == Kind::kSocket) clients_.Close(listener_);
   kind_ = Kind::kNone;
-  clients_.DropAll();
 }
 
 int MetricsServer::Watch(pollfd* polls) const {

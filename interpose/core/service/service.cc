@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/detached_thread.h"
 #include "base/keep_errno.h"
 #include "base/monotonic_clock.h"
@@ -64,7 +65,7 @@ void Service::Start() {
   OpenSocket();
   OpenMetrics();
   // If eventfd fails, Stop cannot wake up the thread, which then ends one period later.
-  waker_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), std::memory_order_relaxed);
+  waker_.store(MoveDescriptorUp(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), std::memory_order_relaxed);
   // The thread's first step is a call of the driver, so it counts as busy from the start and Stop
   // waits for it.
   busy_.store(true, std::memory_order_seq_cst);
@@ -113,6 +114,9 @@ void Service::Loop() {
     const int ready =
         poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more) + 1, tick_ms);
     if (!BecomeBusy()) return;
+    // Only End writes to the waker, and the thread then stops. So the program has closed it, and
+    // may use its number for something else.
+    if (polls[count + more].revents != 0) waker_.store(-1, std::memory_order_relaxed);
     const uint64_t now = MonotonicTime();
     links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
     links_.metrics.Serve(polls + count, ready > 0 ? more : 0, now);
