@@ -134,7 +134,8 @@ struct Parts {
   Exports exports{driver, pools};
   Imports imports{process, driver, pool_trace};
   PoolService pool_service{{process, driver, callers, trace, free_bytes, pools, offloaders,
-                            offloading, kernel_arguments, handle_kinds, exports, imports}};
+                            offloading, kernel_arguments, handle_kinds, launches, exports,
+                            imports}};
 
   RegistrationTable registration_table;
   Registrations registrations{pools, registration_table};
@@ -191,6 +192,7 @@ bool ServeContext(int device, bool (*create)(void*), void* object) {
 // Called when a context has ended, and its modules with it.
 void ForgetFunctions() {
   kernel_arguments.Forget();
+  launches.ForgetFunctions();
   handle_kinds.ForgetFunctions();
 }
 

@@ -51,10 +51,10 @@ TEST_F(LaunchesTest, AreCountedByKernelBetweenMarks) {
   EXPECT_THAT(outcome.error, IsEmpty());
   LaunchCounts counts;
   const std::vector<Event> events = LaunchEvents(&counts);
-  const LaunchCounts expected = {{"start _Z5firstPf", 5},        {"1forward _Z5firstPf", 12000},
-                                 {"2forward second", 1},         {"2forward tecond", 2},
-                                 {"2forward uecond", 3},         {"0graphs cuGraphLaunch", 7},
-                                 {"0graphs (unknown kernel)", 1}};
+  const LaunchCounts expected = {
+      {"start _Z5firstPf", 5},  {"1forward _Z5firstPf", 12000}, {"2forward second", 1},
+      {"2forward tecond", 2},   {"2forward uecond", 3},         {"0reset dZ5firstPf", 2},
+      {"0reset rZ5firstPf", 3}, {"0graphs cuGraphLaunch", 7},   {"0graphs (unknown kernel)", 1}};
   EXPECT_EQ(counts, expected);
   // Launches are recorded as sums, so a kernel that is launched thousands of times has only a few
   // events.
@@ -86,7 +86,7 @@ TEST_F(LaunchesTest, SamplesOfEachAreAllOfThem) {
   const Outcome outcome = RunWith("sample=1");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   LaunchCounts counts;
-  EXPECT_EQ(LaunchEvents(&counts).size(), 5u + 12000 + 6 + 7 + 1);
+  EXPECT_EQ(LaunchEvents(&counts).size(), 5u + 12000 + 6 + 5 + 7 + 1);
   EXPECT_EQ(counts["0graphs cuGraphLaunch"], 7u);
 }
 

@@ -216,7 +216,6 @@ CUresult ModuleEnumerateFunctions(const Call& call, CUfunction* functions, unsig
 template <typename Call, typename Handle>
 CUresult Unload(const Call& call, Handle handle) {
   call.pools().FunctionsGone();
-  call.context().launches.ForgetFunctions();
   call.context().handle_kinds.ForgetOf(handle);
   return call.Forward(handle);
 }

@@ -13,6 +13,7 @@
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/pools/regions.h"
 #include "interpose/core/record/free_bytes.h"
+#include "interpose/core/record/launches.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/handle_kinds.h"
@@ -384,6 +385,9 @@ void PoolService::CaptureBegins(CUstream stream) const {
 }
 void PoolService::CaptureEnded(CUstream stream) const { links_.pools.CaptureEnded(stream); }
 void PoolService::SharedMemoryMade() const { links_.pools.NoteSharedMemory(); }
-void PoolService::FunctionsGone() const { links_.kernel_arguments.Forget(); }
+void PoolService::FunctionsGone() const {
+  links_.kernel_arguments.Forget();
+  links_.launches.ForgetFunctions();
+}
 
 }  // namespace vramstow

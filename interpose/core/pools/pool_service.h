@@ -79,6 +79,7 @@ class PoolService {
     Offloading& offloading;
     KernelArguments& kernel_arguments;
     HandleKinds& handle_kinds;
+    Launches& launches;
     Exports& exports;
     Imports& imports;
   };

@@ -45,8 +45,8 @@ class Launches {
   // Writes the launches that were counted since the last call to the trace.
   void Emit();
 
-  // Forgets the handles of all functions. Called before modules are unloaded, because handles may
-  // then be reused.
+  // Forgets the handles of all functions. Called before modules are unloaded and after a context
+  // has ended, because handles may then be reused.
   void ForgetFunctions();
   // Forgets the parent's counts. Called in a forked child; async-signal-safe.
   void AbandonAfterFork();

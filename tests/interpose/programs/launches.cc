@@ -78,6 +78,18 @@ int Main(bool waits) {
     HOST_CHECK(unload(library) == CUDA_SUCCESS);
     g_second[0] = static_cast<char>('s' + i);
   }
+  // When a context ends, its modules end with it, and their handles may stand for other kernels.
+  auto* destroy = Look<decltype(&cuCtxDestroy)>(api.driver, "cuCtxDestroy_v2");
+  auto* reset = Look<decltype(&cuDevicePrimaryCtxReset)>(api.driver, "cuDevicePrimaryCtxReset_v2");
+  HOST_CHECK(vramstow_mark("reset") == VRAMSTOW_OK);
+  HOST_CHECK(destroy(reinterpret_cast<CUcontext>(0xb0)) == CUDA_SUCCESS);
+  g_first[0] = 'd';
+  HOST_CHECK(get_function(&launcher.first, module, g_first) == CUDA_SUCCESS);
+  launcher.First(2);
+  HOST_CHECK(reset(0) == CUDA_SUCCESS);
+  g_first[0] = 'r';
+  HOST_CHECK(get_function(&launcher.first, module, g_first) == CUDA_SUCCESS);
+  launcher.First(3);
   HOST_CHECK(vramstow_mark("graphs") == VRAMSTOW_OK);
   for (int i = 0; i < 7; ++i) HOST_CHECK(launcher.launch_graph(nullptr, nullptr) == CUDA_SUCCESS);
   HOST_CHECK(launcher.launch(reinterpret_cast<CUfunction>(g_unseen), 1, 1, 1, 1, 1, 1, 0, nullptr,
