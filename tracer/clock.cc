@@ -69,7 +69,28 @@ TraceClock::Reading TraceClock::Read() const {
   }
   best.ticks -= start_counter_;
   best.time_ns -= start_clock_ns_;
+  if (IsReset(best.ticks)) return {TicksAfterReset(), best.time_ns};
+  scale_.store(Scale(best), std::memory_order_relaxed);
   return best;
+}
+
+// Moves the beginning of the counter such that the ticks fit to the kernel's clock, by the speed
+// that was measured last. One thread does so, and all threads see it.
+uint64_t TraceClock::TicksAfterReset() const {
+  // The ticks must be later than all earlier ones, which the inaccurate speed does not ensure.
+  constexpr uint64_t kMarginNs = 1'000'000;
+  __extension__ using Wide = unsigned __int128;
+  const std::atomic_ref<uint64_t> start(start_counter_);
+  uint64_t before = start.load(std::memory_order_relaxed);
+  const uint64_t scale = std::max<uint64_t>(scale_.load(std::memory_order_relaxed), 1);
+  const Wide ticks = (Wide{Nanoseconds() + kMarginNs} << 32) / scale;
+  const uint64_t counter = ReadCounter();
+  if (IsReset(counter - before)) {
+    start.compare_exchange_strong(before, counter - static_cast<uint64_t>(ticks),
+                                  std::memory_order_relaxed);
+  }
+  const uint64_t now = ReadCounter() - start.load(std::memory_order_relaxed);
+  return IsReset(now) ? 0 : now;
 }
 
 uint64_t TraceClock::Scale(const Reading& now) {

@@ -9,12 +9,17 @@
 // property (Linux, lib/vdso). If the kernel does not trust the counter, the counter is not used: an
 // atomic counter numbers the events instead.
 //
+// A computer that was suspended to memory may continue with a counter that begins at zero again.
+// The ticks are then negative, which is seen wherever a time is not later than the last one by a
+// short step: the clock is set such that its ticks continue where they were.
+//
 // Error: nanoseconds come from pairs of readings, each wrong by some 50 ns; see Scale. Ownership:
 // values. Threads: Start once, all other functions by all threads at any time. Errors: none. Units:
 // ticks and nanoseconds since the trace began.
 #ifndef VRAMSTOW_TRACER_CLOCK_H_
 #define VRAMSTOW_TRACER_CLOCK_H_
 
+#include <atomic>
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -77,8 +82,15 @@ class TraceClock {
   // True if ticks order the events.
   bool counter_is_trusted() const { return counter_is_trusted_; }
 
+  // If the counter was reset, the result of these two functions is later than every time of the
+  // trace.
   uint64_t Ticks() const { return ReadCounter() - start_counter_; }
   uint64_t QuickTicks() const { return ReadCounterQuickly() - start_counter_; }
+  // Returns Ticks(). If the counter was reset, sets the clock first.
+  uint64_t CheckedTicks() const {
+    const uint64_t ticks = Ticks();
+    return IsReset(ticks) ? TicksAfterReset() : ticks;
+  }
   uint64_t Nanoseconds() const;
 
   uint64_t start_unix_ns() const { return start_unix_ns_; }
@@ -88,7 +100,7 @@ class TraceClock {
     uint64_t ticks;
     uint64_t time_ns;
   };
-  // Reads both clocks at nearly the same moment.
+  // Reads both clocks at nearly the same moment. If the counter was reset, sets the clock first.
   Reading Read() const;
 
   // Returns nanoseconds per tick times 2^32, measured over the time since Start. The error is 10^-7
@@ -101,10 +113,19 @@ class TraceClock {
   // Converts nanoseconds to ticks.
   static uint64_t TicksOf(uint64_t time_ns, const Reading& now);
 
+  // Makes the counter seem to have been reset to the value that it had `ticks` ago.
+  void ResetCounterForTest(uint64_t ticks) { start_counter_ += ticks; }
+
  private:
+  static bool IsReset(uint64_t ticks) { return static_cast<int64_t>(ticks) < 0; }
+  uint64_t TicksAfterReset() const;
+
   uint64_t start_unix_ns_ = 0;
   uint64_t start_clock_ns_ = 0;
-  uint64_t start_counter_ = 0;
+  // It is written after Start only if the counter was reset. Each event reads it without
+  // std::atomic, for which the compiler needs one more instruction: an aligned word is read whole.
+  mutable uint64_t start_counter_ = 0;
+  mutable std::atomic<uint64_t> scale_{0};  // as Scale, at the last call of Read
   bool counter_is_trusted_ = false;
 };
 

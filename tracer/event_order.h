@@ -37,7 +37,7 @@ class EventOrder {
 
   // Returns the sequence that an event outside all buffers would get now.
   uint64_t PlaceOfNext() const {
-    return by_ticks_ ? OrderOf(clock_.Ticks(), 0) : last_number_->load() + 1;
+    return by_ticks_ ? OrderOf(clock_.CheckedTicks(), 0) : last_number_->load() + 1;
   }
 
  private:

@@ -105,7 +105,7 @@ bool EventWriter::NextChunk(ThreadBuffer* buffer) {
   uint64_t base_sequence = buffer->recorded;
   uint64_t base_time;
   if (order.by_ticks()) {
-    base_time = std::max(order.clock().Ticks(), buffer->encoder.last_time());
+    base_time = std::max(order.clock().CheckedTicks(), buffer->encoder.last_time());
   } else {
     kind = ChunkKind::kEvents;
     base_sequence = order.last_number();

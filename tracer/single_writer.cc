@@ -23,7 +23,7 @@ void SingleWriter::EndUnless(const ThreadBuffer* except) {
 
 uint64_t SingleWriter::OrderedTicks(const ThreadBuffer* buffer) {
   for (;;) {
-    const uint64_t ticks = clock_->Ticks();
+    const uint64_t ticks = clock_->CheckedTicks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const ThreadBuffer* const single = buffer_.load(std::memory_order_relaxed);
     if (single == nullptr || single == buffer) [[likely]]

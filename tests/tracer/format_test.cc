@@ -185,6 +185,29 @@ TEST(ClockTest, TicksAndTheirScaleAgreeWithTheKernel) {
   EXPECT_LE(far_off, 2);
 }
 
+// After a suspension to memory the counter may begin at zero again.
+TEST(ClockTest, TicksContinueAfterTheCounterWasReset) {
+  TraceClock clock;
+  clock.Start(true);
+  if (!clock.counter_is_trusted()) GTEST_SKIP() << "the kernel does not trust this counter";
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const TraceClock::Reading before = clock.Read();
+  const uint64_t scale = TraceClock::Scale(before);
+  clock.ResetCounterForTest(uint64_t{1} << 50);
+  EXPECT_GT(clock.Ticks(), uint64_t{1} << 63) << "an event at this time takes the slow path";
+  uint64_t last = before.ticks;
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t ticks = clock.CheckedTicks();
+    EXPECT_GT(ticks, last);
+    const TraceClock::Reading now = clock.Read();
+    EXPECT_GE(now.ticks, ticks);
+    EXPECT_GE(clock.Ticks(), now.ticks);
+    const uint64_t time_ns = now.ticks * scale >> 32;
+    EXPECT_NEAR(static_cast<double>(time_ns), static_cast<double>(now.time_ns), 5e6);
+    last = now.ticks;
+  }
+}
+
 TEST(ClockTest, IsNotTrustedWhereThatIsSaid) {
   TraceClock clock;
   clock.Start(false);
