@@ -227,7 +227,7 @@ void RecorderState::AbandonAfterFork() {
   // continues in the child, too, and its stores must not reach the parent's file.
   threads_.DetachSlots();
   TraceFile::Detach(trace_.first_slot.bytes);
-  trace_.file.Close();
+  trace_.file.AbandonAfterFork();
 }
 
 }  // namespace vramstow

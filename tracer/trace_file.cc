@@ -166,6 +166,10 @@ int TraceFile::Descriptor() {
   int fd = fd_.load(std::memory_order_acquire);
   if (IsOurs(fd)) [[likely]]
     return fd;
+  if (is_abandoned_.load(std::memory_order_relaxed)) {
+    errno = EBADF;
+    return -1;
+  }
   int again = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (again < 0) return -1;
   if (!IsOurs(again)) {
@@ -176,9 +180,15 @@ int TraceFile::Descriptor() {
   again = MoveDescriptorUp(again);
   // The old number belongs to the program now, so this descriptor is not closed here. Another
   // thread may have stored a new descriptor meanwhile.
-  if (fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) return again;
-  close(again);
-  return fd;
+  if (!fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) {
+    close(again);
+    return fd;
+  }
+  // The fork may have happened since the file was found abandoned or not.
+  if (!is_abandoned_.load(std::memory_order_relaxed)) return again;
+  Close();
+  errno = EBADF;
+  return -1;
 }
 
 // Reserves bytes at the end of the file. The first `undivided` bytes do not cross the end of a
@@ -300,6 +310,11 @@ int TraceFile::Cut(uint64_t length) {
 void TraceFile::Close() {
   const int fd = fd_.exchange(-1);
   if (IsOurs(fd)) close(fd);
+}
+
+void TraceFile::AbandonAfterFork() {
+  is_abandoned_.store(true, std::memory_order_relaxed);
+  Close();
 }
 
 void TraceFile::Remove() {

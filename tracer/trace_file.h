@@ -142,6 +142,10 @@ class TraceFile {
   // Shortens the file to `length` bytes, if it is longer. Returns 0 or an errno.
   int Cut(uint64_t length);
   void Close();
+  // Closes the file in a forked child, where it must not be opened again: a call that a signal
+  // handler has interrupted in the parent, and that forked, continues in the child. It gets EBADF.
+  // Async-signal-safe.
+  void AbandonAfterFork();
   // Removes the file. Create may be called again after that.
   void Remove();
 
@@ -163,6 +167,7 @@ class TraceFile {
   int NoteDrop() VRAMSTOW_REQUIRES(ring_lock_);
 
   std::atomic<int> fd_{-1};
+  std::atomic<bool> is_abandoned_{false};  // this process is a forked child
   std::atomic<uint64_t> end_{0};
   bool shared_ = true;
   OwnerMutex ring_lock_;

@@ -341,6 +341,51 @@ TEST_F(DiskTest, AHostThatClosesOurDescriptorAndTakesItsNumberIsNotWrittenTo) {
   close(ours);
 }
 
+// Forks in the middle of a write, as a signal handler may, and lets the child continue. The child
+// ends with status 1 if it writes to a file after that.
+Recorder* g_forking;
+bool g_is_child;
+ssize_t ForkingWrite(int fd, const iovec* parts, int count, off_t offset) {
+  if (g_is_child) {
+    struct stat status;
+    if (fstat(fd, &status) == 0) _exit(1);
+  } else if (++g_faults.written == g_faults.write_at) {
+    const pid_t child = fork();
+    g_is_child = child == 0;
+    int status = -1;
+    if (g_is_child) {
+      g_forking->AbandonAfterFork();
+    } else {
+      waitpid(child, &status, 0);
+    }
+    g_faults.torn = status != 0;
+  }
+  if (!g_is_child) return RealSystemCalls().write_at(fd, parts, count, offset);
+  ssize_t bytes = 0;
+  for (int i = 0; i < count; ++i) bytes += static_cast<ssize_t>(parts[i].iov_len);
+  return bytes;  // as if the write had ended before the signal came
+}
+
+TEST_F(DiskTest, AChildThatContinuesAWriteDoesNotOpenTheParentsFileAgain) {
+  SystemCalls forking = RealSystemCalls();
+  forking.write_at = ForkingWrite;
+  SetSystemCallsForTest(forking);
+  g_forking = NewRecorder();
+  RecorderConfig config = {folder_.path().c_str(), "disk", TestThreadSlot};
+  config.ring_bytes = kLeastRingBytes;
+  ASSERT_EQ(g_forking->Open(config), RecorderError::kOk);
+  // The ring is full when the first write is interrupted, so that there are several for each chunk.
+  for (int i = 0; i < 4; ++i) RecordAlot(g_forking);
+  for (int at = 1; at < 8; ++at) {
+    g_faults = {.write_at = at};
+    RecordAlot(g_forking);
+    if (g_is_child) _exit(0);
+    ASSERT_GT(g_faults.written, at);
+    EXPECT_FALSE(g_faults.torn) << "the child has written, or has failed, at write " << at;
+  }
+  g_forking->Close();
+}
+
 TEST_F(DiskTest, AFileThatIsTakenAwayDoesNotHurt) {
   Recorder* const recorder = NewRecorder();
   ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
