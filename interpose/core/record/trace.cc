@@ -238,7 +238,7 @@ uint64_t Trace::RecordBlockGenerally(BlockEvent* block) {
   if (block->library == kUnknownName || !IsOpenFor(block->ToEvent())) return 0;
   LookAtClock();
   block->call = NumberOfCall(&tensor_, "tensor");
-  if (!model_clock_.is_there()) {
+  if (!model_clock_.is_there() && block->call != kUnknownName) {
     block_names_.store(uint32_t{block->library} << 16 | block->call, std::memory_order_relaxed);
   }
   return recorder_.RecordBlock(*block);
@@ -309,25 +309,25 @@ uint16_t Trace::NumberOfCall(Hook hook) {
   return NumberOfCall(&calls_[static_cast<size_t>(hook)], RowOf(hook).name);
 }
 
-uint16_t Trace::NumberOfCall(std::atomic<uint32_t>* place, const char* name) {
-  uint32_t number = place->load(std::memory_order_relaxed);
-  if (number == 0) {
-    number = recorder_.InternCall(name) + 1u;
+uint16_t Trace::NumberOfCall(std::atomic<uint16_t>* place, const char* name) {
+  uint16_t number = place->load(std::memory_order_relaxed);
+  if (number == kUnknownName) {
+    number = recorder_.InternCall(name);
     place->store(number, std::memory_order_relaxed);
   }
-  return static_cast<uint16_t>(number - 1);
+  return number;
 }
 
 uint16_t Trace::NumberOfLibrary(const void* return_address) {
   const CallerObject* caller = callers_.FindCaller(return_address);
   if (caller == nullptr) return kUnknownName;
-  std::atomic<uint32_t>& place = libraries_[caller->index];
-  uint32_t number = place.load(std::memory_order_relaxed);
-  if (number == 0) {
-    number = recorder_.InternLibrary(caller->path, caller->base, caller->build_id) + 1u;
+  std::atomic<uint16_t>& place = libraries_[caller->index];
+  uint16_t number = place.load(std::memory_order_relaxed);
+  if (number == kUnknownName) {
+    number = recorder_.InternLibrary(caller->path, caller->base, caller->build_id);
     place.store(number, std::memory_order_relaxed);
   }
-  return static_cast<uint16_t>(number - 1);
+  return number;
 }
 
 bool Trace::WantsFreeBytes(int device) {
@@ -406,13 +406,13 @@ void Trace::ForgetNumbers() {
   described_devices_.store(0, std::memory_order_relaxed);
   copied_ms_.store(0, std::memory_order_relaxed);
   for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
-  for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
-  tensor_.store(0, std::memory_order_relaxed);
+  for (auto& number : calls_) number.store(kUnknownName, std::memory_order_relaxed);
+  tensor_.store(kUnknownName, std::memory_order_relaxed);
   block_names_.store(0, std::memory_order_relaxed);
-  adopted_.store(0, std::memory_order_relaxed);
+  adopted_.store(kUnknownName, std::memory_order_relaxed);
   framework_library_.store(kUnknownName, std::memory_order_relaxed);
   observer_.store(kUnknownName, std::memory_order_relaxed);
-  for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
+  for (auto& number : libraries_) number.store(kUnknownName, std::memory_order_relaxed);
 }
 
 void Trace::AbandonAfterFork() {

@@ -149,8 +149,10 @@ class Trace {
   RecorderError MakeFile(const char* folder);
   void ForgetNumbers();
   uint16_t NumberOfCall(Hook hook);
-  // Returns the name's number. It is read from *place, or stored there at the first call.
-  uint16_t NumberOfCall(std::atomic<uint32_t>* place, const char* name);
+  // Returns the name's number. It is read from *place, or stored there at the first call. A signal
+  // handler that has interrupted the writing of a name may get kUnknownName; a later call then asks
+  // again.
+  uint16_t NumberOfCall(std::atomic<uint16_t>* place, const char* name);
   uint16_t NumberOfLibrary(const void* return_address);
   Layer LayerOf(const Event& event) const;
 
@@ -167,16 +169,17 @@ class Trace {
   std::atomic<bool> wants_copies_{false};       // a trace size was set
   std::atomic<uint64_t> described_devices_{0};  // one bit per device
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
-  // Each entry is a name's number plus one, or 0 until the number is first needed.
-  std::atomic<uint32_t> calls_[kHookCount] = {};
-  std::atomic<uint32_t> tensor_{0};  // a framework's request, which calls no driver function
+  // The numbers of names, each kUnknownName until the number is first needed.
+  static_assert(kUnknownName == 0);  // this object is initialised without a byte in the core's file
+  std::atomic<uint16_t> calls_[kHookCount] = {};
+  std::atomic<uint16_t> tensor_{0};  // a framework's request, which calls no driver function
   // The numbers of that request (low half) and of the observer, if events of blocks need nothing
   // else: the trace is open, and no clock is sampled. Otherwise 0.
   std::atomic<uint32_t> block_names_{0};
-  std::atomic<uint32_t> adopted_{0};  // its blocks from before the trace
+  std::atomic<uint16_t> adopted_{0};  // its blocks from before the trace
   std::atomic<uint16_t> framework_library_{kUnknownName};
   std::atomic<uint16_t> observer_{kUnknownName};
-  std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
+  std::atomic<uint16_t> libraries_[kMaxCallerObjects] = {};
 };
 
 // This function runs for each event of a framework's block.
