@@ -9,8 +9,10 @@
 #ifndef VRAMSTOW_TRACER_OWNER_MUTEX_H_
 #define VRAMSTOW_TRACER_OWNER_MUTEX_H_
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -28,7 +30,10 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
 
   // Waits until the lock is free and takes it. `me` is an address that only this thread passes; it
   // is a multiple of 2. Returns false, without waiting, if the thread `me` holds the lock already.
-  [[nodiscard]] bool Lock(const void* me) VRAMSTOW_TRY_ACQUIRE(true) {
+  // Also returns false if it was not woken for `longest_wait`. A caller that may hold another lock,
+  // because it is a signal handler, must give such a time unless the holder never needs that lock.
+  [[nodiscard]] bool Lock(const void* me, const timespec* longest_wait = nullptr)
+      VRAMSTOW_TRY_ACQUIRE(true) {
     const uint64_t holder = reinterpret_cast<uintptr_t>(me);
     uint64_t seen = 0;
     if (word_.compare_exchange_strong(seen, holder, std::memory_order_acquire)) return true;
@@ -45,8 +50,9 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
           !word_.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed)) {
         continue;
       }
-      syscall(SYS_futex, FutexWord(), FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(seen | kWaiters),
-              nullptr);
+      const long result = syscall(SYS_futex, FutexWord(), FUTEX_WAIT_PRIVATE,
+                                  static_cast<uint32_t>(seen | kWaiters), longest_wait);
+      if (result != 0 && errno == ETIMEDOUT) return false;
       seen = word_.load(std::memory_order_relaxed);
     }
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -116,6 +117,24 @@ TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
     EXPECT_FALSE(again);
     mutex.Unlock();
   }
+}
+
+// A signal handler may wait for a thread that waits for what the interrupted thread holds.
+TEST(MutexTest, WaitsNoLongerThanAsked) {
+  OwnerMutex mutex;
+  const uint64_t me = 0;
+  if (!mutex.Lock(&me)) FAIL() << "free, but not to be had";
+  std::thread([&mutex] {
+    const uint64_t other = 0;
+    constexpr timespec kMoment = {0, 20'000'000};
+    const auto begin = std::chrono::steady_clock::now();
+    const bool is_mine = mutex.Lock(&other, &kMoment);
+    EXPECT_FALSE(is_mine);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(20));
+  }).join();
+  mutex.Unlock();
+  if (!mutex.Lock(&me)) FAIL() << "free, but not to be had";
+  mutex.Unlock();
 }
 
 // Returns a record of a table: its type, its length, its numbers and its text.

@@ -115,9 +115,11 @@ void Launches::Keep(uint64_t handle, const Kernel* kernel) {
 void Launches::Emit() {
   if (mode_.load(std::memory_order_acquire) != Mode::kCounted) return;
   // Only one thread at a time writes counts, so that all launches before a mark are recorded before
-  // that mark. This code may run in a signal handler that has interrupted the writing thread. Then
-  // it returns and leaves the counts to that thread.
-  if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self())) return;
+  // that mark. This code may run in a signal handler that has interrupted the writing thread, or a
+  // thread that holds a lock of the recorder, for which the writing thread waits. Then it returns,
+  // at once or after a moment, and leaves the counts to that thread.
+  constexpr timespec kLongestWait = {0, 100'000'000};
+  if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self(), &kLongestWait)) return;
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {
     Kernel& kernel = kernels_[i];
