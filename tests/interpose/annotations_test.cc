@@ -57,10 +57,11 @@ TEST_F(Annotations, NvtxSpeaksIntoTheTrace) {
   ASSERT_GT(marks.size(), 13u);
   marks.erase(marks.begin(), marks.begin() + 13);
   // The first process range was pushed before the trace began.
-  EXPECT_THAT(
-      marks, ElementsAre("0 nvtx mark", "1 nvtx range", "1 nvtx domain range",
-                         "2 nvtx domain range", "2 nvtx range", "1 #2 nvtx process range",
-                         "0 nvtx registered text", "2 #2 nvtx process range", "1 (no ASCII text)"));
+  EXPECT_THAT(marks, ElementsAre("0 nvtx mark", "1 nvtx range", "1 nvtx domain range",
+                                 "2 nvtx domain range", "2 nvtx range", "1 #2 nvtx process range",
+                                 "0 nvtx registered text", "2 #2 nvtx process range",
+                                 "1 (no ASCII text)", "0 (further texts)"));
+  EXPECT_EQ(OnlyTrace().facts.at("nvtx.texts_full"), "1");
 }
 
 TEST_F(Annotations, NvtxAloneFindsATableAndNobodyToTell) {

@@ -1,5 +1,7 @@
 #include "interpose/core/record/nvtx.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -55,14 +57,64 @@ struct Attributes {
 constexpr int32_t kAsciiMessage = 1;
 constexpr int32_t kRegisteredMessage = 3;
 
-// The object that nvtxDomainRegisterString returns. It lives as long as the process; long texts are
-// cut, and null is returned when all slots are in use.
+// The object that nvtxDomainRegisterString returns. It lives as long as the process. Equal texts
+// have the same object; long texts are cut.
+enum class TextState : uint32_t { kEmpty, kBeingWritten, kReady };
 struct RegisteredText {
-  char text[120];
+  std::atomic<TextState> state{TextState::kEmpty};
+  char text[116] = {};
 };
-constexpr uint32_t kMaxTexts = 4096;
-constinit RegisteredText registered_texts[kMaxTexts] = {};
-constinit std::atomic<uint32_t> registered_count{0};
+// A hash table, in memory that is mapped for the first text. It has more slots than a trace has
+// room for texts.
+constexpr uint32_t kTextSlots = 65536;
+constexpr uint32_t kTextLooks = 256;
+constinit std::atomic<RegisteredText*> registered_texts{nullptr};
+// The object of all texts that have no room.
+constinit RegisteredText further_texts = {TextState::kReady, "(further texts)"};
+
+// Returns the table, or null if there is no memory for it.
+RegisteredText* RegisteredTexts() {
+  RegisteredText* texts = registered_texts.load(std::memory_order_acquire);
+  if (texts != nullptr) return texts;
+  constexpr size_t kBytes = kTextSlots * sizeof(RegisteredText);
+  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* const made = static_cast<RegisteredText*>(memory);
+  if (registered_texts.compare_exchange_strong(texts, made, std::memory_order_acq_rel)) return made;
+  munmap(memory, kBytes);
+  return texts;
+}
+
+uint32_t FirstSlot(const char* text) {
+  uint32_t hash = 0x811C9DC5;
+  for (size_t i = 0; i < sizeof RegisteredText::text - 1 && text[i] != '\0'; ++i) {
+    hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x01000193u;
+  }
+  return hash ^ hash >> 16;
+}
+
+// Returns the object of a text, or further_texts if there is no room for another text.
+RegisteredText* Register(const char* text) {
+  RegisteredText* const texts = RegisteredTexts();
+  const uint32_t first = FirstSlot(text);
+  for (uint32_t look = 0; texts != nullptr && look < kTextLooks; ++look) {
+    RegisteredText& slot = texts[(first + look) % kTextSlots];
+    TextState state = slot.state.load(std::memory_order_acquire);
+    if (state == TextState::kEmpty &&
+        slot.state.compare_exchange_strong(state, TextState::kBeingWritten,
+                                           std::memory_order_acquire)) {
+      std::strncpy(slot.text, text, sizeof slot.text - 1);
+      slot.state.store(TextState::kReady, std::memory_order_release);
+      return &slot;
+    }
+    // If another thread registers the same text now, it has two objects, which does no harm.
+    const bool is_same =
+        state == TextState::kReady && std::strncmp(slot.text, text, sizeof slot.text - 1) == 0;
+    if (is_same) return &slot;
+  }
+  return &further_texts;
+}
 
 const char* TextOf(const Attributes* attributes) {
   if (attributes == nullptr || attributes->size < sizeof(Attributes)) return "(no text)";
@@ -118,14 +170,13 @@ int DomainPush(void*, const Attributes* attributes) { return PushWith(attributes
 int DomainPop(void*) { return Pop(); }
 void* DomainRegisterText(void*, const char* text) {
   if (text == nullptr) return nullptr;
-  const uint32_t number = registered_count.fetch_add(1, std::memory_order_relaxed);
-  if (number >= kMaxTexts) {
-    registered_count.store(kMaxTexts, std::memory_order_relaxed);
-    return nullptr;
+  RegisteredText* const registered = Register(text);
+  static constinit std::atomic<bool> is_described{false};
+  if (registered == &further_texts && ShimOrNull() != nullptr &&
+      !is_described.exchange(true, std::memory_order_relaxed)) {
+    the_trace.load(std::memory_order_acquire)->Describe("nvtx.texts_full", "1");
   }
-  RegisteredText& place = registered_texts[number];
-  std::strncpy(place.text, text, sizeof place.text - 1);
-  return &place;
+  return registered;
 }
 
 struct Replacement {

@@ -66,6 +66,18 @@ void OpenNvtx() {
   HOST_CHECK(install(ExportTable) == 1);
 }
 
+// Registers `count` different texts. Returns the handle of the last one.
+const void* RegisterMany(const char* name, int count) {
+  const void* handle = nullptr;
+  for (int i = 0; i < count; ++i) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%s %d", name, i);
+    handle = At<void*(void*, const char*)>(kCore2, 10)(nullptr, text);
+    HOST_CHECK(handle != nullptr);
+  }
+  return handle;
+}
+
 void SpeakNvtx() {
   At<void(const char*)>(kCore, 2)("nvtx mark");
   At<int(const char*)>(kCore, 9)("nvtx range");
@@ -77,6 +89,8 @@ void SpeakNvtx() {
   const uint64_t range = At<uint64_t(const char*)>(kCore, 5)("nvtx process range");
   Attributes registered;
   registered.message_type = 3;
+  // The texts of the second call are the same, so they need no more room.
+  RegisterMany("early", 5000);
   registered.message = At<void*(void*, const char*)>(kCore2, 10)(nullptr, "nvtx registered text");
   At<void(void*, const Attributes*)>(kCore2, 1)(nullptr, &registered);
   At<void(uint64_t)>(kCore, 7)(range);
@@ -106,7 +120,13 @@ int Main() {
   HOST_CHECK(vramstow_mark("the end") == VRAMSTOW_OK);
   HOST_CHECK(vramstow_mark(nullptr) == VRAMSTOW_INVALID);
   HOST_CHECK(vramstow_range_push(nullptr) == VRAMSTOW_INVALID);
-  if (has_nvtx) SpeakNvtx();
+  if (has_nvtx) {
+    SpeakNvtx();
+    Attributes last;
+    last.message_type = 3;
+    last.message = RegisterMany("late", 100'000);
+    At<void(void*, const Attributes*)>(kCore2, 1)(nullptr, &last);
+  }
   return 0;
 }
 
