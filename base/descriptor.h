@@ -1,4 +1,5 @@
-// Descriptor: a file descriptor that is closed by its destructor; and MoveDescriptorUp.
+// Descriptor: a file descriptor that is closed by its destructor; and functions that leave small
+// numbers to the program.
 //
 // Ownership: owns the descriptor, unless it is negative. Threads: none. Errors: errors of close()
 // are lost, so code that has written closes the descriptor itself. Units: none.
@@ -25,6 +26,14 @@ inline int MoveDescriptorUp(int descriptor) {
   if (high < 0) return descriptor;
   close(descriptor);
   return high;
+}
+
+// Returns a new descriptor of the same open file, which is closed by exec, with a number from
+// kLowestDescriptor on if the process may use such numbers. Returns -1 and sets errno on failure.
+// Async-signal-safe.
+inline int DuplicateDescriptor(int descriptor) {
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, kLowestDescriptor);
+  return high >= 0 ? high : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
 class Descriptor {

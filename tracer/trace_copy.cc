@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "tracer/format/layout.h"
 #include "tracer/system_calls.h"
 #include "tracer/trace_file.h"
@@ -205,10 +206,14 @@ int TraceFile::WriteCopy(const char* tag, bool replaces, char* name, size_t size
   const int length =
       std::snprintf(part, sizeof part, "%.*s.%s.%s.part", folder, path_, path_ + folder, tag);
   if (length < 0 || static_cast<size_t>(length) >= sizeof part) return ENAMETOOLONG;
-  const int from = Descriptor();
+  // The trace may be closed while it is copied, and its number used for something else.
+  const vramstow::Descriptor own(DuplicateDescriptor(Descriptor()));
+  const int from = own.get();
   if (from < 0) return errno;
+  if (!IsOurs(from)) return EBADF;
   const WithoutSignals guard;
-  const int to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int to =
+      MoveDescriptorUp(open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (to < 0) return errno;
   struct stat status;
   if (fstat(from, &status) == 0) fchmod(to, status.st_mode & 0777);  // copies the permissions

@@ -343,7 +343,7 @@ TEST_F(DiskTest, AHostThatClosesOurDescriptorAndTakesItsNumberIsNotWrittenTo) {
 
 // Forks in the middle of a write, as a signal handler may, and lets the child continue. The child
 // ends with status 1 if it writes to a file after that.
-Recorder* g_forking;
+Recorder* g_recorder;
 bool g_is_child;
 ssize_t ForkingWrite(int fd, const iovec* parts, int count, off_t offset) {
   if (g_is_child) {
@@ -354,7 +354,7 @@ ssize_t ForkingWrite(int fd, const iovec* parts, int count, off_t offset) {
     g_is_child = child == 0;
     int status = -1;
     if (g_is_child) {
-      g_forking->AbandonAfterFork();
+      g_recorder->AbandonAfterFork();
     } else {
       waitpid(child, &status, 0);
     }
@@ -370,20 +370,46 @@ TEST_F(DiskTest, AChildThatContinuesAWriteDoesNotOpenTheParentsFileAgain) {
   SystemCalls forking = RealSystemCalls();
   forking.write_at = ForkingWrite;
   SetSystemCallsForTest(forking);
-  g_forking = NewRecorder();
+  g_recorder = NewRecorder();
   RecorderConfig config = {folder_.path().c_str(), "disk", TestThreadSlot};
   config.ring_bytes = kLeastRingBytes;
-  ASSERT_EQ(g_forking->Open(config), RecorderError::kOk);
+  ASSERT_EQ(g_recorder->Open(config), RecorderError::kOk);
   // The ring is full when the first write is interrupted, so that there are several for each chunk.
-  for (int i = 0; i < 4; ++i) RecordAlot(g_forking);
+  for (int i = 0; i < 4; ++i) RecordAlot(g_recorder);
   for (int at = 1; at < 8; ++at) {
     g_faults = {.write_at = at};
-    RecordAlot(g_forking);
+    RecordAlot(g_recorder);
     if (g_is_child) _exit(0);
     ASSERT_GT(g_faults.written, at);
     EXPECT_FALSE(g_faults.torn) << "the child has written, or has failed, at write " << at;
   }
-  g_forking->Close();
+  g_recorder->Close();
+}
+
+// Closes the trace in the middle of a copy of it, and lets the program take its number.
+std::string g_theirs;
+ssize_t ClosingWrite(int fd, const iovec* parts, int count, off_t offset) {
+  SetSystemCallsForTest(RealSystemCalls());
+  g_recorder->Close();
+  const int theirs = open(g_theirs.c_str(), O_RDONLY);
+  EXPECT_GE(fcntl(theirs, F_DUPFD, 1000), 1000);
+  close(theirs);
+  return RealSystemCalls().write_at(fd, parts, count, offset);
+}
+
+TEST_F(DiskTest, ACopyThatIsMadeWhileTheTraceIsClosedIsOfTheTrace) {
+  g_recorder = NewRecorder();
+  ASSERT_EQ(Open(g_recorder, folder_.path()), RecorderError::kOk);
+  RecordAlot(g_recorder);
+  g_theirs = folder_.path() + "/theirs";
+  WriteFileBytes(g_theirs, std::string(4u << 20, 'x'));
+  SystemCalls closing = RealSystemCalls();
+  closing.write_at = ClosingWrite;
+  SetSystemCallsForTest(closing);
+  char path[PATH_MAX];
+  ASSERT_EQ(g_recorder->WriteCopy("copy", false, path, sizeof path), 0);
+  EXPECT_EQ(FileBytes(path).find("xxxx"), std::string::npos) << "the program's file was copied";
+  EXPECT_EQ(ReadFile(path).error, ReadError::kOk);
 }
 
 TEST_F(DiskTest, AFileThatIsTakenAwayDoesNotHurt) {

@@ -102,9 +102,12 @@ bool ControlSocket::Open(const char* chosen, char* why, size_t why_size) {
 }
 
 void ControlSocket::Close() {
-  if (!open_) return;
-  unlink(path_);
+  RemoveFile();
   Abandon();
+}
+
+void ControlSocket::RemoveFile() {
+  if (open_) unlink(path_);
 }
 
 void ControlSocket::Abandon() {

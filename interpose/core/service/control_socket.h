@@ -40,8 +40,11 @@ class ControlSocket {
   // Makes the socket of this process in the folder `chosen`, or in the default one, and removes the
   // sockets of killed processes from that folder.
   bool Open(const char* chosen, char* why, size_t why_size);
-  // Removes the file. Async-signal-safe.
+  // Removes the file and closes the descriptors. Async-signal-safe.
   void Close();
+  // Removes the file only, because the service thread still uses the descriptors.
+  // Async-signal-safe.
+  void RemoveFile();
   // Closes the descriptors but leaves the file, which belongs to the parent. Called in a forked
   // child; async-signal-safe.
   void Abandon();

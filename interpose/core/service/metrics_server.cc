@@ -117,11 +117,15 @@ bool MetricsServer::Open(const char* chosen, char* why, size_t why_size) {
 }
 
 void MetricsServer::Close() {
+  RemoveFiles();
+  Abandon();
+}
+
+void MetricsServer::RemoveFiles() {
   if (kind_ == Kind::kSocket) unlink(path_);
   // Removes the file, because the figures of an ended process are no longer true. If this process
   // has never written the file, it may belong to another process and is not removed.
   if (kind_ == Kind::kFile && written_ns_ != 0) unlink(path_);
-  Abandon();
 }
 
 void MetricsServer::Abandon() {

@@ -35,8 +35,10 @@ class MetricsServer {
   // Opens the port or socket that the user has chosen; `chosen` is the text of that option. Also
   // returns true if the user wants no metrics; then nothing is opened.
   bool Open(const char* chosen, char* why, size_t why_size);
-  // Removes the files that this object made.
+  // Removes the files that this object made, and closes the descriptors.
   void Close();
+  // Removes the files only, because the service thread still uses the descriptors.
+  void RemoveFiles();
   // Closes the descriptors but leaves the files, which belong to the parent. Called in a forked
   // child; async-signal-safe.
   void Abandon();

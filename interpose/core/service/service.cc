@@ -143,9 +143,18 @@ void Service::Stop() {
   if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
   links_.offloading.Stop();
   constexpr int kMaxWaitMs = 200;
-  WaitUpTo(kMaxWaitMs, [this] { return !busy_.load(std::memory_order_seq_cst); });
-  // The thread does not use the sockets again, so they can be closed here.
-  CloseSockets();
+  bool is_done = false;
+  WaitUpTo(kMaxWaitMs, [&] { return is_done = !busy_.load(std::memory_order_seq_cst); });
+  if (is_done) {
+    // The thread does not use the sockets again, so they can be closed here.
+    CloseSockets();
+    return;
+  }
+  // The thread is still answering a client, for example by a census. The numbers of its descriptors
+  // must not be used for anything else, so they stay open until End.
+  links_.metrics.RemoveFiles();
+  links_.socket.RemoveFile();
+  links_.exports.set_reachable(false);
 }
 
 void Service::CloseWaker() {
@@ -163,6 +172,7 @@ void Service::End() {
   if (waker >= 0 && write(waker, &one, sizeof one) < 0) return;
   WaitUpTo(2 * kTickMs, [this] { return !has_thread_.load(std::memory_order_acquire); });
   if (has_thread_.load(std::memory_order_acquire)) return;  // it cannot be started again
+  CloseSockets();
   CloseWaker();
   state_.store(State::kNone, std::memory_order_release);
 }

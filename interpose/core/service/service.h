@@ -39,7 +39,8 @@ class Service {
   // Makes the thread, at the first call. Takes no lock that a caller could hold.
   void Start();
   // Called when the process ends. Waits briefly until the thread has left the driver and the
-  // sockets; the thread does not use them again.
+  // sockets; the thread does not use them again. If it has not left them by then, its descriptors
+  // stay open.
   void Stop();
   // Stops the thread in a process that continues. When this returns, the thread has ended and its
   // descriptors are closed; Start then makes a new thread. Must not be called by several threads at
