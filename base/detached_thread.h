@@ -9,7 +9,8 @@
 
 namespace vramstow {
 
-// Runs run(argument) in a new thread. The program's signals do not reach this thread.
+// Runs run(argument) in a new thread. The program's signals do not reach this thread. The thread
+// has `stack_bytes` for itself, beside the thread-local variables of the program.
 bool StartDetachedThread(void* (*run)(void*), void* argument, size_t stack_bytes);
 
 }  // namespace vramstow

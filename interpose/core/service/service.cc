@@ -144,7 +144,10 @@ void Service::Stop() {
   links_.offloading.Stop();
   constexpr int kMaxWaitMs = 200;
   bool is_done = false;
-  WaitUpTo(kMaxWaitMs, [&] { return is_done = !busy_.load(std::memory_order_seq_cst); });
+  WaitUpTo(kMaxWaitMs, [&] {
+    is_done = !busy_.load(std::memory_order_seq_cst);
+    return is_done;
+  });
   if (is_done) {
     // The thread does not use the sockets again, so they can be closed here.
     CloseSockets();
