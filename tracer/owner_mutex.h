@@ -4,6 +4,9 @@
 // Lock refuses a thread that already holds the lock instead of waiting forever, because a signal
 // handler may have interrupted the holder. The tracer takes this lock on slow paths only.
 //
+// The holder cannot be cancelled (pthread_cancel). Otherwise a thread that ends in a system call
+// under the lock would block all others for ever.
+//
 // Ownership: none. Threads: any; Lock may be called in a signal handler. Errors: see Lock. No heap,
 // no destructor work. After a fork the child must Reset it first.
 #ifndef VRAMSTOW_TRACER_OWNER_MUTEX_H_
@@ -11,6 +14,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,7 +38,27 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
   // because it is a signal handler, must give such a time unless the holder never needs that lock.
   [[nodiscard]] bool Lock(const void* me, const timespec* longest_wait = nullptr)
       VRAMSTOW_TRY_ACQUIRE(true) {
-    const uint64_t holder = reinterpret_cast<uintptr_t>(me);
+    if (!Take(reinterpret_cast<uintptr_t>(me), longest_wait)) return false;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+    return true;
+  }
+
+  void Unlock() VRAMSTOW_RELEASE() {
+    const int cancel_state = cancel_state_;
+    if ((word_.exchange(0, std::memory_order_release) & kWaiters) != 0) {
+      syscall(SYS_futex, FutexWord(), FUTEX_WAKE_PRIVATE, 1);
+    }
+    int ignored;
+    pthread_setcancelstate(cancel_state, &ignored);
+  }
+
+  // Resets the lock. Called in a forked child, whose only thread does not hold the lock.
+  void Reset() { word_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint64_t kWaiters = 1;
+
+  bool Take(uint64_t holder, const timespec* longest_wait) {
     uint64_t seen = 0;
     if (word_.compare_exchange_strong(seen, holder, std::memory_order_acquire)) return true;
     for (;;) {
@@ -57,23 +81,12 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
     }
   }
 
-  void Unlock() VRAMSTOW_RELEASE() {
-    if ((word_.exchange(0, std::memory_order_release) & kWaiters) != 0) {
-      syscall(SYS_futex, FutexWord(), FUTEX_WAKE_PRIVATE, 1);
-    }
-  }
-
-  // Resets the lock. Called in a forked child, whose only thread does not hold the lock.
-  void Reset() { word_.store(0, std::memory_order_relaxed); }
-
- private:
-  static constexpr uint64_t kWaiters = 1;
-
   // Returns the address for the futex. A futex has 32 bits, so it is the low half of the word,
   // which contains the bit for waiting threads.
   uint32_t* FutexWord() { return reinterpret_cast<uint32_t*>(&word_); }
 
   std::atomic<uint64_t> word_{0};  // the holder, and kWaiters
+  int cancel_state_ = 0;           // the holder's, before it took the lock
 };
 
 }  // namespace vramstow

@@ -2,6 +2,7 @@
 // threads record.
 #include <gtest/gtest.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -406,6 +407,43 @@ TEST(ThreadsTest, AThreadWithoutASlotIsCountedNotRecorded) {
   EXPECT_EQ(trace.events[0].kind, EventKind::kGap);
   EXPECT_EQ(trace.events[0].size, 10u);
   EXPECT_EQ(trace.report.dropped_events, 10u);
+  EXPECT_EQ(trace.report.missing_events, 0u);
+}
+
+// Writes to the file as a cancellation point, while a cancellation of the thread is pending.
+std::atomic<int> g_cancelled{0};
+ssize_t CancelledWrite(int fd, const iovec* parts, int count, off_t offset) {
+  if (g_cancelled.fetch_add(1) == 0) pthread_cancel(pthread_self());
+  pthread_testcancel();
+  return RealSystemCalls().write_at(fd, parts, count, offset);
+}
+
+TEST(ThreadsTest, AThreadThatIsCancelledInAWriteLeavesNoLockBehind) {
+  TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.path().c_str(), "test", TestThreadSlot};
+  config.ring_bytes = kLeastRingBytes;
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+  SystemCalls cancelled = RealSystemCalls();
+  cancelled.write_at = CancelledWrite;
+  SetSystemCallsForTest(cancelled);
+  const auto record = [](void* to) -> void* {
+    for (uint64_t i = 0; g_cancelled == 0; ++i) {
+      static_cast<Recorder*>(to)->Record(Allocation(i * 4096, i * 512));
+    }
+    pthread_testcancel();
+    return nullptr;
+  };
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, nullptr, record, recorder), 0);
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  SetSystemCallsForTest(RealSystemCalls());
+  for (uint64_t i = 0; i < 40'000; ++i) recorder->Record(Allocation(i * 4096, i * 512));
+  recorder->Close();
+  const ReadTrace trace = ReadFile(folder.path() + "/test.stow");
+  EXPECT_EQ(trace.error, ReadError::kOk);
   EXPECT_EQ(trace.report.missing_events, 0u);
 }
 
