@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstring>
 
 #include "base/keep_errno.h"
+#include "base/monotonic_clock.h"
 #include "base/typed_event.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
@@ -19,6 +21,22 @@
 
 namespace vramstow {
 namespace {
+
+// While an object of this class exists, the thread is not cancelled (pthread_cancel). Otherwise it
+// could end in the middle of making the file, for which all other threads wait.
+class WithoutCancellation {
+ public:
+  WithoutCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~WithoutCancellation() {
+    int ignored;
+    pthread_setcancelstate(before_, &ignored);
+  }
+  WithoutCancellation(const WithoutCancellation&) = delete;
+  WithoutCancellation& operator=(const WithoutCancellation&) = delete;
+
+ private:
+  int before_ = 0;
+};
 
 void** RecorderSlot() { return &ThisThread()->recorder; }
 
@@ -62,6 +80,7 @@ void Trace::Open() {
 }
 
 void Trace::OpenAs(State* state) {
+  const WithoutCancellation guard;
   if (!state_.compare_exchange_strong(*state, State::kOpening, std::memory_order_acq_rel)) return;
   KeepErrno keep_errno;
   const Options& options = process_.options();
@@ -77,6 +96,7 @@ void Trace::OpenAs(State* state) {
 }
 
 int Trace::OpenIn(const char* folder) {
+  const WithoutCancellation guard;
   State state = state_.load(std::memory_order_acquire);
   if (state == State::kOpen || state == State::kOpening ||
       !state_.compare_exchange_strong(state, State::kOpening, std::memory_order_acq_rel)) {
@@ -113,6 +133,7 @@ RecorderError Trace::MakeFile(const char* folder) {
                                               .slot_is_static = true,
                                               .thread_watch = Shim().watch_thread_exit,
                                               .for_group = options.trace_group});
+  opens_slowly_.store(false, std::memory_order_relaxed);
   if (error != RecorderError::kOk) {
     state_.store(State::kOff, std::memory_order_release);
     return error;
@@ -137,15 +158,23 @@ bool Trace::IsOpenFor(const Event& event) {
     OpenAs(&state);
     state = state_.load(std::memory_order_acquire);
   }
-  // Another thread is making the file. That thread never waits for this one, so this thread can
-  // wait until the file exists, for at most two seconds.
-  constexpr int kMaxWaits = 2000;
-  for (int i = 0; i < kMaxWaits && state == State::kOpening; ++i) {
-    const timespec wait = {0, 1000000};
-    nanosleep(&wait, nullptr);
-    state = state_.load(std::memory_order_acquire);
-  }
+  if (state == State::kOpening) [[unlikely]]
+    state = AwaitOpening();
   return state == State::kOpen;
+}
+
+// Another thread is making the file. That thread never waits for this one, so this thread can wait
+// until the file exists, for at most two seconds. If that was not enough, the file system may hang,
+// so that later events do not wait again.
+Trace::State Trace::AwaitOpening() {
+  constexpr int kMaxWaitMs = 2000;
+  if (!opens_slowly_.load(std::memory_order_relaxed)) {
+    WaitUpTo(kMaxWaitMs,
+             [this] { return state_.load(std::memory_order_acquire) != State::kOpening; });
+  }
+  const State state = state_.load(std::memory_order_acquire);
+  if (state == State::kOpening) opens_slowly_.store(true, std::memory_order_relaxed);
+  return state;
 }
 
 void Trace::SampleClock(bool at_mark) {

@@ -137,6 +137,7 @@ class Trace {
   enum class State : uint8_t { kClosed, kOpening, kOpen, kOff };
 
   bool IsOpenFor(const Event& event);
+  State AwaitOpening();
   uint64_t RecordBlockGenerally(BlockEvent* block);
   // Records a sample of a simulated GPU's clock before an event, if one is due.
   void LookAtClock() {
@@ -165,6 +166,7 @@ class Trace {
   const Callbacks callbacks_;
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};
+  std::atomic<bool> opens_slowly_{false};       // a thread has waited in vain for the file
   std::atomic<uint64_t> copied_ms_{0};          // time of the last out-of-memory copy
   std::atomic<bool> wants_copies_{false};       // a trace size was set
   std::atomic<uint64_t> described_devices_{0};  // one bit per device
