@@ -51,6 +51,13 @@ TEST_F(PoolApi, HooksMakeRoomUnderPressureAndHearOfWhatWasGivenBack) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
 }
 
+TEST_F(PoolApi, AProgramThatClosesAllDescriptorsCostsNoProcessorTime) {
+  auto variables = Variables();
+  variables["VRAMSTOW_METRICS"] = "unix:" + folder() + "/metrics.sock";
+  const Outcome outcome = Run({"pool_application", "close"}, variables);
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+}
+
 TEST_F(PoolApi, WithoutThePreloadEveryFunctionSaysSo) {
   const Outcome outcome = Run({"pool_application", "none"}, Variables(), "");
   EXPECT_EQ(outcome.status, 0) << outcome.error;

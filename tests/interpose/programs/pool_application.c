@@ -2,9 +2,12 @@
  * the results, or ends with exit status 99. */
 #include <cuda.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "include/vramstow/vramstow.h"
@@ -178,6 +181,33 @@ static void Wait(void) {
   }
 }
 
+/* Closes all descriptors, as a daemon does, and then uses the same numbers for pipes. Meanwhile the
+ * process must use next to no processor time. */
+static void Close(void) {
+  enum { kFirst = 3, kLast = 1100 };
+  Start();
+  CUdeviceptr block;
+  CHECK(mem_alloc(&block, kMega) == CUDA_SUCCESS);
+  const struct timespec moment = {0, 300 * 1000 * 1000};
+  const struct timespec period = {1, 100 * 1000 * 1000}; /* after which each thread has looked */
+  for (int round = 0; round < 2; ++round) {
+    struct rusage before;
+    struct rusage after;
+    int ends[2];
+    for (int i = kFirst; i < kLast && round == 0; ++i) close(i);
+    CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
+    for (int i = ends[1] + 1; i < kLast && round == 1; ++i) CHECK(dup2(ends[0], i) == i);
+    CHECK(nanosleep(&period, NULL) == 0 && getrusage(RUSAGE_SELF, &before) == 0);
+    CHECK(nanosleep(&moment, NULL) == 0 && getrusage(RUSAGE_SELF, &after) == 0);
+    const long used_us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
+                         after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+                         (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000 +
+                         after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+    CHECK(used_us < 100 * 1000);
+  }
+  for (int i = kFirst; i < kLast; ++i) CHECK(fcntl(i, F_GETFD) >= 0);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "none") == 0) {
@@ -191,6 +221,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "limit") == 0) Limit();
   if (strcmp(what, "hooks") == 0) Hooks();
   if (strcmp(what, "wait") == 0) Wait();
+  if (strcmp(what, "close") == 0) Close();
   if (strcmp(what, "off") == 0) {
     Start();
     CUdeviceptr block;
