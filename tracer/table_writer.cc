@@ -29,6 +29,12 @@ uint64_t HashOfAnnotation(std::string_view text) {
   return hash | 1;
 }
 
+// True if vramstow itself wrote the mark, for the analysis: it must not get lost among the marks of
+// the program.
+bool IsOwnText(std::string_view text) {
+  return text.starts_with("vramstow.") || text == "iteration";
+}
+
 }  // namespace
 
 bool TableWriter::Start(OpenTrace* trace) {
@@ -128,7 +134,6 @@ uint64_t TableWriter::InternAnnotation(std::string_view text) {
   text = text.substr(0, kMaxTextBytes);
   const uint64_t hash = HashOfAnnotation(text);
   uint32_t number = annotations_->Find(hash);
-  if (number == 0) number = further_texts_.load(std::memory_order_acquire);
   if (number != 0) return number;
   const void* const self = trace_->Self();
   if (self == nullptr || !trace_->IsRecording() || !mutex_.Lock(self)) return 0;
@@ -141,17 +146,20 @@ uint64_t TableWriter::InternAnnotation(std::string_view text) {
 // Writes a text that is not in the trace yet. If there is no room, it writes once that there are
 // further texts. Returns the number, or 0 after an error.
 uint32_t TableWriter::AddAnnotation(uint64_t hash, std::string_view text) {
-  if (const uint32_t further = further_texts_.load(std::memory_order_relaxed)) return further;
-  const uint32_t number = annotation_count_ + 1;
+  const bool is_own = IsOwnText(text);
+  uint64_t& bytes = is_own ? own_annotation_bytes_ : annotation_bytes_;
+  // An own text that has no room in the table cannot be found again, so it is written again.
   const bool has_room =
-      !annotations_->is_full() && text.size() <= kMaxAnnotationBytes - annotation_bytes_;
+      text.size() <= kMaxAnnotationBytes - bytes && (is_own || !annotations_->is_full());
+  if (!has_room && further_texts_ != 0) return further_texts_;
+  const uint32_t number = annotation_count_ + 1;
   if (!AppendAnnotation(number, has_room ? text : "(further texts)")) return 0;
   annotation_count_ = number;
   if (has_room) {
-    annotation_bytes_ += text.size();
+    bytes += text.size();
     annotations_->Add(hash, number);
   } else {
-    further_texts_.store(number, std::memory_order_release);
+    further_texts_ = number;
     DescribeLocked("annotations.full", "1");
   }
   return number;

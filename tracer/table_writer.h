@@ -11,7 +11,6 @@
 #ifndef VRAMSTOW_TRACER_TABLE_WRITER_H_
 #define VRAMSTOW_TRACER_TABLE_WRITER_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -42,8 +41,9 @@ class TableWriter {
   uint16_t InternCall(std::string_view name);
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
   // Returns the number of a text. All texts beyond 49,152, or beyond kMaxAnnotationBytes in total,
-  // get the number of one text that says so. Otherwise a program that sets marks with ever
-  // new texts would make the trace grow without a limit.
+  // get the number of one text that says so. Otherwise a program that sets marks with ever new
+  // texts would make the trace grow without a limit. vramstow's own texts have as many bytes for
+  // themselves.
   uint64_t InternAnnotation(std::string_view text);
 
   // Returns the lock. Parts of the recorder that have tables of their own take it while they write
@@ -84,7 +84,8 @@ class TableWriter {
   AnnotationTable* annotations_ = nullptr;  // by the texts' hashes; all threads read it
   uint32_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   uint64_t annotation_bytes_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  std::atomic<uint32_t> further_texts_{0};  // the number of all texts that have no room; or 0
+  uint64_t own_annotation_bytes_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  uint32_t further_texts_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // the number of all without room; or 0
   // The following members are not initialised on purpose, because this object lies in memory that
   // is zero.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);

@@ -183,6 +183,7 @@ TEST(RecorderTest, EverNewTextsOfMarksDoNotMakeTheTraceGrowWithoutALimit) {
     const uint64_t further = InternTexts(&*recorder, 50'000, length);
     EXPECT_EQ(InternTexts(&*recorder, 60'000, length), further);
     EXPECT_EQ(recorder->InternAnnotation("first"), first);
+    const uint64_t own = recorder->InternAnnotation("vramstow.fact program.uncaught ValueError");
     recorder->Close();
     EXPECT_LT(std::filesystem::file_size(recorder.File()), 9u << 20);
 
@@ -190,6 +191,7 @@ TEST(RecorderTest, EverNewTextsOfMarksDoNotMakeTheTraceGrowWithoutALimit) {
     ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
     EXPECT_EQ(reader.Annotation(first), "first");
     EXPECT_EQ(reader.Annotation(further), "(further texts)");
+    EXPECT_EQ(reader.Annotation(own), "vramstow.fact program.uncaught ValueError");
     EXPECT_THAT(reader.facts(), UnorderedElementsAre(Pair("annotations.full", "1")));
   }
 }
