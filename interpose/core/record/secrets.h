@@ -2,8 +2,10 @@
 // people.
 //
 // Idea: "***" replaces values of arguments and variables with a secret name ("--api-key",
-// "HF_TOKEN=", "password"), texts that begin like the tokens of well-known services ("hf_", "sk-"),
-// and passwords in addresses ("://user:password@").
+// "HF_TOKEN=", "password"), also within a text (`python -c`, headers of HTTP); texts that begin
+// like the tokens of well-known services ("hf_", "sk-"); and passwords in addresses
+// ("://user:password@"). A text that only looks like a secret is rather hidden than shown, but
+// short numbers are shown after names of counts ("--max-token 512").
 //
 // Ownership: the caller's buffer. Threads: any. Errors: none. No heap. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_SECRETS_H_
