@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/exports/stow_writer.h"
@@ -103,7 +104,7 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
         {{"output", output}, {"events", writer.events()}, {"bytes", status.st_size}});
     return PrintResult("convert", result.Dump() + "\n");
   }
-  return PrintResult("convert", absl::StrCat(output, ": ", writer.events(), " events, ",
+  return PrintResult("convert", absl::StrCat(Printable(output), ": ", writer.events(), " events, ",
                                              status.st_size, " bytes\n"));
 }
 

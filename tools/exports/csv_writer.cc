@@ -2,11 +2,18 @@
 
 #include <charconv>
 
+#include "tools/base/words.h"
+
 namespace vramstow {
 namespace {
 
-std::string QuotedField(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+// Returns a text column. It cannot control a terminal, and a spreadsheet takes it for a text and
+// not for a formula.
+std::string TextField(std::string_view words) {
+  std::string text = Printable(words);
+  if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos)
+    text.insert(0, 1, '\'');
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (char c : text) {
     if (c == '"') quoted += '"';
@@ -36,13 +43,13 @@ void AppendText(std::string_view words, std::string* text) {
 
 const std::string& CsvWriter::CallName(uint16_t call) {
   if (call >= calls_.size()) calls_.resize(call + size_t{1});
-  if (calls_[call].empty()) calls_[call] = QuotedField(source_.CallName(call));
+  if (calls_[call].empty()) calls_[call] = TextField(source_.CallName(call));
   return calls_[call];
 }
 
 const std::string& CsvWriter::LibraryPath(uint16_t library) {
   if (library >= libraries_.size()) libraries_.resize(library + size_t{1});
-  if (libraries_[library].empty()) libraries_[library] = QuotedField(source_.LibraryPath(library));
+  if (libraries_[library].empty()) libraries_[library] = TextField(source_.LibraryPath(library));
   return libraries_[library];
 }
 

@@ -1,7 +1,8 @@
 // CsvWriter: writes events as lines of CSV.
 //
 // Addresses, objects and streams are hexadecimal with 0x; an unknown stream is empty; the device is
-// -1 if it does not apply. Names that contain a comma or a quote are quoted.
+// -1 if it does not apply. Names that contain a comma or a quote are quoted; control characters in
+// them are replaced by '?', and a name that begins like a formula (= + - @) follows an apostrophe.
 //
 // Ownership: copies the names. Threads: used by one thread at a time. Errors: none. Units: bytes,
 // nanoseconds.

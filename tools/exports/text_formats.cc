@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "tools/base/words.h"
 #include "tools/json/json_writer.h"
 
 namespace vramstow {
@@ -90,8 +91,8 @@ std::string FoldedStacks(const Detail& detail) {
       // A semicolon separates frames and a line end separates stacks, so both are replaced in
       // frames.
       absl::StrAppend(&text, i == 0 ? "" : ";",
-                      absl::StrReplaceAll(detail.frames[site.frames[i]],
-                                          {{";", ","}, {"\n", " "}, {"\r", " "}}));
+                      Printable(absl::StrReplaceAll(detail.frames[site.frames[i]],
+                                                    {{";", ","}, {"\n", " "}, {"\r", " "}})));
     }
     absl::StrAppend(&text, " ", site.at_peak.bytes, "\n");
   }

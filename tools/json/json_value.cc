@@ -147,9 +147,37 @@ std::string JsonValue::Text() const {
   return held == nullptr ? "" : *held;
 }
 
+namespace {
+
+// Escapes the control characters that the library leaves as they are: U+007F and U+0080 to U+009F,
+// with which a text could control the terminal. They occur only within texts.
+std::string WithoutControls(std::string json) {
+  const auto is_control = [&json](size_t at) {
+    const bool is_two_bytes = json[at] == '\xc2' && at + 1 < json.size();
+    return json[at] == '\x7f' || (is_two_bytes && static_cast<uint8_t>(json[at + 1]) < 0xa0);
+  };
+  if (json.find_first_of("\x7f\xc2") == std::string::npos) return json;
+  std::string escaped;
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (size_t i = 0; i < json.size(); ++i) {
+    if (!is_control(i)) {
+      escaped += json[i];
+      continue;
+    }
+    if (json[i] == '\xc2') ++i;
+    const auto code = static_cast<uint8_t>(json[i]);
+    escaped += "\\u00";
+    escaped += kDigits[code >> 4];
+    escaped += kDigits[code & 15];
+  }
+  return escaped;
+}
+
+}  // namespace
+
 std::string JsonValue::Dump() const {
-  return JsonLibrary::Of(*this).dump(-1, ' ', false,
-                                     JsonLibrary::Library::error_handler_t::replace);
+  return WithoutControls(
+      JsonLibrary::Of(*this).dump(-1, ' ', false, JsonLibrary::Library::error_handler_t::replace));
 }
 
 std::optional<JsonValue> JsonValue::Parse(std::string_view text) {

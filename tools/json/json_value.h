@@ -77,7 +77,8 @@ class JsonValue {
   std::string Text(std::string_view key) const { return At(key).Text(); }
   const std::vector<JsonValue>& Items(std::string_view key) const { return At(key).items(); }
 
-  // Returns the value on one line, without a line end. Invalid UTF-8 is replaced.
+  // Returns the value on one line, without a line end. Invalid UTF-8 is replaced, and control
+  // characters are escaped.
   std::string Dump() const;
   // Parses a text. Returns nullopt if the text is not JSON, or is nested deeper than kDeepest.
   static std::optional<JsonValue> Parse(std::string_view text);

@@ -13,10 +13,13 @@
 #include <ctime>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/base/words.h"
 #include "tools/terminal/exit_status.h"
 #include "tools/terminal/progress_bar.h"
 
@@ -110,8 +113,9 @@ int PrintResult(const std::string& command, std::string_view text) {
 
 void Complain(const std::string& command, std::string_view sentence) {
   std::string line = command.empty() ? "vramstow: " : absl::StrCat("vramstow ", command, ": ");
-  line += sentence;
-  line += '\n';
+  // A name of a file or a text from one must not control the terminal.
+  const std::vector<std::string> parts = absl::StrSplit(std::string(sentence), '\n');
+  for (const std::string& part : parts) absl::StrAppend(&line, Printable(part), "\n");
   WriteAll(STDERR_FILENO, line);
 }
 

@@ -54,5 +54,20 @@ TEST(Csv, OddNamesAreQuoted) {
   EXPECT_NE(text.find(",\"/a \"\"b\"\",c.so\","), std::string::npos) << text;
 }
 
+class HarmfulNames : public ListSource {
+ public:
+  HarmfulNames() : ListSource({}) {}
+  std::string_view CallName(uint16_t) const override { return "=HYPERLINK(1)"; }
+  std::string_view LibraryPath(uint16_t) const override { return "@\x1b[2J\r\n\xc2\x9b"; }
+};
+
+TEST(Csv, NamesAreNeitherFormulasNorControlTheTerminal) {
+  const HarmfulNames source;
+  CsvWriter csv(source);
+  std::string text;
+  csv.Append({}, &text);
+  EXPECT_NE(text.find(",'=HYPERLINK(1),'@?[2J???,-1,"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace vramstow

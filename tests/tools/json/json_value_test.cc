@@ -36,6 +36,12 @@ TEST(JsonValue, ReplacesBytesThatAreNoText) {
   EXPECT_EQ(JsonValue(std::string("a\xff\n")).Dump(), "\"a\xef\xbf\xbd\\n\"");
 }
 
+TEST(JsonValue, TextsCannotControlTheTerminal) {
+  const JsonValue text(std::string("\x1b[1m \x7f \xc2\x9b\xc2\xa0\xc3\x9f"));
+  EXPECT_EQ(text.Dump(), "\"\\u001b[1m \\u007f \\u009b\xc2\xa0\xc3\x9f\"");
+  EXPECT_EQ(JsonValue::Parse(text.Dump())->Text(), text.Text());
+}
+
 TEST(JsonValue, ReadsWhatIsNotThereOrOfAnotherTypeAsNothing) {
   const auto json = JsonValue::Parse(R"({"text":"x","number":3,"list":[1,2]})");
   ASSERT_TRUE(json.has_value());
