@@ -240,12 +240,14 @@ int CtlCommand(const std::vector<std::string>& arguments) {
     Complain("ctl", std::string(body.status().message()));
     return absl::IsFailedPrecondition(body.status()) ? kExitCannotWrite : kExitUsage;
   }
-  if (json) return PrintResult("ctl", *body);
   const auto parsed = JsonValue::Parse(*body);
   if (!parsed.has_value() || !parsed->is_object()) {
-    Complain("ctl", "the answer of the process cannot be parsed; --json prints it unchanged.");
+    Complain("ctl", absl::StrCat("the answer of process ", pid,
+                                 " is no JSON: use the vramstow under which the process runs."));
     return kExitUsage;
   }
+  // Bytes of the answer itself could control the terminal.
+  if (json) return PrintResult("ctl", parsed->Dump() + "\n");
   return PrintResult("ctl", AnswerText(request.front(), *parsed));
 }
 

@@ -6,30 +6,44 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/control.h"
 #include "base/descriptor.h"
+#include "base/user_folder.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr absl::Duration kPatience = absl::Seconds(10);  // for the whole answer
 
+// Returns the path of the socket of a process. Refuses a default folder to which another user could
+// write: that user could answer in place of the process. A chosen folder is trusted.
 absl::StatusOr<std::string> SocketOf(pid_t process, const std::string& folder) {
   const char* chosen = std::getenv("VRAMSTOW_CONTROL_DIR");
   if (!folder.empty()) chosen = folder.c_str();
+  const bool is_chosen = chosen != nullptr && *chosen != '\0';
   char directory[kMaxControlPath];
   char path[kMaxControlPath];
-  if (!ControlDirectory(chosen == nullptr ? "" : chosen, std::getenv("XDG_RUNTIME_DIR"), geteuid(),
+  if (!ControlDirectory(is_chosen ? chosen : "", std::getenv("XDG_RUNTIME_DIR"), geteuid(),
                         directory, sizeof directory) ||
       !ControlSocketPath(directory, process, path, sizeof path)) {
     return absl::InvalidArgumentError("the path of the folder for control sockets is too long.");
+  }
+  // If the folder cannot be looked at, connect() says why.
+  if (!is_chosen && !IsPrivateFolder(directory) && errno == EPERM) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        Printable(directory),
+        ", the folder for control sockets, does not belong to this user alone, so another user "
+        "could answer: remove the folder, or name another one with --control-dir."));
   }
   return std::string(path);
 }
@@ -58,30 +72,49 @@ absl::Status CannotReach(pid_t process, const std::string& path, int error) {
       absl::StrCat("cannot connect to ", Printable(path), ": ", strerror(error), "."));
 }
 
-bool WaitFor(int descriptor, short what) {
-  pollfd poll_for = {descriptor, what, 0};
+// Waits until the socket can be read. Returns false if `deadline` passes before.
+bool WaitToRead(int descriptor, absl::Time deadline) {
+  pollfd poll_for = {descriptor, POLLIN, 0};
   int ready = 0;
   do {
-    ready = poll(&poll_for, 1, kPatienceMs);
+    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    ready = poll(&poll_for, 1, static_cast<int>(absl::ToInt64Milliseconds(left)));
   } while (ready < 0 && errno == EINTR);
   return ready > 0;
 }
 
+// Fails if the process that listens belongs to another user, whose answers may be false. Root may
+// ask anybody.
+absl::Status CheckPeer(int descriptor, const std::string& path) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  const bool is_known = getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  if (is_known && (peer.uid == geteuid() || geteuid() == 0)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("the process that listens at ", Printable(path),
+                   " belongs to another user: run vramstow ctl as that user."));
+}
+
 absl::StatusOr<std::string> Ask(pid_t process, const std::string& path,
                                 const std::string& request) {
+  const absl::Time deadline = absl::Now() + kPatience;
   const Descriptor socket_to(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // connect() waits as long as too many others wait for the process.
+  const timeval patience = absl::ToTimeval(kPatience);
+  setsockopt(socket_to.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   static_assert(sizeof address.sun_path == kMaxControlPath);
   std::snprintf(address.sun_path, sizeof address.sun_path, "%s", path.c_str());
-  if (connect(socket_to.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return CannotReach(process, path, errno);
-  }
-  const std::string line = absl::StrCat(kControlGreeting, request, "\n");
   const auto silent = [&] {
     return absl::DeadlineExceededError(
         absl::StrCat("process ", process, " does not answer; it may be stopped or busy."));
   };
+  if (connect(socket_to.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return errno == EAGAIN ? silent() : CannotReach(process, path, errno);
+  }
+  if (const absl::Status peer = CheckPeer(socket_to.get(), path); !peer.ok()) return peer;
+  const std::string line = absl::StrCat(kControlGreeting, request, "\n");
   if (line.size() > kMaxControlRequest) {
     return absl::InvalidArgumentError("the request is too long.");
   }
@@ -92,9 +125,9 @@ absl::StatusOr<std::string> Ask(pid_t process, const std::string& path,
   std::string answer;
   while (answer.size() <= kMaxControlAnswer) {
     char buffer[4096];
-    if (!WaitFor(socket_to.get(), POLLIN)) return silent();
-    const ssize_t got = recv(socket_to.get(), buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
+    if (!WaitToRead(socket_to.get(), deadline)) return silent();
+    const ssize_t got = recv(socket_to.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) break;
     answer.append(buffer, static_cast<size_t>(got));
   }

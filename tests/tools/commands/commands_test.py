@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
+import pwd
 import re
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -336,13 +343,17 @@ def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
     assert seen == ""
 
 
-def as_another_user(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def as_another_user(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs vramstow as a user without access to this user's files."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     try:
         return run_vramstow(
-            *arguments, cwd="/", timeout=60, user="nobody", env={"PATH": os.environ["PATH"]}
+            *arguments,
+            cwd="/",
+            timeout=60,
+            user="nobody",
+            env={"PATH": os.environ["PATH"]} | environment,
         )
     except PermissionError:
         pytest.skip(f"{VRAMSTOW} cannot be read by others")
@@ -354,6 +365,93 @@ def test_a_process_of_another_user_is_told_as_such(command: str) -> None:
     result = as_another_user(*arguments)
     assert result.returncode != 0
     assert "belongs to another user" in result.stderr
+
+
+class FalseProcess:
+    """Answers at a control socket in place of this process, piece by piece."""
+
+    def __init__(self, folder: Path, pieces: list[bytes], seconds: float = 0) -> None:
+        path = folder / f"{os.getpid()}.sock"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        path.chmod(0o666)
+        self.listener.listen()
+        self.pieces = [b"VRAMSTOW/1 OK\n", *pieces]
+        self.seconds = seconds
+        self.thread = threading.Thread(target=self.answer)
+        self.thread.start()
+
+    def answer(self) -> None:
+        with contextlib.suppress(OSError):
+            client, _ = self.listener.accept()
+            with client:
+                for piece in self.pieces:
+                    client.sendall(piece)
+                    time.sleep(self.seconds)
+
+    def __enter__(self) -> FalseProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can enter, with a short path."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_another_user_cannot_answer_in_place_of_a_process(open_folder: Path) -> None:
+    folder = open_folder / f"vramstow-{pwd.getpwnam('nobody').pw_uid}"
+    folder.mkdir()
+    with FalseProcess(folder, [b"{}"]):
+        asked = ("ctl", str(os.getpid()), "stats")
+        told = as_another_user(*asked, XDG_RUNTIME_DIR=str(open_folder))
+        assert (told.returncode, told.stdout) == (2, "")
+        assert "does not belong to this user alone" in told.stderr
+        # A folder that is named is trusted, but not a process of another user in it.
+        told = as_another_user(*asked, f"--control-dir={folder}")
+        assert (told.returncode, told.stdout) == (2, "")
+        assert "belongs to another user" in told.stderr
+
+
+def test_an_answer_that_drips_is_not_awaited_for_ever(open_folder: Path) -> None:
+    with FalseProcess(open_folder, [b" "] * 40, seconds=1):
+        begin = time.monotonic()
+        told = vramstow("ctl", str(os.getpid()), "stats", f"--control-dir={open_folder}")
+        assert time.monotonic() - begin < 30
+        assert told.returncode == 2
+        assert "does not answer" in told.stderr
+
+
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+def test_an_answer_cannot_control_the_terminal(json_option: list[str], open_folder: Path) -> None:
+    asked = ("ctl", str(os.getpid()), "stats", f"--control-dir={open_folder}", *json_option)
+    with FalseProcess(open_folder, [b"\x1b[2Jno answer"]):
+        told = vramstow(*asked)
+        assert (told.returncode, told.stdout) == (2, "")
+        assert "is no JSON" in told.stderr
+        assert "\x1b" not in told.stderr
+    (open_folder / f"{os.getpid()}.sock").unlink()
+    with FalseProcess(open_folder, ['{"program": "\x9b2J\x7f", "devices": []}'.encode()]):
+        told = vramstow(*asked)
+        assert told.returncode == 0
+        assert not set(told.stdout) & {"\x9b", "\x7f"}
+
+
+@pytest.mark.parametrize("command", [["analyze"], ["export", "--to", "csv"], ["check"]])
+def test_the_name_of_a_file_cannot_control_the_terminal(command: list[str], tmp_path: Path) -> None:
+    odd = tmp_path / "a\x1b[2J\x9b.stow"
+    for _ in range(2):
+        told = vramstow(*command, odd)
+        assert told.returncode != 0
+        assert not set(told.stderr) & {"\x1b", "\x9b"}
+        odd.write_bytes(b"no trace")
 
 
 def test_a_folder_that_cannot_be_read_is_told_as_such(tmp_path: Path) -> None:
