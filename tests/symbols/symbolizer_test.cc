@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -113,6 +114,18 @@ TEST(SymbolizerTest, SaysWhyNothingIsKnown) {
   EXPECT_EQ(symbolizer.FailureReason({text, 0, ""}), text + " is not a library or program.");
   EXPECT_TRUE(symbolizer.Resolve({text, 0, ""}, 1).empty());
   std::filesystem::remove(text);
+}
+
+// Who opens a pipe waits until somebody writes to it.
+TEST(SymbolizerTest, OpensRegularFilesOnly) {
+  const std::string pipe =
+      (std::filesystem::temp_directory_path() / ("pipe-" + std::to_string(getpid()))).string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Symbolizer symbolizer;
+  EXPECT_TRUE(symbolizer.Resolve({pipe, 0, ""}, 1).empty());
+  EXPECT_EQ(symbolizer.FailureReason({pipe, 0, ""}), pipe + " is not a regular file.");
+  EXPECT_EQ(symbolizer.FailureReason({"/dev/zero", 0, ""}), "/dev/zero is not a regular file.");
+  std::filesystem::remove(pipe);
 }
 
 }  // namespace

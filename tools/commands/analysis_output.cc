@@ -4,6 +4,7 @@
 
 #include "tools/base/words.h"
 #include "tools/inputs/redacted_source.h"
+#include "tools/inputs/stacked_source.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
 #include "tools/report/screen.h"
@@ -31,7 +32,7 @@ std::string InputWords(const std::vector<std::string>& files, bool redact) {
 
 int PrintAnalysis(const std::string& command, const std::vector<std::string>& files,
                   const AnalysisOutput& output) {
-  auto inputs = AnalyzePaths(files, output.within);
+  auto inputs = AnalyzePaths(files, output.within, LookupFor(output.redact));
   if (!inputs.ok()) {
     Complain(command, std::string(inputs.status().message()));
     return kExitUsage;

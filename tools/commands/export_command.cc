@@ -32,6 +32,7 @@
 #include "tools/formats/snapshot_writer.h"
 #include "tools/inputs/open_input.h"
 #include "tools/inputs/redacted_source.h"
+#include "tools/inputs/stacked_source.h"
 #include "tools/launch/installation.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
@@ -55,7 +56,7 @@ struct ExportRequest {
 // Opens the events of a file, as requested.
 absl::StatusOr<std::unique_ptr<EventSource>> OpenAsRequested(const std::string& file,
                                                              const ExportRequest& request) {
-  auto source = OpenEvents(file);
+  auto source = OpenEvents(file, LookupFor(request.redact));
   if (!source.ok() || !request.redact) return source;
   return std::make_unique<RedactedSource>(*std::move(source), RedactorFor({file}));
 }
@@ -284,7 +285,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
     if (!snapshot.ok()) return ExportIsWrong(snapshot.status());
     made = *std::move(snapshot);
   } else {
-    auto analysis = AnalyzeFile(file);
+    auto analysis = AnalyzeFile(file, "", LookupFor(request.redact));
     if (!analysis.ok()) return ExportIsWrong(analysis.status());
     if (request.redact) {
       Redactor redactor = RedactorFor({file});

@@ -17,6 +17,7 @@
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
 #include "tools/inputs/redacted_source.h"
+#include "tools/inputs/stacked_source.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
@@ -90,7 +91,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     Complain("report", absl::StrCat(output, " is the input itself: name another file with -o."));
     return kExitUsage;
   }
-  auto inputs = AnalyzePaths(files);
+  auto inputs = AnalyzePaths(files, "", LookupFor(redact));
   if (!inputs.ok()) {
     Complain("report", std::string(inputs.status().message()));
     return kExitUsage;
@@ -121,7 +122,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   }
   const std::string message =
       json ? absl::StrCat("{\"output\":", JsonText(output), ",\"bytes\":", page.size(), "}\n")
-           : absl::StrCat(output, ": ", Bytes(page.size()),
+           : absl::StrCat(Printable(output), ": ", Bytes(page.size()),
                           open ? ".\n" : "; open it in a browser.\n");
   if (open && !OpenInBrowser(output)) return kExitCannotWrite;
   return PrintResult("report", message);

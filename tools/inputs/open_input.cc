@@ -14,7 +14,6 @@
 #include "tools/formats/snapshot_reader.h"
 #include "tools/inputs/list_source.h"
 #include "tools/inputs/snapshot_source.h"
-#include "tools/inputs/stacked_source.h"
 #include "tools/inputs/trace_source.h"
 
 namespace vramstow {
@@ -86,19 +85,20 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path) {
+absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path,
+                                                        NameLookup lookup) {
   // A trace that is still being written must not be mapped, so its own reader is tried first.
   auto trace = TraceSource::Open(path);
-  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace));
+  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace), lookup);
   absl::StatusOr<Input> input = Input::Open(path);
   if (!input.ok()) return WithFullStop(input.status());
   if (input->sniffed().format == FileFormat::kStow) return trace.status();
   return OpenEvents(*input);
 }
 
-absl::StatusOr<InputContent> OpenInput(const std::string& path) {
+absl::StatusOr<InputContent> OpenInput(const std::string& path, NameLookup lookup) {
   auto trace = TraceSource::Open(path);
-  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace));
+  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace), lookup);
   absl::StatusOr<Input> input = Input::Open(path);
   if (!input.ok()) return WithFullStop(input.status());
   if (input->sniffed().format == FileFormat::kStow) return trace.status();

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "tools/analysis/accounts/event_source.h"
 #include "tools/inputs/curve.h"
+#include "tools/inputs/stacked_source.h"
 
 namespace vramstow {
 
@@ -22,11 +23,13 @@ void BeginReading(const std::string& path, size_t number = 0, size_t count = 1);
 
 // Opens the events of a file. A memory timeline and a profiler trace without addresses have no
 // events, which is an error.
-absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path);
+absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(
+    const std::string& path, NameLookup lookup = NameLookup::kAllLibraries);
 
 // Opens the events of a file. If it has no events, returns its curve of bytes over time.
 using InputContent = std::variant<std::unique_ptr<EventSource>, LevelCurve>;
-absl::StatusOr<InputContent> OpenInput(const std::string& path);
+absl::StatusOr<InputContent> OpenInput(const std::string& path,
+                                       NameLookup lookup = NameLookup::kAllLibraries);
 
 // If the path is a folder, returns the files in it, sorted by name. Otherwise returns the path
 // itself.

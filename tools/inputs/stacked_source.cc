@@ -30,7 +30,10 @@ void StackedSource::AddNative(const TraceFrame& frame, std::vector<CallFrame>* f
                        .line = function.line});
   }
   if (!kept.empty()) return;
-  const std::vector<SourcePlace>& places = symbolizer_.Resolve(library, frame.offset);
+  static const std::vector<SourcePlace> unknown;
+  const bool is_looked_up = lookup_ == NameLookup::kAllLibraries || !library.build_id.empty();
+  const std::vector<SourcePlace>& places =
+      is_looked_up ? symbolizer_.Resolve(library, frame.offset) : unknown;
   if (places.empty()) frames->push_back({.function = "??", .file = library.path});
   for (const SourcePlace& place : places) {
     frames->push_back({.function = place.function,

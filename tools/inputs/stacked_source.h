@@ -23,9 +23,23 @@
 
 namespace vramstow {
 
+// The libraries of this machine in which the names of native frames are looked up.
+enum class NameLookup {
+  kAllLibraries,
+  // Only libraries whose build id is in the trace. Without it, a trace could name any file of this
+  // machine, and a report that is to be shown would have names of functions from that file.
+  kKnownLibraries,
+};
+
+inline NameLookup LookupFor(bool is_redacted) {
+  return is_redacted ? NameLookup::kKnownLibraries : NameLookup::kAllLibraries;
+}
+
 class StackedSource : public EventSource {
  public:
-  explicit StackedSource(std::unique_ptr<TraceSource> trace) : trace_(std::move(trace)) {}
+  explicit StackedSource(std::unique_ptr<TraceSource> trace,
+                         NameLookup lookup = NameLookup::kAllLibraries)
+      : trace_(std::move(trace)), lookup_(lookup) {}
 
   bool Next(Event* event) override;
   std::string_view CallName(uint16_t call) const override { return trace_->CallName(call); }
@@ -46,6 +60,7 @@ class StackedSource : public EventSource {
   void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;
 
   std::unique_ptr<TraceSource> trace_;
+  NameLookup lookup_;
   uint32_t stack_ = 0;  // of the event that Next returned last
   mutable Symbolizer symbolizer_;
 };

@@ -27,8 +27,9 @@
 namespace vramstow {
 namespace {
 
-absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::string& within) {
-  auto source = OpenEvents(path);
+absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::string& within,
+                                       NameLookup lookup) {
+  auto source = OpenEvents(path, lookup);
   if (!source.ok()) return source.status();
   WithinSource inside(*std::move(source), within);
   Analysis analysis = AnalyzeInDetail(&inside, path);
@@ -38,8 +39,8 @@ absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::strin
                                                  "chrome."));
 }
 
-absl::StatusOr<Analysis> AnalyzeAll(const std::string& path) {
-  absl::StatusOr<InputContent> content = OpenInput(path);
+absl::StatusOr<Analysis> AnalyzeAll(const std::string& path, NameLookup lookup) {
+  absl::StatusOr<InputContent> content = OpenInput(path, lookup);
   if (!content.ok()) return content.status();
   if (const auto* curve = std::get_if<LevelCurve>(&*content)) {
     Analysis analysis = AnalyzeCurve(*curve);
@@ -128,9 +129,10 @@ void ExplainAndProve(Analysis* analysis) {
   ComposeAdvice(ProveAdvice(detail, facts, std::move(advice)), &facts);
 }
 
-absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within) {
+absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within,
+                                     NameLookup lookup) {
   absl::StatusOr<Analysis> analysis =
-      within.empty() ? AnalyzeAll(path) : AnalyzeWithin(path, within);
+      within.empty() ? AnalyzeAll(path, lookup) : AnalyzeWithin(path, within, lookup);
   if (analysis.ok()) ExplainAndProve(&*analysis);
   return analysis;
 }
@@ -150,13 +152,13 @@ void NameNeighboursOf(std::vector<Analysis>* analyses) {
 }
 
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
-                                      const std::string& within) {
+                                      const std::string& within, NameLookup lookup) {
   InputSet set;
   for (const std::string& path : paths) {
     BeginReading(path);
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
-      absl::StatusOr<Analysis> analysis = AnalyzeFile(path, within);
+      absl::StatusOr<Analysis> analysis = AnalyzeFile(path, within, lookup);
       if (!analysis.ok()) return analysis.status();
       set.analyses.push_back(*std::move(analysis));
       continue;
@@ -169,7 +171,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
     const std::vector<std::string> files = FilesOfNewestRun(path, &set.left_out);
     for (const std::string& file : files) {
       BeginReading(file, static_cast<size_t>(&file - files.data()), files.size());
-      absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within);
+      absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within, lookup);
       if (analysis.ok()) {
         set.analyses.push_back(*std::move(analysis));
       } else {

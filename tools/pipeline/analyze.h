@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/facts/detail.h"
+#include "tools/inputs/stacked_source.h"
 
 namespace vramstow {
 
@@ -31,7 +32,8 @@ void NameNeighboursOf(std::vector<Analysis>* analyses);
 
 // Reads and analyses a file. If `within` is not empty, only events in ranges (marks) of this name
 // are analysed.
-absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
+absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "",
+                                     NameLookup lookup = NameLookup::kAllLibraries);
 
 // The analyses of several paths. A path is a file or a folder. A folder stands for the files of its
 // newest run (tools/inputs/runs.h).
@@ -41,7 +43,8 @@ struct InputSet {
 };
 // Fails if a file that was named cannot be used, or if no file in a folder can be used.
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
-                                      const std::string& within = "");
+                                      const std::string& within = "",
+                                      NameLookup lookup = NameLookup::kAllLibraries);
 
 // Returns the facts of each analysis, and the facts of all analyses together. There must be at
 // least one analysis.

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -109,7 +110,15 @@ class Symbolizer::File {
 };
 
 void Symbolizer::File::Open(const TraceLibrary& library) {
-  const int fd = open(library.path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A trace of a stranger may name a pipe, which nobody writes to, or a device, which does
+  // something when it is opened.
+  struct stat about = {};
+  const bool is_there = stat(library.path.c_str(), &about) == 0;
+  if (is_there && !S_ISREG(about.st_mode)) {
+    failure_reason_ = library.path + " is not a regular file.";
+    return;
+  }
+  const int fd = is_there ? open(library.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
   if (fd < 0) {
     failure_reason_ = "cannot read " + library.path + ": " + strerror(errno) + ".";
     return;

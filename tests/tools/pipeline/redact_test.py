@@ -11,6 +11,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from built import VRAMSTOW, run_vramstow
+from built import VRAMSTOW, run_program, run_vramstow
 from corpus import corpus_file
 
 USER = "quirinalda"
@@ -168,6 +169,53 @@ def test_an_export_names_nobody(recorded: Recorded, tmp_path: Path, name: str) -
     assert recorded.told(raw.decode("latin-1")) == []
     if name in ("snapshot", "folded", "speedscope", "pprof"):
         assert b"train.py" in raw
+
+
+SECRETIVE = """
+typedef int (*Allocate)(unsigned long long*, unsigned long);
+__attribute__((noinline)) int kept_among_us(Allocate allocate, unsigned long size) {
+  unsigned long long address = 0;
+  int result = allocate(&address, size);
+  __asm__ volatile("");
+  return result;
+}
+"""
+CALLER = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+context = ctypes.c_void_p()
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+assert ctypes.CDLL(sys.argv[1]).kept_among_us(cuda.cuMemAlloc_v2, ctypes.c_ulong(1 << 20)) == 0
+"""
+
+
+def test_a_library_that_a_trace_does_not_identify_is_not_looked_up(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    (tmp_path / "secretive.c").write_text(SECRETIVE)
+    library = tmp_path / "libsecretive.so"
+    run_program(
+        *(compiler, "-shared", "-fPIC", "-O1", "-Wl,--build-id=none", "-o", library),
+        tmp_path / "secretive.c",
+        check=True,
+    )
+    run_vramstow(
+        *("run", "--simulate=h100", "--stacks=all", "--trace-dir", tmp_path, "--"),
+        *(sys.executable, "-c", CALLER, library),
+        check=True,
+    )
+    [trace] = tmp_path.glob("*.stow")
+    snapshot = run_vramstow("export", "--to", "snapshot", trace, text=False)
+    assert b"kept_among_us" in snapshot.stdout
+    snapshot = run_vramstow("export", "--to", "snapshot", "--redact", trace, text=False)
+    assert snapshot.returncode == 0
+    assert b"kept_among_us" not in snapshot.stdout
+    for command in (["analyze", "--json"], ["report", "-o", "-"]):
+        told = run_vramstow(*command, trace, "--redact", check=True)
+        assert "kept_among_us" not in told.stdout
 
 
 def test_parquet_names_nobody(recorded: Recorded, tmp_path: Path) -> None:
