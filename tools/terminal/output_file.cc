@@ -38,7 +38,9 @@ bool OutputFile::Open(const std::string& path) {
   }
   if (descriptor_ < 0) {
     has_name_ = true;
-    descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // In a folder for everybody, another user could have put a link there.
+    unlink(beside_.c_str());
+    descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   }
   if (descriptor_ < 0) beside_.clear();
   if (descriptor_ >= 0 && exists) fchmod(descriptor_, known.st_mode & 07777);

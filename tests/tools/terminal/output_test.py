@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built import VRAMSTOW, run_vramstow
+from built import VRAMSTOW, run_program, run_vramstow
 from installation import WRITE_TRACE
 
 LOG = "Thread,Time,Action,Pointer,Size,Stream\n" + "".join(
@@ -108,6 +108,27 @@ def test_a_link_stays_one(source: Path, tmp_path: Path, name: str) -> None:
     assert run(commands(source, link)[name]).returncode == 0
     assert link.is_symlink()
     assert there.read_bytes() != b"old"
+
+
+def test_a_link_in_place_of_the_unfinished_file_is_not_followed(
+    source: Path, tmp_path: Path
+) -> None:
+    """Without /proc the unfinished file has a name, which another user can foresee."""
+    other, output = tmp_path / "other", tmp_path / "output"
+    other.write_text("old")
+    script = """
+        mount -t tmpfs none /proc && ln -s "$1" "$2.$$.part" && exec "$3" convert "$4" -o "$2"
+    """
+    done = run_program(
+        *("unshare", "--mount", "sh", "-c", script, "sh", other, output, VRAMSTOW, source),
+        timeout=60,
+    )
+    if done.returncode != 0 and "unshare" in done.stderr:
+        pytest.skip(f"there are no own mounts: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    assert other.read_text() == "old"
+    assert output.stat().st_size > 0 and not output.is_symlink()
+    assert list(tmp_path.glob("*.part")) == []
 
 
 def test_a_folder_and_a_place_that_is_not_there_are_refused(source: Path, tmp_path: Path) -> None:
