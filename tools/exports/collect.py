@@ -82,6 +82,20 @@ TABLES = {
 }
 KEYS = {"day": "DATE", "job": "VARCHAR"}
 NS_PER_HOUR = 3_600_000_000_000
+LARGEST = 2**63 - 1  # of a BIGINT
+# The end of the year 9999, the last one that datetime has, in seconds since 1970.
+LAST_SECOND = 253_402_300_799
+
+
+def in_range(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the row with its numbers within the range of the columns.
+
+    A damaged trace may have larger ones, and DuckDB would refuse all rows because of them.
+    """
+    return {
+        name: max(-LARGEST, min(LARGEST, value)) if isinstance(value, int) else value
+        for name, value in row.items()
+    }
 
 
 def hours_by_tenth(facts: dict[str, Any], device_bytes: int, cards: int) -> list[float]:
@@ -101,7 +115,7 @@ def rows_of(told: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
     facts, number = told["facts"], told["rank"]
     process, counts, peak = facts["process"], facts["counts"], facts["peak"]
     started_ns = process["start_time_unix_ns"] or 0
-    seconds = started_ns / 1e9
+    seconds = min(started_ns / 1e9, LAST_SECOND)
     now = datetime.datetime.now(datetime.timezone.utc)
     day = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc) if seconds else now
     keys = {"day": day.date().isoformat(), "job": told["job"], "rank": number}
@@ -183,7 +197,7 @@ class Dataset:
             streams = {table: path.open("w") for table, path in files.items()}
             for line in lines:
                 for table, row in rows_of(json.loads(line)):
-                    streams[table].write(json.dumps(row) + "\n")
+                    streams[table].write(json.dumps(in_range(row)) + "\n")
             for stream in streams.values():
                 stream.close()
             for table, path in files.items():

@@ -206,6 +206,24 @@ def test_a_trace_that_cannot_be_read_is_left_out(jobs: Path, tmp_path: Path) -> 
     assert "left out: " in done.stderr and "broken.stow" in done.stderr
 
 
+def test_a_figure_beyond_the_columns_does_not_stop_the_others(tmp_path: Path) -> None:
+    answers = Made()
+    lines = [json.loads(answers.line(number)) for number in range(2)]
+    most = (1 << 64) - 1
+    facts = lines[1]["facts"]
+    facts["peak"]["allocated_bytes"] = most
+    facts["process"]["start_time_unix_ns"] = facts["process"]["pid"] = most
+    facts["histogram"][0]["total_bytes"] = most
+    facts["input"]["duration_ns"] = most
+    done = run_program(
+        *(python(), PARTS / "collect.py", tmp_path / "fleet"),
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 ranks added" in done.stderr
+
+
 class Made:
     """Ranks of some jobs over two weeks and a day, and the answers to the queries."""
 
