@@ -101,6 +101,10 @@ void Analyzer::AddBatch(const EventBatch& batch) {
 }
 
 void Analyzer::AddText(const Event& event, std::string_view text) {
+  // The recorder keeps no more of a text (TableWriter::InternAnnotation). A file of another origin
+  // could have one long text that a hundred thousand events name.
+  constexpr size_t kMaxTextBytes = 1024;
+  text = text.substr(0, kMaxTextBytes);
   if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, accounts_.events());
   if (censuses_.Add(event, text, accounts_.events()) || collections_.Add(event, text)) return;
   if (turns_.Add(text, accounts_.events())) return;

@@ -53,28 +53,37 @@ bool IsDecorators(std::string_view function) {
          name == "decorate_fwd" || name == "compile_wrapper" || name == "_fn" || name == "inner";
 }
 
-// True if the frame at index `place` only forwards to the function that it wraps, as accelerate's
-// hooks around each module do. Such a hook calls forward() of a PyTorch module directly, while
-// other code calls the module. The method forward() of a derived class is not a wrapper. A function
-// that a library puts around a module of another library is recognised by its name.
-bool IsWrapper(const std::vector<CallFrame>& frames, size_t place) {
-  const CallFrame& frame = frames[place];
+// Says whether a frame that calls the frames further inside is a wrapper of them.
+struct Wrapped {
+  bool in_any = false;    // whatever function the frame is in
+  bool in_named = false;  // if the function is made by another one and is named like a wrapper
+};
+
+// Returns what a caller of `called` wraps. `inner` is the same for a caller of the frames within
+// `called`. Frames that only forward to others may lie between a wrapper and what it wraps.
+Wrapped Around(const CallFrame& called, Wrapped inner) {
+  if (!IsPython(called)) return inner;
+  const bool is_forward = PlainName(called.function) == "forward";
+  if (is_forward && HasPathPart(called.file, "torch/nn/modules/")) {
+    const bool is_module = !called.file.ends_with("_functions.py");
+    return {is_module, is_module};
+  }
+  const bool is_installed = IsInstalledPython(called.file);
+  Wrapped around = is_installed && IsDecorators(called.function) ? inner : Wrapped{};
+  around.in_named |= is_forward && is_installed;
+  return around;
+}
+
+// True if the frame only forwards to the function that it wraps, as accelerate's hooks around each
+// module do. Such a hook calls forward() of a PyTorch module directly, while other code calls the
+// module. The method forward() of a derived class is not a wrapper. A function that a library puts
+// around a module of another library is recognised by its name.
+bool IsWrapper(const CallFrame& frame, Wrapped wrapped) {
   const std::string_view name = PlainName(frame.function);
   const bool is_made = IsMadeByFunction(frame.function);
   if (!IsPython(frame) || (name == "forward" && !is_made)) return false;
-  for (size_t i = place; i > 0; --i) {
-    const CallFrame& called = frames[i - 1];
-    if (!IsPython(called)) continue;
-    const bool is_forward = PlainName(called.function) == "forward";
-    if (is_forward && HasPathPart(called.file, "torch/nn/modules/")) {
-      return !called.file.ends_with("_functions.py");
-    }
-    const bool says_so = is_made && (Has(name, "forward") || Has(name, "wrap"));
-    if (is_forward && says_so && IsInstalledPython(called.file)) return true;
-    const bool is_between = IsInstalledPython(called.file) && IsDecorators(called.function);
-    if (!is_between) return false;
-  }
-  return false;
+  const bool is_named = is_made && (Has(name, "forward") || Has(name, "wrap"));
+  return is_named ? wrapped.in_named : wrapped.in_any;
 }
 
 std::string LineOf(const CallFrame& frame) {
@@ -88,7 +97,8 @@ std::string LineOf(const CallFrame& frame) {
 std::string NameAfter(std::string_view function, std::string_view prefix) {
   const size_t place = function.find(prefix);
   if (place == std::string_view::npos) return "";
-  std::string_view rest = function.substr(place + prefix.size());
+  constexpr size_t kLongest = 256;
+  std::string_view rest = function.substr(place + prefix.size(), kLongest);
   const auto end = std::find_if_not(rest.begin(), rest.end(), [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   });
@@ -218,21 +228,24 @@ bool IsNamedBackward(const CallFrame& frame) {
   return frame.function.substr(frame.function.rfind('.') + 1) == "backward";
 }
 
-// True if autograd called the frames that are further inside than index `place`. On autograd's own
-// threads, frames have no caller in Python.
-bool IsCalledByAutograd(const std::vector<CallFrame>& frames, size_t place) {
+// Says for each frame whether autograd called it and the frames further inside. On autograd's own
+// threads, frames have no caller in Python. The frames are visited once, from outside inwards,
+// because a stack from a file may have very many.
+std::vector<bool> CalledByAutograd(const std::vector<CallFrame>& frames) {
+  std::vector<bool> called(frames.size());
   bool is_any_python = false;
-  for (size_t i = place + 1; i < frames.size(); ++i) {
+  bool is_any_backward = false;
+  for (size_t i = frames.size(); i-- > 0;) {
+    called[i] = is_any_backward || !is_any_python;
     is_any_python |= IsPython(frames[i]);
-    if (!IsNamedBackward(frames[i]) && PhaseOf(frames[i]) == Phase::kBackward) return true;
+    is_any_backward |= !IsNamedBackward(frames[i]) && PhaseOf(frames[i]) == Phase::kBackward;
   }
-  return !is_any_python;
+  return called;
 }
 
 // Returns the phase that a frame shows, in view of its callers.
-Phase PhaseIn(const std::vector<CallFrame>& frames, const CallFrame& frame) {
-  const auto place = static_cast<size_t>(&frame - frames.data());
-  const bool calls_later = IsNamedBackward(frame) && !IsCalledByAutograd(frames, place);
+Phase PhaseIn(const CallFrame& frame, bool is_called_by_autograd) {
+  const bool calls_later = IsNamedBackward(frame) && !is_called_by_autograd;
   return calls_later ? Phase::kUnknown : PhaseOf(frame);
 }
 
@@ -378,9 +391,9 @@ struct Lines {
 
 OwnLine OwnLineOf(const CallFrame& frame) { return {LineOf(frame), NumberOf(frame), frame.line}; }
 
-void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines* lines) {
+void AddLine(const CallFrame& frame, Wrapped wrapped, Lines* lines) {
   const bool is_installed = IsInstalledPython(frame.file);
-  if (IsWrapper(frames, static_cast<size_t>(&frame - frames.data()))) {
+  if (IsWrapper(frame, wrapped)) {
     const bool is_own = !is_installed && !IsGeneratedPython(frame.file);
     if (is_own && lines->wrapper == nullptr) lines->wrapper = &frame;
   } else if (!is_installed && IsGeneratedPython(frame.file)) {
@@ -392,6 +405,21 @@ void AddLine(const std::vector<CallFrame>& frames, const CallFrame& frame, Lines
   } else if (lines->own == nullptr && lines->library.empty() && IsLibrary(frame)) {
     lines->library = LineOf(frame);
   }
+}
+
+// Returns the frames with the beginnings of their names. The words of a call site are stored once
+// for each line and operation, so a file could otherwise fill the memory with one long name.
+std::vector<CallFrame> WithCutNames(const std::vector<CallFrame>& stack) {
+  constexpr size_t kLongestName = 1024;
+  constexpr size_t kLongestNative = 16 * 1024;  // names of C++ have the arguments of templates
+  constexpr size_t kLongestFile = 4096;
+  std::vector<CallFrame> frames = stack;
+  for (CallFrame& frame : frames) {
+    const bool is_native = !IsPython(frame) && !frame.file.starts_with('<');
+    frame.function = frame.function.substr(0, is_native ? kLongestNative : kLongestName);
+    frame.file = frame.file.substr(0, kLongestFile);
+  }
+  return frames;
 }
 
 // Returns the frame of the application after which the call site is named, or null if the stack has
@@ -419,14 +447,17 @@ const CallFrame* MoveOwnLines(Lines lines, StackWords* words) {
 
 }  // namespace
 
-StackWords WordsOf(const std::vector<CallFrame>& frames) {
+StackWords WordsOf(const std::vector<CallFrame>& stack) {
+  const std::vector<CallFrame> frames = WithCutNames(stack);
   StackWords words;
   Lines lines;
   const CallFrame* python = nullptr;  // the innermost Python frame
   std::string backward;
   bool calls_empty_cache = false;  // true if the previous frame calls it
+  const std::vector<bool> by_autograd = CalledByAutograd(frames);
+  Wrapped wrapped;  // what the current frame would wrap
   for (const CallFrame& frame : frames) {
-    const Phase phase = PhaseIn(frames, frame);
+    const Phase phase = PhaseIn(frame, by_autograd[static_cast<size_t>(&frame - frames.data())]);
     if (words.phase == Phase::kUnknown) words.phase = phase;
     words.in_backward |= phase == Phase::kBackward || IsGradCall(frame);
     words.in_optimizer |= phase == Phase::kOptimizer;
@@ -437,7 +468,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
     }
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
-    AddLine(frames, frame, &lines);
+    AddLine(frame, wrapped, &lines);
+    wrapped = Around(frame, wrapped);
     if (calls_empty_cache && !IsInstalledPython(frame.file)) words.empty_cache_line = LineOf(frame);
     calls_empty_cache = frame.function == "empty_cache" && IsInstalledPython(frame.file);
     words.empties_cache |= calls_empty_cache;

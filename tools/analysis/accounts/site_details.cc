@@ -17,6 +17,10 @@
 namespace vramstow {
 namespace {
 
+// Many call sites of a file could share one longer name of a call or a library, and each has a
+// copy.
+constexpr size_t kLongestSiteName = 1024;
+
 // A table that stores equal frames once.
 class FrameTable {
  public:
@@ -286,14 +290,16 @@ void FillSites(const Accounts& accounts, const EventSource& source, Detail* deta
       continue;
     }
     const std::string library =
-        known[i].library == kUnknownName ? "" : LibraryName(source.LibraryPath(known[i].library));
+        known[i].library == kUnknownName
+            ? ""
+            : LibraryName(source.LibraryPath(known[i].library)).substr(0, kLongestSiteName);
     if (known[i].stack != 0) {
       StackWords words = WordsOf(source.Frames(known[i].stack));
       library_sites[i] = words.library_site;
       NameByStack(std::move(words), &frames, &lines, &site);
       if (TakesWorkspaces(library)) site.phase = Phase::kWorkspace;
     } else {
-      NameByCall(library, std::string(source.CallName(known[i].call)),
+      NameByCall(library, std::string(source.CallName(known[i].call).substr(0, kLongestSiteName)),
                  accounts.opening_call() == known[i].call, &frames, &site);
     }
     detail->sites.push_back(std::move(site));

@@ -438,6 +438,43 @@ TEST(Analyzer, EventsOfAKindFromTheFutureAreCountedOnly) {
   EXPECT_EQ(facts.counts.allocations, 1u);
 }
 
+// Every text and name of this source is very long, and many events share it.
+class LongTexts : public ListSource {
+ public:
+  using ListSource::ListSource;
+  std::string_view CallName(uint16_t) const override { return text_; }
+  std::string_view LibraryPath(uint16_t) const override { return text_; }
+  std::string_view MarkText(const Event&) const override { return text_; }
+
+ private:
+  std::string text_ = std::string(100'000, 't');
+};
+
+TEST(Analyzer, LongTextsAreNotKeptForEachEvent) {
+  History history;
+  for (uint64_t i = 1; i <= 5; ++i) {
+    history.Add({.kind = EventKind::kMark});
+    history.Add({.object = 1, .kind = EventKind::kLaunch});
+    history.Add({.address = i,
+                 .size = 10,
+                 .call = static_cast<uint16_t>(i),
+                 .library = static_cast<uint16_t>(i),
+                 .kind = EventKind::kAllocate,
+                 .memory = MemoryKind::kDevice});
+  }
+  LongTexts source(history.events());
+  const Analysis analysis = AnalyzeInDetail(&source, "long.stow");
+  ASSERT_THAT(analysis.detail.marks, SizeIs(5));
+  for (const MarkDetail& mark : analysis.detail.marks) EXPECT_THAT(mark.text, SizeIs(1024));
+  ASSERT_GE(analysis.detail.sites.size(), 2u);
+  for (const SiteDetail& site : analysis.detail.sites) {
+    EXPECT_LE(site.site.size() + site.operation.size(), 2048u);
+  }
+  for (const LaunchedFacts& kernel : analysis.facts.launches.by_kernel) {
+    EXPECT_LE(kernel.name.size(), 1024u);
+  }
+}
+
 TEST(Analyzer, RankAndRehearsalComeFromTheFacts) {
   const Facts facts = History().Analyze({{"process.rank", "3"}, {"simulated", "NVIDIA H200"}});
   EXPECT_EQ(facts.rank, 3);

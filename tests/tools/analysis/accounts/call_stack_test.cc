@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace vramstow {
 namespace {
 
@@ -72,6 +75,27 @@ TEST(CallStack, PythonThatACompilerWroteNamesNoSite) {
       {"torch::autograd::Engine::evaluate_function(…)", "??", 0},
   });
   EXPECT_EQ(words.site, "mm_out");
+}
+
+// A file may have stacks that no program has. In quadratic time these would take many minutes.
+TEST(CallStack, ADeepStackTakesTimeByItsDepth) {
+  constexpr size_t kFrames = 400'000;
+  const std::vector<CallFrame> backward(kFrames, {"Loss.backward", "/home/jo/train.py", 3});
+  EXPECT_EQ(WordsOf(backward).own.size(), kFrames);
+  const std::vector<CallFrame> wrappers(kFrames,
+                                        {"inner", "/x/site-packages/torch/utils/context.py", 3});
+  EXPECT_GE(WordsOf(wrappers).frames.size(), kFrames);
+}
+
+TEST(CallStack, LongNamesAreCut) {
+  const std::string name(100'000, 'n');
+  const std::string file = "/home/jo/" + name + ".py";
+  const std::string native = "at::_ops::" + name;
+  const StackWords words =
+      WordsOf({{name, "<operator>", 0}, {native, "??", 0}, {name, file, 3}, {name, "<module>", 0}});
+  EXPECT_LT(words.site.size(), 8'000U);
+  EXPECT_LT(words.operation.size() + words.made_by.size() + words.module.size(), 4'000U);
+  for (const std::string& frame : words.frames) EXPECT_LT(frame.size(), 8'000U);
 }
 
 TEST(CallStack, PathsOfWindowsTellWhatIsInstalled) {
