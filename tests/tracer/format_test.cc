@@ -150,6 +150,57 @@ std::string TableRecord(RecordType type, const std::vector<uint64_t>& numbers,
   return std::string(1, static_cast<char>(type)) +
          static_cast<char>(OneByteVarint(payload.size())) + payload;
 }
+bool DecodesAll(const std::string& bytes, TraceTables* tables) {
+  size_t consumed = 0;
+  return tables->Decode(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &consumed);
+}
+
+TEST(TableTest, AStackHasNoMoreFramesThanTheRecorderWrites) {
+  TraceTables tables;
+  std::string bytes;
+  constexpr uint64_t kNodes = 20'000;
+  for (uint64_t number = 1; number <= kNodes; ++number) {
+    const std::string rest = TableRecord(RecordType::kStack, {1, number}, "").substr(2);
+    bytes += TableRecord(RecordType::kStack, {number, number - 1}, std::string(1, '\1') + rest);
+  }
+  ASSERT_TRUE(DecodesAll(bytes, &tables));
+  const std::vector<TraceFrame> frames = tables.Stack(kNodes);
+  EXPECT_EQ(frames.size(), 4097u);
+  EXPECT_EQ(frames.front().offset, kNodes);
+}
+
+TEST(TableTest, FactsAnnotationsAndFunctionsBeyondTheLimitsAreIgnored) {
+  TraceTables tables;
+  std::string facts;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string key = std::to_string(10'000 + i);
+    facts += TableRecord(RecordType::kFact, {key.size()}, key + "first");
+  }
+  facts += TableRecord(RecordType::kFact, {5}, "10000again");
+  ASSERT_TRUE(DecodesAll(facts, &tables));
+  EXPECT_EQ(tables.facts.size(), 4096u);
+  EXPECT_EQ(tables.facts.at("10000"), "again");
+
+  std::string annotations;
+  for (uint64_t i = 1; i <= 0x100000; ++i) {
+    annotations += TableRecord(RecordType::kAnnotation, {i}, "");
+  }
+  ASSERT_TRUE(DecodesAll(annotations, &tables));
+  EXPECT_EQ(tables.annotations.size(), 0xFFFFFu);
+
+  // 25 functions with neither names nor files at each address.
+  std::string functions;
+  for (uint64_t i = 0; i < 170'000; ++i) {
+    functions += TableRecord(RecordType::kFunction, {1, i}, std::string(100, '\1'));
+  }
+  ASSERT_TRUE(DecodesAll(functions, &tables));
+  size_t kept = 0;
+  for (const auto& [place, list] : tables.functions) kept += list.size();
+  EXPECT_LE(kept, size_t{0x3FFFFF});
+  EXPECT_GT(kept, size_t{0x3FFF00});
+  EXPECT_EQ(kept, tables.functions_in_all);
+}
+
 TEST(TableTest, StacksLeadFromFrameToFrameAndNeverInACircle) {
   TraceTables tables;
   std::string bytes = TableRecord(RecordType::kCode, {1, 10, 5}, "trainer/train.py");

@@ -9,6 +9,12 @@ namespace {
 constexpr uint64_t kMaxNumber = 0xFFFF;
 constexpr uint64_t kMaxStacks = 0xFFFFF;
 constexpr size_t kMaxFunctions = 64;  // the most functions at one address
+// No trace that is recorded reaches these limits. Records beyond them are ignored.
+constexpr size_t kMaxFacts = 4096;
+constexpr size_t kMaxAnnotations = 0xFFFFF;
+constexpr size_t kMaxFunctionsInAll = 0x3FFFFF;
+// The recorder captures at most 4,096 frames of a stack, and says if it left out others.
+constexpr size_t kMaxFrames = 4096 + 1;
 
 std::string Text(const uint8_t* begin, const uint8_t* end) {
   return std::string(reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin));
@@ -28,6 +34,7 @@ bool DecodeFact(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   std::string key;
   in = ReadText(in, end, &key);
   if (in == nullptr) return false;
+  if (tables->facts.size() >= kMaxFacts && !tables->facts.contains(key)) return true;
   tables->facts[key] = Text(in, end);
   return true;
 }
@@ -77,7 +84,9 @@ bool DecodeAnnotation(const uint8_t* in, const uint8_t* end, TraceTables* tables
   uint64_t number;
   in = ReadVarint(in, end, &number);
   if (in == nullptr || number == 0) return false;
-  tables->annotations[number] = Text(in, end);
+  auto& annotations = tables->annotations;
+  if (annotations.size() >= kMaxAnnotations && !annotations.contains(number)) return true;
+  annotations[number] = Text(in, end);
   return true;
 }
 
@@ -100,7 +109,10 @@ bool DecodeFunction(const uint8_t* in, const uint8_t* end, TraceTables* tables) 
   }
   if (in == nullptr) return false;
   if (tables->functions.size() >= kMaxStacks) return true;
-  tables->functions[{static_cast<uint32_t>(library), offset}] = std::move(functions);
+  if (functions.size() > kMaxFunctionsInAll - tables->functions_in_all) return true;
+  auto& place = tables->functions[{static_cast<uint32_t>(library), offset}];
+  tables->functions_in_all += functions.size() - place.size();
+  place = std::move(functions);
   return true;
 }
 
@@ -130,7 +142,7 @@ bool DecodeStack(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
 
 std::vector<TraceFrame> TraceTables::Stack(uint32_t stack) const {
   std::vector<TraceFrame> frames;
-  while (stack != 0 && stack < stacks.size()) {
+  while (stack != 0 && stack < stacks.size() && frames.size() < kMaxFrames) {
     const StackNode& node = stacks[stack];
     TraceFrame frame;
     if (node.kind <= static_cast<uint8_t>(FrameKind::kCut)) {

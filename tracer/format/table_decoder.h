@@ -2,8 +2,9 @@
 // them.
 //
 // Ownership: copies all. Threads: one at a time. Errors: false if the bytes are invalid; everything
-// before them is retained. Memory: bounded by the bytes read, and by 65,536 names of each kind, and
-// a million stacks. Units: bytes.
+// before them is retained. Memory: bounded by the bytes read, and by 65,536 names of each kind, a
+// million stacks and annotations, four million functions and 4,096 facts; what is beyond is
+// ignored. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_TABLE_DECODER_H_
 #define VRAMSTOW_TRACER_FORMAT_TABLE_DECODER_H_
 
@@ -39,7 +40,10 @@ struct TraceTables {
   std::map<uint64_t, std::string> annotations;
   // The functions at an address, by library and offset.
   std::map<std::pair<uint32_t, uint64_t>, std::vector<TraceFunction>> functions;
+  size_t functions_in_all = 0;
 
+  // Returns the frames of a stack, the innermost first. The outermost ones of an impossibly deep
+  // stack are left out.
   std::vector<TraceFrame> Stack(uint32_t stack) const;
 
   // Decodes the records of one chunk. *consumed is the number of bytes that were decoded.
