@@ -295,6 +295,23 @@ TEST(ProfilerTrace, TotalsThatChangeWithoutAnEventAreBelieved) {
   EXPECT_THAT(list.missing, Contains(HasSubstr("changes without an event in 1 place")));
 }
 
+TEST(ProfilerTrace, EachDeviceHasItsOwnNameWhichIsCut) {
+  std::string devices;
+  for (int i = 0; i < 2000; ++i) {
+    devices += R"(,{"id": )" + std::to_string(i + 2) + R"(, "totalGlobalMem": 1})";
+  }
+  const std::string text = R"({"deviceProperties": [{"id": 0, "name": ")" +
+                           std::string(100'000, 'n') +
+                           R"(", "totalGlobalMem": 1}, {"id": 1, "totalGlobalMem": 2})" + devices +
+                           R"(], "traceEvents": )" + TraceWith("{}") + "}";
+  const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(Of(text));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->facts.at("device.0.name").size(), 256U);
+  EXPECT_EQ(trace->facts.at("device.1.total_bytes"), "2");
+  EXPECT_FALSE(trace->facts.contains("device.1.name"));
+  EXPECT_EQ(trace->facts.size(), 1024U + 1);
+}
+
 TEST(ProfilerTrace, ABareListOfEventsIsRead) {
   const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(
       Of(R"([{"name": "[memory]", "ts": 5, "args": {"Bytes": 8, "Addr": 1, "Device Type": 1}}])"));

@@ -10,6 +10,10 @@
 namespace vramstow {
 namespace {
 
+constexpr size_t kMaxDevices = 1024;
+constexpr size_t kLongestDeviceName = 256;
+constexpr size_t kLongestStepName = 256;
+
 int16_t SmallNumber(const JsonNumber& number) {
   return static_cast<int16_t>(std::clamp<int64_t>(number.AsSigned(), -1, 32'767));
 }
@@ -30,17 +34,26 @@ class TraceVisitor : public TraceEventsVisitor {
 
   void Text(std::string_view text) override {
     if (!in_list()) {
-      if (depth() == 3 && key(1) == "deviceProperties" && key(3) == "name") device_name_ = text;
+      if (depth() == 3 && key(1) == "deviceProperties" && key(3) == "name") {
+        device_name_ = text.substr(0, kLongestDeviceName);
+      }
       return;
     }
     if (within() == 1 && key(depth()) == "cat") is_on_device_ = text.starts_with("gpu_");
     if (within() != 1 || key(depth()) != "name") return;
-    if (text.starts_with("ProfilerStep#")) step_ = text;
+    if (text.starts_with("ProfilerStep#")) step_ = text.substr(0, kLongestStepName);
     if (text == "[memory]") is_memory_ = true;
     if (text == "[OutOfMemory]") is_memory_ = sample_.out_of_memory = true;
   }
 
  protected:
+  void OutsideBegins() override {
+    if (depth() != 3 || key(1) != "deviceProperties") return;
+    device_ = 0;
+    device_name_.clear();
+    ++devices_;
+  }
+
   void EventBegins() override {
     sample_ = {};
     is_memory_ = false;
@@ -86,7 +99,7 @@ class TraceVisitor : public TraceEventsVisitor {
     if (depth() == 2 && key(1) == "distributedInfo" && key(2) == "rank") {
       trace_->facts["process.rank"] = std::to_string(number.AsSigned());
     }
-    if (depth() != 3 || key(1) != "deviceProperties") return;
+    if (depth() != 3 || key(1) != "deviceProperties" || devices_ > kMaxDevices) return;
     if (key(3) == "id") device_ = number.AsUnsigned();
     if (key(3) == "totalGlobalMem") {
       const std::string prefix = Concat("device.", device_, ".");
@@ -104,6 +117,7 @@ class TraceVisitor : public TraceEventsVisitor {
   std::string step_;
   uint64_t device_ = 0;
   std::string device_name_;
+  size_t devices_ = 0;
 };
 
 // Sorts the steps by time, and removes repeated names.

@@ -16,6 +16,7 @@ namespace vramstow {
 class TraceEventsVisitor : public JsonVisitor {
  public:
   void Begin(bool is_object) final {
+    if (!in_list()) OutsideBegins();
     if (depth() == 1 && !is_object) list_depth_ = 1;
     if (depth() == 2 && !is_object && key(1) == "traceEvents") list_depth_ = 2;
     if (within() != 1 || !is_object) return;
@@ -34,6 +35,8 @@ class TraceEventsVisitor : public JsonVisitor {
  protected:
   virtual void EventBegins() = 0;
   virtual void EventEnds() = 0;
+  // Called at the beginning of a list or object outside the list of events.
+  virtual void OutsideBegins() {}
 
   bool in_list() const { return list_depth_ != 0; }
   // Returns the depth within an event: 1 for its members, 2 for members of its "args", 0 outside
