@@ -263,6 +263,39 @@ TEST(SnapshotEvents, TimesNeverGoBackAndNeverOverflow) {
   EXPECT_EQ(all[3].time_ns, all[2].time_ns);
 }
 
+TEST(SnapshotEvents, ManyDevicesAreMergedByTimeAndThenByNumber) {
+  Snapshot snapshot;
+  constexpr int kDevices = 1024;
+  constexpr int kEvents = 200;
+  for (int device = 0; device < kDevices; ++device) {
+    std::vector<TraceEntry>& slot = snapshot.device.traces.emplace_back();
+    for (int i = 0; i < kEvents; ++i) {
+      // Every second entry has no time, and follows the one before it.
+      const int64_t time_us = i % 2 == 0 ? 1000 + i * (device % 7 + 1) : kNoTime;
+      slot.push_back(EventEntry(TraceAction::kAlloc, 512, 512, time_us));
+    }
+    SnapshotSegment segment;
+    segment.device = device;
+    segment.address = 4096;
+    segment.total_size = 4096;
+    snapshot.device.segments.push_back(segment);
+  }
+  SnapshotEvents events(&snapshot);
+  uint64_t time_ns = 0;
+  int16_t device = 0;
+  std::vector<int> counts(kDevices);
+  for (const Event& event : All(&events)) {
+    if (event.layer == Layer::kPool) continue;
+    ASSERT_GE(event.time_ns, time_ns);
+    ASSERT_TRUE(event.time_ns > time_ns || event.device >= device);
+    time_ns = event.time_ns;
+    device = event.device;
+    ++counts[static_cast<size_t>(device)];
+  }
+  EXPECT_THAT(counts, testing::Each(kEvents));
+  EXPECT_EQ(events.counts().opening_segments, uint64_t{kDevices});
+}
+
 TEST(SnapshotEvents, ASnapshotWithoutEventsHasItsStateAsTheStart) {
   Snapshot snapshot;
   AddBlock(

@@ -363,7 +363,7 @@ TEST(SnapshotReader, TheSameRecordsOverAndOverAreRefused) {
     }
     out->EndList();
     const uint32_t slot = out->Remember();
-    for (int i = 0; i < 100'000; ++i) out->Again(slot);
+    for (int i = 0; i < 1000; ++i) out->Again(slot);
     out->EndList();
     out->EndDict();
   });
@@ -371,6 +371,92 @@ TEST(SnapshotReader, TheSameRecordsOverAndOverAreRefused) {
   EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(snapshot.status().message()),
               HasSubstr("refers to the same records too often"));
+}
+
+// A record with a million keys, and a stack of a million frames, can be referred to a million
+// times.
+TEST(SnapshotReader, LargePartsOverAndOverAreRefused) {
+  const auto entries_with = [](const std::function<void(PickleWriter*)>& part) {
+    return PickleOf([&part](PickleWriter* out) {
+      out->BeginDict();
+      out->Key("device_traces");
+      out->BeginList();
+      out->BeginList();
+      part(out);
+      out->EndList();
+      out->EndList();
+      out->EndDict();
+    });
+  };
+  const absl::StatusOr<Snapshot> keys = Read(entries_with([](PickleWriter* out) {
+    out->BeginDict();
+    PutText(out, "action", "alloc");
+    PutNumber(out, "addr", 512);
+    for (int i = 0; i < 100'000; ++i) PutNumber(out, "size", 512);
+    out->EndDict();
+    const uint32_t record = out->Remember();
+    for (int i = 0; i < 100'000; ++i) out->Again(record);
+  }));
+  EXPECT_EQ(keys.status().code(), absl::StatusCode::kResourceExhausted) << keys.status();
+
+  const auto stack_of = [&entries_with](int count) {
+    return Read(entries_with([count](PickleWriter* out) {
+      out->BeginDict();
+      PutText(out, "action", "alloc");
+      PutNumber(out, "addr", 512);
+      PutNumber(out, "size", 512);
+      out->Key("frames");
+      out->BeginList();
+      out->BeginDict();
+      PutText(out, "name", "f");
+      out->EndDict();
+      const uint32_t frame = out->Remember();
+      for (int i = 1; i < count; ++i) out->Again(frame);
+      out->EndList();
+      out->EndDict();
+    }));
+  };
+  const absl::StatusOr<Snapshot> deep = stack_of(100'000);
+  ASSERT_TRUE(deep.ok()) << deep.status();
+  EXPECT_EQ(deep->stacks.Stack(deep->device.traces[0][0].stack).size(), 4096U);
+}
+
+TEST(SnapshotReader, TooManyDevicesAreRefused) {
+  const auto with_slots = [](int count) {
+    return Read(PickleOf([count](PickleWriter* out) {
+      out->BeginDict();
+      out->Key("device_traces");
+      out->BeginList();
+      for (int i = 0; i < count; ++i) {
+        out->BeginList();
+        out->EndList();
+      }
+      out->EndList();
+      out->EndDict();
+    }));
+  };
+  EXPECT_TRUE(with_slots(1024).ok());
+  EXPECT_EQ(with_slots(1025).status().message(),
+            "a.pickle: the snapshot has events of 1025 devices, and vramstow reads at most 1024");
+}
+
+TEST(SnapshotReader, LongKeysOfSettingsAreLeftOutAndLongTextsCut) {
+  const std::string longest(100'000, 'k');
+  const Snapshot snapshot = Good(PickleOf([&longest](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("segments");
+    out->BeginList();
+    out->EndList();
+    out->Key("allocator_settings");
+    out->BeginDict();
+    PutNumber(out, longest.c_str(), 1);
+    PutText(out, "text", longest.c_str());
+    out->EndDict();
+    out->EndDict();
+  }));
+  ASSERT_EQ(snapshot.settings.size(), 1U);
+  EXPECT_EQ(snapshot.settings[0].name, "text");
+  EXPECT_EQ(std::get<std::string>(snapshot.settings[0].value).size(), 4096U);
 }
 
 TEST(SnapshotReader, ACutFileGivesWhatWasReadableAndSaysSo) {

@@ -22,6 +22,8 @@
 namespace vramstow {
 
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+// Devices of a snapshot have numbers below this one. A snapshot with more of them is refused.
+inline constexpr int32_t kMaxSnapshotDevices = 1024;
 
 enum class BlockState : uint8_t { kInactive, kActiveAllocated, kActivePendingFree };
 enum class SegmentType : uint8_t { kUnknown, kSmall, kLarge };

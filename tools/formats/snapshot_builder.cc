@@ -59,9 +59,38 @@ constexpr FieldName kFieldNames[] = {
 
 constexpr int kDeepestBuiltSetting = 4;
 constexpr size_t kMaxSettings = 10'000;
-// A record of a snapshot takes at least this many bytes in a pickle.
-constexpr uint64_t kBytesPerRecord = 8;
-constexpr uint64_t kFreeVisits = 1024;
+constexpr size_t kLongestKey = 256;
+constexpr size_t kLongestSetting = 4096;
+
+// Adds the settings of a dict, whose names begin with `prefix`, and those of the dicts in it.
+void AddSettings(const PickleTree& tree, PickleValue dict, const std::string& prefix, int depth,
+                 ReadBudget* budget, std::vector<AllocatorSetting>* settings) {
+  const std::span<const PickleValue> pairs = dict.AsDict();
+  for (size_t i = 0; i + 1 < pairs.size() && budget->Visit(); i += 2) {
+    const uint32_t key = pairs[i].AsText();
+    if (key == PickleValue::kNotAText || settings->size() >= kMaxSettings) continue;
+    // Many settings may share one long text.
+    if (tree.Text(key).size() > kLongestKey) continue;
+    AllocatorSetting setting{.name = prefix + CleanUtf8(tree.Text(key)), .value = {}};
+    const PickleValue value = pairs[i + 1];
+    if (value.is(PickleKind::kDict)) {
+      if (depth + 1 < kDeepestBuiltSetting) {
+        AddSettings(tree, value, setting.name + ".", depth + 1, budget, settings);
+      }
+      continue;
+    }
+    if (value.is(PickleKind::kFalse) || value.is(PickleKind::kTrue)) {
+      setting.value = value.is(PickleKind::kTrue);
+    } else if (const std::optional<int64_t> number = value.AsSigned()) {
+      setting.value = *number;
+    } else if (const std::optional<double> real = value.AsFloat()) {
+      setting.value = *real;
+    } else if (value.is(PickleKind::kText)) {
+      setting.value = CleanUtf8(tree.Text(value.AsText()).substr(0, kLongestSetting));
+    }
+    settings->push_back(std::move(setting));
+  }
+}
 
 }  // namespace
 
@@ -70,7 +99,7 @@ SnapshotBuilder::SnapshotBuilder(const PickleTree* tree, PickleValue root)
       root_(root),
       fields_(tree->text_count(), Field::kUnknown),
       texts_(tree->text_count(), kNoText),
-      visits_left_(kFreeVisits + tree->source_bytes() / kBytesPerRecord) {
+      budget_(tree->source_bytes()) {
   for (const FieldName& known : kFieldNames) {
     const uint32_t text = tree_.FindText(known.name);
     if (text != PickleValue::kNotAText) fields_[text] = known.field;
@@ -79,9 +108,14 @@ SnapshotBuilder::SnapshotBuilder(const PickleTree* tree, PickleValue root)
 
 absl::StatusOr<Snapshot> SnapshotBuilder::Build() {
   BuildRoot();
-  if (too_many_) {
+  if (budget_.is_exceeded()) {
     return absl::ResourceExhaustedError(
         "the pickle refers to the same records too often for a memory snapshot");
+  }
+  if (slots_ > kMaxSnapshotDevices) {
+    return absl::InvalidArgumentError(Concat("the snapshot has events of ", slots_,
+                                             " devices, and vramstow reads at most ",
+                                             kMaxSnapshotDevices));
   }
   const bool empty_list =
       root_.is(PickleKind::kList) && tree_.complete() && root_.AsSequence().empty();
@@ -124,7 +158,7 @@ void SnapshotBuilder::BuildRoot() {
         AddTraces(value, "device_traces", &snapshot_.device);
         break;
       case Field::kAllocatorSettings:
-        AddSettings(value, "", 0);
+        AddSettings(tree_, value, "", 0, &budget_, &snapshot_.settings);
         break;
       case Field::kExternalAnnotations:
         AddAnnotations(value);
@@ -148,18 +182,20 @@ void SnapshotBuilder::BuildRoot() {
 
 void SnapshotBuilder::AddSegments(PickleValue list, const char* name, SnapshotSpace* space) {
   const std::span<const PickleValue> records = list.AsSequence();
-  for (size_t i = 0; i < records.size() && Visit(); ++i) {
+  for (size_t i = 0; i < records.size() && budget_.Visit(); ++i) {
     if (!ReadSegment(records[i], space)) Drop("segment", Concat(name, "[", i, "]"));
   }
 }
 
 void SnapshotBuilder::AddTraces(PickleValue list, const char* name, SnapshotSpace* space) {
   const std::span<const PickleValue> slots = list.AsSequence();
-  for (size_t slot = 0; slot < slots.size() && Visit(); ++slot) {
+  slots_ = std::max(slots_, slots.size());
+  if (slots_ > kMaxSnapshotDevices) return;
+  for (size_t slot = 0; slot < slots.size() && budget_.Visit(); ++slot) {
     const std::span<const PickleValue> records = slots[slot].AsSequence();
     std::vector<TraceEntry>& entries = space->traces.emplace_back();
-    if (records.size() <= visits_left_) entries.reserve(records.size());
-    for (size_t i = 0; i < records.size() && Visit(); ++i) {
+    if (records.size() <= budget_.records_left()) entries.reserve(records.size());
+    for (size_t i = 0; i < records.size() && budget_.Visit(); ++i) {
       TraceEntry entry;
       if (ReadEntry(records[i], &entry)) {
         entries.push_back(entry);
@@ -174,7 +210,7 @@ void SnapshotBuilder::AddTraces(PickleValue list, const char* name, SnapshotSpac
 
 void SnapshotBuilder::AddAnnotations(PickleValue list) {
   const std::span<const PickleValue> records = list.AsSequence();
-  for (size_t i = 0; i < records.size() && Visit(); ++i) {
+  for (size_t i = 0; i < records.size() && budget_.Visit(); ++i) {
     Annotation annotation;
     if (ReadAnnotation(records[i], &annotation)) {
       snapshot_.annotations.push_back(annotation);
@@ -182,39 +218,6 @@ void SnapshotBuilder::AddAnnotations(PickleValue list) {
       Drop("annotation", Concat("external_annotations[", i, "]"));
     }
   }
-}
-
-void SnapshotBuilder::AddSettings(PickleValue dict, const std::string& prefix, int depth) {
-  const std::span<const PickleValue> pairs = dict.AsDict();
-  for (size_t i = 0; i + 1 < pairs.size() && Visit(); i += 2) {
-    const uint32_t key = pairs[i].AsText();
-    if (key == PickleValue::kNotAText || snapshot_.settings.size() >= kMaxSettings) continue;
-    AllocatorSetting setting{.name = prefix + CleanUtf8(tree_.Text(key)), .value = {}};
-    const PickleValue value = pairs[i + 1];
-    if (value.is(PickleKind::kDict)) {
-      if (depth + 1 < kDeepestBuiltSetting) AddSettings(value, setting.name + ".", depth + 1);
-      continue;
-    }
-    if (value.is(PickleKind::kFalse) || value.is(PickleKind::kTrue)) {
-      setting.value = value.is(PickleKind::kTrue);
-    } else if (const std::optional<int64_t> number = value.AsSigned()) {
-      setting.value = *number;
-    } else if (const std::optional<double> real = value.AsFloat()) {
-      setting.value = *real;
-    } else if (value.is(PickleKind::kText)) {
-      setting.value = CleanUtf8(tree_.Text(value.AsText()));
-    }
-    snapshot_.settings.push_back(std::move(setting));
-  }
-}
-
-bool SnapshotBuilder::Visit() {
-  if (visits_left_ == 0) {
-    too_many_ = true;
-    return false;
-  }
-  --visits_left_;
-  return true;
 }
 
 void SnapshotBuilder::Drop(const char* kind, const std::string& where) {

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/formats/pickle_value.h"
+#include "tools/formats/read_budget.h"
 #include "tools/formats/snapshot.h"
 
 namespace vramstow {
@@ -86,7 +87,6 @@ class SnapshotBuilder {
   void AddSegments(PickleValue list, const char* name, SnapshotSpace* space);
   void AddTraces(PickleValue list, const char* name, SnapshotSpace* space);
   void AddAnnotations(PickleValue list);
-  void AddSettings(PickleValue dict, const std::string& prefix, int depth);
 
   // The functions below return false if the record cannot be used; problem_ names the wrong field.
   bool ReadSegment(PickleValue dict, SnapshotSpace* space);
@@ -108,8 +108,6 @@ class SnapshotBuilder {
     const uint32_t text = key.AsText();
     return text < fields_.size() ? fields_[text] : Field::kUnknown;
   }
-  // Counts one more record. Returns false if there are more records than the file's length allows.
-  bool Visit();
   void Drop(const char* kind, const std::string& where);
   void NoteWhatIsMissing();
   void NoteWhatIsDropped();
@@ -123,8 +121,8 @@ class SnapshotBuilder {
   absl::flat_hash_map<const PickleItems*, StackId> stacks_;
   absl::flat_hash_map<const PickleItems*, FrameId> frames_;
   std::vector<FrameId> frame_buffer_;
-  uint64_t visits_left_;
-  bool too_many_ = false;
+  ReadBudget budget_;
+  size_t slots_ = 0;  // the largest number of devices in a list of traces
   std::string problem_;
   struct Dropped {
     uint64_t count = 0;

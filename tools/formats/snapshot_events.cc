@@ -1,6 +1,7 @@
 #include "tools/formats/snapshot_events.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -79,6 +80,12 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
          .exact_sizes = {},
          .sudden_ends = {}});
   }
+  const int32_t first = slots_.empty() ? 0 : slots_.front().device;
+  for (const SnapshotSegment& segment : space_.segments) {
+    const int64_t slot = int64_t{segment.device} - first;
+    if (slot < 0 || static_cast<size_t>(slot) >= slots_.size()) continue;
+    slots_[static_cast<size_t>(slot)].segments.push_back(&segment);
+  }
   if (!host_) {
     for (const Annotation& annotation : snapshot_.annotations) {
       if (annotation.time_us == kNoTime) continue;
@@ -89,6 +96,7 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
   FindStart();
   for (Slot& slot : slots_) OpenSegments(slot);
   for (Slot& slot : slots_) Prepare(&slot);
+  for (size_t slot = 0; slot < slots_.size(); ++slot) Enqueue(slot);
   NoteWhatIsMissing();
 }
 
@@ -109,13 +117,12 @@ void SnapshotEvents::OpenSegments(const Slot& slot) {
   std::map<uint64_t, const SnapshotSegment*> at_end;
   std::map<uint64_t, uint64_t> fixed;  // address → size
   MappedRanges mapped;
-  for (const SnapshotSegment& segment : space_.segments) {
-    if (segment.device != slot.device) continue;
-    at_end.emplace(segment.address, &segment);
-    if (segment.is_expandable) {
-      mapped.Add(segment.address, segment.total_size);
+  for (const SnapshotSegment* segment : slot.segments) {
+    at_end.emplace(segment->address, segment);
+    if (segment->is_expandable) {
+      mapped.Add(segment->address, segment->total_size);
     } else {
-      fixed.emplace(segment.address, segment.total_size);
+      fixed.emplace(segment->address, segment->total_size);
     }
   }
   for (size_t i = slot.entries->size(); i-- > 0;) {
@@ -246,13 +253,12 @@ void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;
 
-  for (const SnapshotSegment& segment : space_.segments) {
-    if (segment.device != slot->device) continue;
-    for (const SnapshotBlock& block : space_.BlocksOf(segment)) {
+  for (const SnapshotSegment* segment : slot->segments) {
+    for (const SnapshotBlock& block : space_.BlocksOf(*segment)) {
       if (block.state == BlockState::kInactive) continue;
       const auto known = lives.find(block.address);
       if (known == lives.end()) {
-        OpenBlock(slot->device, block, segment.stream, Opening::kWaitsToEnd);
+        OpenBlock(slot->device, block, segment->stream, Opening::kWaitsToEnd);
         continue;
       }
       const Life& life = known->second;
@@ -291,26 +297,25 @@ void SnapshotEvents::NoteWhatIsMissing() {
       Concat("changes of segments that contradict the segments", kEnded));
 }
 
+void SnapshotEvents::Enqueue(size_t slot) {
+  const Slot& added = slots_[slot];
+  if (added.next == added.entries->size()) return;
+  const TraceEntry& entry = (*added.entries)[added.next];
+  // An entry without a time follows directly after the one before it.
+  queue_.emplace_back(entry.time_us == kNoTime ? added.time_us : entry.time_us, slot);
+  std::ranges::push_heap(queue_, std::greater());
+}
+
 bool SnapshotEvents::Choose(Slot** slot) {
   *slot = nullptr;
-  int64_t earliest = std::numeric_limits<int64_t>::max();
-  bool found = false;
-  if (next_annotation_ < annotations_.size()) {
-    earliest = annotations_[next_annotation_]->time_us;
-    found = true;
-  }
-  for (Slot& candidate : slots_) {
-    if (candidate.next == candidate.entries->size()) continue;
-    const TraceEntry& entry = (*candidate.entries)[candidate.next];
-    // An entry without a time follows directly after the one before it.
-    const int64_t time_us = entry.time_us == kNoTime ? candidate.time_us : entry.time_us;
-    if (!found || time_us < earliest) {
-      earliest = time_us;
-      *slot = &candidate;
-      found = true;
-    }
-  }
-  return found;
+  const bool has_annotation = next_annotation_ < annotations_.size();
+  if (queue_.empty()) return has_annotation;
+  const auto [time_us, number] = queue_.front();
+  if (has_annotation && annotations_[next_annotation_]->time_us <= time_us) return true;
+  std::ranges::pop_heap(queue_, std::greater());
+  queue_.pop_back();
+  *slot = &slots_[number];
+  return true;
 }
 
 bool SnapshotEvents::Next(Event* event) {
@@ -327,6 +332,7 @@ bool SnapshotEvents::Next(Event* event) {
       AddAnnotation();
     } else {
       AddEntry(slot);
+      Enqueue(static_cast<size_t>(slot - slots_.data()));
     }
     std::ranges::reverse(ready_);
   }

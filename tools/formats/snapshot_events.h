@@ -34,6 +34,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -87,6 +88,7 @@ class SnapshotEvents {
   struct Slot {
     const std::vector<TraceEntry>* entries;
     int32_t device;
+    std::vector<const SnapshotSegment*> segments = {};  // of this device, at the end
     size_t next = 0;
     int64_t time_us = kNoTime;                          // time of the last entry that has one
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, if its block still exists
@@ -111,7 +113,10 @@ class SnapshotEvents {
   void FindStart();
   void NoteWhatIsMissing();
 
-  // Selects the next event. If it is an entry of a slot, sets *slot to this slot. If it is an
+  // Adds a slot to the queue, unless all its events were returned.
+  void Enqueue(size_t slot);
+  // Selects the next event. If it is an entry of a slot, sets *slot to this slot, which then is no
+  // longer in the queue. If it is an
   // annotation, sets *slot to null. Returns false if there is no event.
   bool Choose(Slot** slot);
   void AddEntry(Slot* slot);
@@ -128,6 +133,9 @@ class SnapshotEvents {
   const bool host_;
   const BlockRounding rounding_;
   std::vector<Slot> slots_;
+  // The time of the next event of each slot that has one, with the number of the slot: a heap whose
+  // first element is the earliest.
+  std::vector<std::pair<int64_t, size_t>> queue_;
   std::vector<const Annotation*> annotations_;
   size_t next_annotation_ = 0;
   std::vector<Ready> opening_;

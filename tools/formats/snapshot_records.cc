@@ -9,7 +9,7 @@ namespace {
 // The pairs of a dict, for use as `for (const auto& [key, value] : …)`.
 class Pairs {
  public:
-  explicit Pairs(PickleValue dict) : items_(dict.AsDict()) {}
+  explicit Pairs(std::span<const PickleValue> items) : items_(items) {}
   struct Pair {
     PickleValue key;
     PickleValue value;
@@ -34,7 +34,10 @@ class Pairs {
   std::span<const PickleValue> items_;
 };
 
-constexpr int32_t kLargestDevice = 32'767;  // the largest that an Event can have
+constexpr int32_t kLargestDevice = kMaxSnapshotDevices - 1;
+// A stack has as many frames as vramstow's own recorder keeps of one
+// (tracer/capture/stack_frame.h).
+constexpr size_t kMaxFrames = 4096;
 
 // Reads the fields that only snapshots exported by vramstow have.
 void ReadOwnKey(Field key, PickleValue value, TraceEntry* entry) {
@@ -88,7 +91,7 @@ bool SnapshotBuilder::ReadSegment(PickleValue dict, SnapshotSpace* space) {
   bool has_size = false;
   bool has_pool = false;
   bool ok = true;
-  for (const auto& [key, value] : Pairs(dict)) {
+  for (const auto& [key, value] : Pairs(budget_.PairsOf(dict))) {
     switch (FieldOf(key)) {
       case Field::kDevice:
         ok = ok && SmallNumber(value, "device", &segment.device);
@@ -150,7 +153,7 @@ bool SnapshotBuilder::ReadSegment(PickleValue dict, SnapshotSpace* space) {
   segment.first_block = space->blocks.size();
   uint64_t address = segment.address;
   const std::span<const PickleValue> records = blocks.AsSequence();
-  for (size_t i = 0; i < records.size() && Visit(); ++i) {
+  for (size_t i = 0; i < records.size() && budget_.Visit(); ++i) {
     SnapshotBlock block;
     if (ReadBlock(records[i], address, &block)) {
       address = block.address + block.size;
@@ -173,7 +176,7 @@ bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBloc
   bool ok = true;
   uint32_t state = PickleValue::kNotAText;
   PickleValue history;
-  for (const auto& [key, value] : Pairs(dict)) {
+  for (const auto& [key, value] : Pairs(budget_.PairsOf(dict))) {
     switch (FieldOf(key)) {
       case Field::kAddress:
         has_address = true;
@@ -231,7 +234,7 @@ bool SnapshotBuilder::ReadBlock(PickleValue dict, uint64_t address, SnapshotBloc
 void SnapshotBuilder::ReadHistory(PickleValue list, SnapshotBlock* block, bool* has_requested) {
   const std::span<const PickleValue> uses = list.AsSequence();
   if (uses.empty()) return;
-  for (const auto& [key, value] : Pairs(uses.front())) {
+  for (const auto& [key, value] : Pairs(budget_.PairsOf(uses.front()))) {
     const Field field = FieldOf(key);
     if (field == Field::kFrames && block->stack == kNoStack) block->stack = ReadStack(value);
     if (field == Field::kRealSize && !*has_requested && value.AsUnsigned()) {
@@ -256,7 +259,7 @@ bool SnapshotBuilder::ReadEntry(PickleValue dict, TraceEntry* entry) {
   bool ok = true;
   bool has_size = false;
   bool has_address = false;
-  for (const auto& [key, value] : Pairs(dict)) {
+  for (const auto& [key, value] : Pairs(budget_.PairsOf(dict))) {
     switch (FieldOf(key)) {
       case Field::kAction:
         action = value;
@@ -306,7 +309,7 @@ bool SnapshotBuilder::ReadEntry(PickleValue dict, TraceEntry* entry) {
 
 bool SnapshotBuilder::ReadAnnotation(PickleValue dict, Annotation* annotation) {
   std::string_view stage;
-  for (const auto& [key, value] : Pairs(dict)) {
+  for (const auto& [key, value] : Pairs(budget_.PairsOf(dict))) {
     switch (FieldOf(key)) {
       case Field::kName:
         annotation->name = TextOf(value);
@@ -334,7 +337,7 @@ bool SnapshotBuilder::ReadAnnotation(PickleValue dict, Annotation* annotation) {
 
 Frame SnapshotBuilder::ReadFrame(PickleValue dict) {
   Frame frame;
-  for (const auto& [key, value] : Pairs(dict)) {
+  for (const auto& [key, value] : Pairs(budget_.PairsOf(dict))) {
     switch (FieldOf(key)) {
       case Field::kName:
         frame.name = TextOf(value);
@@ -371,6 +374,7 @@ StackId SnapshotBuilder::ReadStack(PickleValue list) {
   if (!is_new) return place->second;
   frame_buffer_.clear();
   for (const PickleValue record : records) {
+    if (frame_buffer_.size() == kMaxFrames || !budget_.Spend(1)) break;
     if (!record.is(PickleKind::kDict)) continue;
     const auto known = frames_.find(record.identity());
     if (known != frames_.end()) {
