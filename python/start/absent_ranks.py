@@ -129,7 +129,7 @@ def _store_class() -> type:
             return [self.get(key) for key in keys]
 
         def multi_set(self, keys: list[str], values: list[bytes]) -> None:
-            for key, value in zip(keys, values, strict=True):
+            for key, value in zip(keys, values):
                 self.set(key, value)
 
         def has_extended_api(self) -> bool:

@@ -78,7 +78,9 @@ def _chain(error: BaseException) -> list[BaseException]:
     """Returns the exception, its causes, and the exceptions during whose handling it was raised."""
     chain: list[BaseException] = []
     following: BaseException | None = error
-    while following is not None and following not in chain and len(chain) < _MOST_ERRORS:
+    while following is not None and len(chain) < _MOST_ERRORS:
+        if any(following is known for known in chain):
+            break
         chain.append(following)
         following = following.__cause__ or following.__context__
     return chain

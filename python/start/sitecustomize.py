@@ -69,8 +69,19 @@ def _say_no_tensors(error: Exception) -> None:
 
 
 # The errors of the libraries that could not be compiled, by the environment variable that would
-# contain the library's path.
+# contain the library's path. None of them was raised (_anew says why).
 _troubles: "dict[str, Exception]" = {}
+
+
+def _anew(error: Exception) -> Exception:
+    """Returns an error that says the same and was not raised.
+
+    A stored error that was raised would hold the frames of all callers, and so the program's
+    objects: a function that imports PyTorch would never free its model.
+    """
+    if isinstance(error, (_AlreadySaid, _NotToBeHadError)):
+        return type(error)()
+    return OSError(str(error) or type(error).__name__)
 
 
 def _known(folder: str, finished: str) -> str:
@@ -92,14 +103,14 @@ def _compile(folder: str, wanted: "dict[str, tuple[str, ...]]") -> None:
             if not _known(folder, finished):
                 missing[finished] = options
         except _NotToBeHadError as error:
-            _troubles[finished] = error
+            _troubles[finished] = _anew(error)
     if not missing:
         return
     program = os.environ.get(_PROGRAM, "vramstow")
     try:
         outcomes = _beside("builds").run(program, folder, missing)
     except Exception as error:  # no error here may end the job
-        _troubles.update(dict.fromkeys(missing, error))
+        _troubles.update(dict.fromkeys(missing, _anew(error)))
         return
     for finished, outcome in outcomes.items():
         if outcome.status == 0:
@@ -114,7 +125,7 @@ def _compile(folder: str, wanted: "dict[str, tuple[str, ...]]") -> None:
 def _library_for(folder: str, finished: str) -> str:
     """Returns the path of the compiled library. Raises OSError with the reason if there is none."""
     if finished in _troubles:
-        raise _troubles[finished]
+        raise _anew(_troubles[finished])
     lines = os.environ.get(finished, "").split("\n")
     return next(lines[i + 1] for i in range(0, len(lines) - 1, 2) if lines[i] == folder)
 
@@ -233,14 +244,14 @@ class _Prepared:
         try:
             self._file = _library_for(folder, finished)
         except Exception as error:
-            self._trouble = error
+            self._trouble = _anew(error)
 
     def is_ready(self) -> bool:
         return self._trouble is None
 
     def load(self, entry: str) -> object:
         if self._trouble is not None:
-            raise self._trouble
+            raise _anew(self._trouble)
         return _load(self._file, entry)
 
 
@@ -294,7 +305,7 @@ class _Census:
         try:
             self._file = _library_for(folder, _FINISHED_CENSUS)
         except Exception as error:
-            self._trouble = error
+            self._trouble = _anew(error)
 
     def start(self) -> None:
         if self._library is not None:
@@ -540,12 +551,13 @@ def _end() -> None:
         return
     if _census is not None:
         _census.stop()
-    try:
-        at_exit = _beside("at_exit")
-        at_exit.tell_what_ended_it()
-        at_exit.wait_for_rest()
-    except Exception:  # no error here may change how the job ends
-        return
+    import contextlib
+
+    # No error here may change how the job ends. An exception of the program may not be printable.
+    with contextlib.suppress(Exception):
+        _beside("at_exit").tell_what_ended_it()
+    with contextlib.suppress(Exception):
+        _beside("at_exit").wait_for_rest()
 
 
 def _run_next_sitecustomize() -> None:

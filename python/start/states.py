@@ -188,7 +188,7 @@ class _Lists:
 
     def put_back(self, part: slice, piece: list[list]) -> None:
         """Copies tensors back that the function has replaced in its lists."""
-        for each, values in zip(self._lists, piece, strict=True):
+        for each, values in zip(self._lists, piece):
             if each:
                 each[part] = values
 
@@ -196,7 +196,7 @@ class _Lists:
 def _is_dense(tensor: object) -> bool:
     """True if the tensor's values are contiguous, in any order of the dimensions."""
     expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
         if size != 1 and stride != expected:
             return False
         expected *= size
@@ -303,8 +303,10 @@ def follow() -> None:
     lacked = False  # True if an earlier step lacked memory
 
     def before_step(*_: object) -> None:
+        if is_compiling():
+            return
         states.end()
-        if lacked and not is_compiling():
+        if lacked:
             pieces.begin_step()
 
     def after_step(optimizer: object, _: object, __: object) -> None:

@@ -27,6 +27,7 @@ class _Graphs:
 
     def begin(self, graph: object) -> None:
         self._captured[get_ident()] = weakref.ref(graph)
+        self._steps.pop(id(graph), None)  # the graph may have been captured before
 
     def end(self) -> None:
         self._captured.pop(get_ident(), None)

@@ -376,7 +376,7 @@ def _look_after(owner: object, name: str, waiting: _Waiting, is_compiling: Calla
 
     @functools.wraps(function)
     def looks(*args: object, **kwargs: object) -> object:
-        if not waiting or is_compiling() or getattr(running, "inside", False):
+        if is_compiling() or not waiting or getattr(running, "inside", False):
             return function(*args, **kwargs)
         running.inside = True
         try:

@@ -34,7 +34,8 @@ class MemoryCallback(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, *args: object, **kwargs: object
     ) -> None:
-        if trainer.global_step % trainer.log_every_n_steps == 0:
+        every = trainer.log_every_n_steps  # 0 if the trainer logs nothing
+        if every and trainer.global_step % every == 0:
             self._log(trainer)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

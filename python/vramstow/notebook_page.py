@@ -145,7 +145,7 @@ class Watch:
             if len(self._levels) >= _MOST_POINTS:
                 self._levels = [
                     Level(b.seconds, max(a.size, b.size))
-                    for a, b in zip(self._levels[::2], self._levels[1::2], strict=False)
+                    for a, b in zip(self._levels[::2], self._levels[1::2])
                 ]
                 self._interval *= 2
 

@@ -52,7 +52,7 @@ def schedule(
 
 class watch:
     """Marks each iteration in the trace, and passes the results of every recorded window to
-    `on_ready`.
+    `on_ready`. Without `on_ready` the results are in `windows`.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class watch:
             return
         window, self._window = self._window, None
         window.__exit__(None, None, None)
-        self.windows.append(window)
-        if self._on_ready is not None:
-            self._on_ready(window)
+        if self._on_ready is None:
+            self.windows.append(window)
+        else:
+            self._on_ready(window)  # a long training has too many windows to keep them

@@ -361,3 +361,67 @@ assert not optimizer.hooks
     assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}
     assert rows["parameters"]["evidence"] == "reported by the program"
     assert rows["unknown"]["evidence"] == "neither call stack nor lifetime shows the purpose"
+
+
+START = ROOT / "python/start"
+
+
+def test_an_error_of_the_start_up_hook_holds_no_object_of_the_program(run: Run) -> None:
+    # The hook stores the error when the program imports torch, perhaps inside a function.
+    program = f"""
+import importlib.util, weakref
+spec = importlib.util.spec_from_file_location("hook", {str(START / "sitecustomize.py")!r})
+hook = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(hook)
+hook._troubles["LIBRARY"] = OSError("no compiler")
+class Model: pass
+def main():
+    model = Model()
+    prepared = hook._Prepared("folder", "LIBRARY")
+    try:
+        prepared.load("entry")
+    except OSError as error:
+        print(error)
+    return weakref.ref(model), prepared, hook._Census("folder")
+model, prepared, census = main()
+print(model())
+"""
+    assert said(run(program, plain=True)) == ["no compiler", "None"]
+
+
+def test_a_graph_that_is_captured_again_counts_only_its_new_steps(run: Run) -> None:
+    program = f"""
+import sys
+sys.path.insert(0, {str(START)!r})
+import steps
+class Graph: pass
+graphs, graph = steps._Graphs(), Graph()
+for text in (b"first", b"second"):
+    graphs.begin(graph)
+    graphs.capture(text)
+    graphs.end()
+print(graphs.steps_of(graph))
+"""
+    assert said(run(program, plain=True)) == ["[b'second']"]
+
+
+def test_lightning_may_log_nothing(run: Run) -> None:
+    pytest.importorskip("lightning.pytorch")
+    program = """
+from types import SimpleNamespace
+from vramstow.lightning import MemoryCallback
+trainer = SimpleNamespace(log_every_n_steps=0, global_step=3, loggers=[])
+MemoryCallback().on_train_batch_end(trainer, None)
+print("done")
+"""
+    assert said(run(program, plain=True))[-1] == "done"
+
+
+def test_an_older_pytest_gets_no_plug_in(run: Run) -> None:
+    program = """
+import pytest
+del pytest.StashKey
+import vramstow.pytest_entry as entry
+print([name for name in dir(entry) if name.startswith("pytest_")])
+"""
+    assert said(run(program, plain=True)) == ["[]"]
