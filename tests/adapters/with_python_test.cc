@@ -22,6 +22,7 @@ constexpr milliseconds kLonger(900);
 std::atomic<bool> threads_are_late{false};
 std::atomic<bool> lock_is_held{false};
 std::atomic<int> running_threads{0};
+std::atomic<bool> had_second_interpreter{false};  // PyGILState_Check is then always 1
 
 struct Work {
   void* (*run)(void*);
@@ -41,8 +42,12 @@ void* RunAndCount(void* argument) {
 bool Interpreter::is_ending() { return false; }
 
 extern "C" {
-PyThreadState* PyGILState_GetThisThreadState() { return nullptr; }
-int PyGILState_Check() { return 0; }
+PyThreadState* PyGILState_GetThisThreadState() {
+  static char state;
+  return had_second_interpreter ? reinterpret_cast<PyThreadState*>(&state) : nullptr;
+}
+int PyGILState_Check() { return had_second_interpreter ? 1 : 0; }
+PyThreadState* _PyThreadState_UncheckedGet() { return nullptr; }
 int PyGILState_Ensure() {
   while (lock_is_held) std::this_thread::sleep_for(milliseconds(1));
   return 0;
@@ -88,6 +93,17 @@ TEST_F(WithPythonTest, GivesUpALockThatIsHeld) {
   bool ran = false;
   EXPECT_FALSE(WithPython(kPatience, [&] { ran = true; }));
   EXPECT_FALSE(ran);
+}
+
+TEST_F(WithPythonTest, GetsTheLockAlsoWherePythonClaimsThatEachThreadHasIt) {
+  had_second_interpreter = true;
+  std::thread::id where = std::this_thread::get_id();
+  // The thread that has the lock may start late on a busy machine.
+  for (int i = 0; i < 20 && where == std::this_thread::get_id(); ++i) {
+    WithPython(kPatience, [&] { where = std::this_thread::get_id(); });
+  }
+  had_second_interpreter = false;
+  EXPECT_NE(where, std::this_thread::get_id());
 }
 
 }  // namespace

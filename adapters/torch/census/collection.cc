@@ -44,15 +44,6 @@ class WithoutPython {
   PyThreadState* const thread_;
 };
 
-// True if this thread holds Python's lock. PyGILState_Check alone is not enough: once there was a
-// second interpreter, it returns true in every thread.
-bool HasPythonsLock() {
-  PyThreadState* mine = PyGILState_GetThisThreadState();
-  if (mine == nullptr || PyGILState_Check() == 0) return false;
-  if (PyThreadState_GetUnchecked != nullptr) return PyThreadState_GetUnchecked() == mine;
-  return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
-}
-
 // Returns the bytes that were freed. If other threads have used freed memory again before this
 // count, the result is the memory of the dead objects, but no more than all memory that was freed.
 uint64_t FreedSince(const AllocatorBytes& before, uint64_t dead_bytes) {

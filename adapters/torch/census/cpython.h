@@ -109,7 +109,7 @@ int PyGILState_Check();
 int PyGILState_Ensure();
 void PyGILState_Release(int state);
 PyThreadState* PyGILState_GetThisThreadState();
-PyInterpreterState* PyInterpreterState_Head();
+PyInterpreterState* PyInterpreterState_Main();
 PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState* interpreter);
 PyThreadState* PyThreadState_Next(PyThreadState* thread);
 __attribute__((weak)) int PyGC_Enable();

@@ -202,14 +202,14 @@ void Walk::AddVariables(const Frame& frame, Of of) {
 void Walk::AddThreads(Of of) {
   if (!Interpreter::has_frames()) return;
   if (failing_ != nullptr) AddFrames(failing_, of);
-  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
+  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
        thread != nullptr; thread = PyThreadState_Next(thread)) {
     if (thread != failing_) AddFrames(thread, of);
   }
 }
 
 void Walk::AddHandled() {
-  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
+  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
        thread != nullptr; thread = PyThreadState_Next(thread)) {
     Object* handled[kMaxHandled];
     const int count = Interpreter::Handled(thread, handled, kMaxHandled);
@@ -223,7 +223,7 @@ void Walk::AddHandled() {
 void Walk::AddExpressions(const std::unordered_set<const Object*>& dead) {
   if (!Interpreter::has_frames()) return;
   std::unordered_map<const void*, Frame> frames;
-  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
+  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
        thread != nullptr; thread = PyThreadState_Next(thread)) {
     Frame frame = Interpreter::FrameOf(thread);
     for (int i = 0; frame && i < kMaxDepth; ++i, frame = frame.caller()) {

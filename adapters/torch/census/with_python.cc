@@ -122,9 +122,16 @@ std::shared_ptr<CrossThreadCall> Begin(std::function<void()> run) {
 
 }  // namespace
 
+bool HasPythonsLock() {
+  PyThreadState* mine = PyGILState_GetThisThreadState();
+  if (mine == nullptr || PyGILState_Check() == 0) return false;
+  if (PyThreadState_GetUnchecked != nullptr) return PyThreadState_GetUnchecked() == mine;
+  return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
+}
+
 bool WithPython(std::chrono::milliseconds patience, const std::function<void()>& run) {
   if (Interpreter::is_ending()) return false;
-  if (PyGILState_GetThisThreadState() != nullptr && PyGILState_Check() != 0) return Run(run);
+  if (HasPythonsLock()) return Run(run);
   const auto call = Begin(run);
   return call != nullptr && call->WaitForBegin(patience) && call->WaitForEnd();
 }

@@ -15,6 +15,10 @@
 
 namespace vramstow::torch_census {
 
+// True if this thread holds Python's lock. PyGILState_Check alone is not enough: once there was a
+// second interpreter, it returns true in every thread.
+bool HasPythonsLock();
+
 // Returns false if the lock was not free in time (then `run` is never called), or if `run` threw.
 // There is no time limit for `run` itself.
 bool WithPython(std::chrono::milliseconds patience, const std::function<void()>& run);
