@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -23,23 +26,56 @@
 namespace vramstow {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(10);  // for the whole answer
+constexpr std::string_view kControlDir = "VRAMSTOW_CONTROL_DIR";
+constexpr std::string_view kRuntimeDir = "XDG_RUNTIME_DIR";
+
+std::string VariableOf(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  return value == nullptr ? "" : value;
+}
+
+// What decides where the control socket of a process is. It depends on the environment of that
+// process. If this user may not read it, the caller's own environment takes its place.
+struct SocketPlace {
+  std::string chosen = VariableOf(kControlDir);
+  std::string runtime_dir = VariableOf(kRuntimeDir);
+  uid_t owner = geteuid();
+};
+
+SocketPlace PlaceOf(pid_t process, const std::string& folder) {
+  SocketPlace place;
+  if (!folder.empty()) place.chosen = folder;
+  const std::string proc = absl::StrCat("/proc/", process);
+  std::ifstream environment(proc + "/environ");
+  std::string entry;
+  if (!std::getline(environment, entry, '\0')) return place;
+  struct stat about = {};
+  if (stat(proc.c_str(), &about) == 0) place.owner = about.st_uid;
+  place.runtime_dir.clear();
+  do {
+    const size_t sign = std::min(entry.find('='), entry.size() - 1);
+    const std::string_view name = std::string_view(entry).substr(0, sign);
+    if (name == kRuntimeDir) place.runtime_dir = entry.substr(sign + 1);
+    if (name == kControlDir && place.chosen.empty()) place.chosen = entry.substr(sign + 1);
+  } while (std::getline(environment, entry, '\0'));
+  return place;
+}
 
 // Returns the path of the socket of a process. Refuses a default folder to which another user could
-// write: that user could answer in place of the process. A chosen folder is trusted.
+// write: that user could answer in place of the process. A chosen folder is trusted, and so is
+// everything that root asks (CheckPeer).
 absl::StatusOr<std::string> SocketOf(pid_t process, const std::string& folder) {
-  const char* chosen = std::getenv("VRAMSTOW_CONTROL_DIR");
-  if (!folder.empty()) chosen = folder.c_str();
-  const bool is_chosen = chosen != nullptr && *chosen != '\0';
+  const SocketPlace place = PlaceOf(process, folder);
   char directory[kMaxControlPath];
   char path[kMaxControlPath];
-  if (!ControlDirectory(is_chosen ? chosen : "", std::getenv("XDG_RUNTIME_DIR"), geteuid(),
-                        directory, sizeof directory) ||
+  if (!ControlDirectory(place.chosen.c_str(), place.runtime_dir.c_str(), place.owner, directory,
+                        sizeof directory) ||
       !ControlSocketPath(directory, process, path, sizeof path)) {
     return absl::InvalidArgumentError("the path of the folder for control sockets is too long.");
   }
+  const bool is_default = place.chosen.empty() && place.owner == geteuid();
   // If the folder cannot be looked at, connect() says why.
-  if (!is_chosen && !IsPrivateFolder(directory) && errno == EPERM) {
+  if (is_default && !IsPrivateFolder(directory) && errno == EPERM) {
     return absl::PermissionDeniedError(absl::StrCat(
         Printable(directory),
         ", the folder for control sockets, does not belong to this user alone, so another user "
@@ -95,12 +131,12 @@ absl::Status CheckPeer(int descriptor, const std::string& path) {
                    " belongs to another user: run vramstow ctl as that user."));
 }
 
-absl::StatusOr<std::string> Ask(pid_t process, const std::string& path,
-                                const std::string& request) {
-  const absl::Time deadline = absl::Now() + kPatience;
+absl::StatusOr<std::string> Ask(pid_t process, const std::string& path, const std::string& request,
+                                absl::Duration longest) {
+  const absl::Time deadline = absl::Now() + longest;
   const Descriptor socket_to(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // connect() waits as long as too many others wait for the process.
-  const timeval patience = absl::ToTimeval(kPatience);
+  const timeval patience = absl::ToTimeval(longest);
   setsockopt(socket_to.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -150,10 +186,10 @@ absl::StatusOr<std::string> BodyOf(pid_t process, const std::string& answer) {
 }  // namespace
 
 absl::StatusOr<std::string> AskProcess(pid_t process, const std::string& folder,
-                                       const std::string& request) {
+                                       const std::string& request, absl::Duration patience) {
   const auto path = SocketOf(process, folder);
   if (!path.ok()) return path.status();
-  const auto answer = Ask(process, *path, request);
+  const auto answer = Ask(process, *path, request, patience);
   return answer.ok() ? BodyOf(process, *answer) : answer;
 }
 

@@ -12,14 +12,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace vramstow {
 
-// Returns the body of the answer. `folder` is the folder of the sockets; an empty text stands for
-// the usual folder, which others must not be able to write to. Waits at most ten seconds for the
-// whole answer.
+// Returns the body of the answer. `folder` is the folder of the sockets. An empty text stands for
+// the folder that the process uses according to its environment; if that is the default folder,
+// others must not be able to write to it. Waits at most `patience` for the whole answer.
 absl::StatusOr<std::string> AskProcess(pid_t process, const std::string& folder,
-                                       const std::string& request);
+                                       const std::string& request,
+                                       absl::Duration patience = absl::Seconds(10));
 
 }  // namespace vramstow
 

@@ -38,8 +38,23 @@ std::string Fact(const Facts& facts, const std::string& key) {
   return fact == facts.trace_metadata.end() ? "" : fact->second;
 }
 
-std::optional<uint64_t> PendingOf(pid_t process) {
-  const auto body = AskProcess(process, "", "stats");
+// True if a signal or a debugger has stopped the process, so that it answers nothing.
+bool IsStopped(pid_t process) {
+  std::ifstream file(absl::StrCat("/proc/", process, "/stat"));
+  std::string text;
+  std::getline(file, text);
+  const size_t bracket = text.rfind(')');
+  if (bracket == std::string::npos || bracket + 2 >= text.size()) return false;
+  const char state = text[bracket + 2];
+  return state == 'T' || state == 't';
+}
+
+// Asks the process at its control socket. A process that does not answer soon must not delay the
+// view of all others.
+std::optional<uint64_t> PendingOf(pid_t process, const std::string& socket) {
+  if (IsStopped(process)) return std::nullopt;
+  const std::string folder = socket.substr(0, socket.rfind('/'));
+  const auto body = AskProcess(process, folder, "stats", absl::Milliseconds(300));
   if (!body.ok()) return std::nullopt;
   const auto stats = JsonValue::Parse(*body);
   if (!stats.has_value() || !stats->Has("devices")) return std::nullopt;
@@ -245,8 +260,9 @@ absl::Status TopView::Look() {
       process.process = static_cast<pid_t>(pid);
     }
     process.runs = !process.facts.report.closed && IsRunning(process.process);
-    if (process.runs && !Fact(process.facts, "control.path").empty()) {
-      process.pool_pending_bytes = PendingOf(process.process);
+    const std::string socket = Fact(process.facts, "control.path");
+    if (process.runs && !socket.empty()) {
+      process.pool_pending_bytes = PendingOf(process.process, socket);
     }
     if (!process.runs) ended_[file] = process;
     processes.push_back(std::move(process));

@@ -34,7 +34,7 @@ for line in sys.stdin:
 class Job:
     """A process that allocates the number of MiB that it is given."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *flags: str) -> None:
         self.traces = folder / "traces"
         self.traces.mkdir()
         self.process = subprocess.Popen(
@@ -43,6 +43,7 @@ class Job:
                 "run",
                 "--simulate=h200",
                 f"--trace-dir={self.traces}",
+                *flags,
                 "--",
                 sys.executable,
                 "-c",
@@ -106,6 +107,32 @@ def test_what_a_process_holds_is_seen_while_it_runs(job: Job) -> None:
     process = seen(job.traces)
     assert not process["runs"]
     assert process["peak_reserved_bytes"] == 64 << 20
+
+
+@pytest.fixture
+def pooled(tmp_path: Path) -> Iterator[Job]:
+    job = Job(tmp_path, "--pool=on", f"--control-dir={tmp_path / 'sockets'}")
+    job.take(16)
+    yield job
+    # vramstow run stops with its command, so that a shell notices.
+    for process in (job.pid, job.process.pid):
+        os.kill(process, signal.SIGCONT)
+    job.end()
+
+
+def test_the_pool_of_a_process_is_asked_wherever_its_socket_is(pooled: Job) -> None:
+    assert seen(pooled.pid)["pool_pending_bytes"] == 0
+    told = run_vramstow("ctl", "--json", pooled.pid, "stats", check=True)
+    assert json.loads(told.stdout)["devices"][0]["of"] == "pool"
+
+
+def test_a_stopped_process_does_not_delay_the_view(pooled: Job) -> None:
+    pid = pooled.pid
+    os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    for _ in range(8):  # each waited for ten seconds where the process was asked
+        assert seen(pid)["pool_pending_bytes"] is None
+    assert time.monotonic() - began < 60
 
 
 def test_without_a_target_all_processes_of_the_host_are_shown(job: Job) -> None:
