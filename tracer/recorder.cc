@@ -49,9 +49,9 @@ uint16_t Recorder::InternLibrary(std::string_view path, uint64_t base, std::stri
   return state == nullptr ? kUnknownName : state->tables().InternLibrary(path, base, build_id);
 }
 
-uint64_t Recorder::InternAnnotation(std::string_view text) {
+uint64_t Recorder::InternAnnotation(std::string_view text, TextOf whose) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->tables().InternAnnotation(text);
+  return state == nullptr ? 0 : state->tables().InternAnnotation(text, whose);
 }
 
 uint64_t Recorder::RecordMark(MarkKind kind, uint64_t annotation, uint64_t number) {

@@ -121,6 +121,9 @@ struct BlockEvent {
 
 inline constexpr uint64_t kLeastRingBytes = 1024 * 1024;
 
+// Whose a text in a trace is. Texts of vramstow have room of their own.
+enum class TextOf : uint8_t { kProgram, kVramstow };
+
 class RecorderState;  // tracer/recorder_state.h
 
 class Recorder {
@@ -180,8 +183,9 @@ class Recorder {
   // is lower-case hex, or empty.
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
   // Returns the number by which marks name a text; 0 if the recorder is closed. The text is cut at
-  // 1,024 bytes. No lock is taken if the text has a number already.
-  uint64_t InternAnnotation(std::string_view text);
+  // 1,024 bytes. No lock is taken if the text has a number already. If the trace has no room for
+  // further texts of the program, several texts get one number (table_writer.h).
+  uint64_t InternAnnotation(std::string_view text, TextOf whose = TextOf::kProgram);
   // Stores a mark of the application. `number` identifies an iteration or a process-wide range.
   uint64_t RecordMark(MarkKind kind, uint64_t annotation, uint64_t number);
 

@@ -8,6 +8,7 @@
 #include "base/zero_memory.h"
 #include "tracer/capture/stack_frame.h"
 #include "tracer/format/varint.h"
+#include "tracer/recorder.h"
 
 namespace vramstow {
 namespace {
@@ -130,7 +131,7 @@ uint16_t TableWriter::InternLibrary(std::string_view path, uint64_t base,
   return number;
 }
 
-uint64_t TableWriter::InternAnnotation(std::string_view text) {
+uint64_t TableWriter::InternAnnotation(std::string_view text, TextOf whose) {
   text = text.substr(0, kMaxTextBytes);
   const uint64_t hash = HashOfAnnotation(text);
   uint32_t number = annotations_->Find(hash);
@@ -138,30 +139,64 @@ uint64_t TableWriter::InternAnnotation(std::string_view text) {
   const void* const self = trace_->Self();
   if (self == nullptr || !trace_->IsRecording() || !mutex_.Lock(self)) return 0;
   number = annotations_->Find(hash);
-  if (number == 0 && trace_->IsRecording()) number = AddAnnotation(hash, text);
+  if (number == 0 && trace_->IsRecording()) {
+    const bool is_own = whose == TextOf::kVramstow || IsOwnText(text);
+    number = is_own ? AddOwnText(hash, text) : AddProgramText(hash, text);
+    if (number == 0) number = FurtherText(text);
+  }
   mutex_.Unlock();
   return number;
 }
 
-// Writes a text that is not in the trace yet. If there is no room, it writes once that there are
-// further texts. Returns the number, or 0 after an error.
-uint32_t TableWriter::AddAnnotation(uint64_t hash, std::string_view text) {
-  const bool is_own = IsOwnText(text);
-  uint64_t& bytes = is_own ? own_annotation_bytes_ : annotation_bytes_;
-  // An own text that has no room in the table cannot be found again, so it is written again.
-  const bool has_room =
-      text.size() <= kMaxAnnotationBytes - bytes && (is_own || !annotations_->is_full());
-  if (!has_room && further_texts_ != 0) return further_texts_;
+// Writes a text that is not in the trace yet, and counts its bytes. Returns its number, or 0 if
+// there is no room or the disk is full.
+uint32_t TableWriter::WriteText(std::string_view text, uint64_t* bytes) {
+  if (text.size() > kMaxAnnotationBytes - *bytes) return 0;
   const uint32_t number = annotation_count_ + 1;
-  if (!AppendAnnotation(number, has_room ? text : "(further texts)")) return 0;
+  if (!AppendAnnotation(number, text)) return 0;
   annotation_count_ = number;
-  if (has_room) {
-    bytes += text.size();
-    annotations_->Add(hash, number);
-  } else {
-    further_texts_ = number;
-    DescribeLocked("annotations.full", "1");
+  *bytes += text.size();
+  return number;
+}
+
+// If the table is full, an own text cannot be found again, so it is written again each time.
+uint32_t TableWriter::AddOwnText(uint64_t hash, std::string_view text) {
+  const uint32_t number = WriteText(text, &own_annotation_bytes_);
+  if (number != 0) annotations_->Add(hash, number);
+  return number;
+}
+
+uint32_t TableWriter::AddProgramText(uint64_t hash, std::string_view text) {
+  if (program_texts_ == kMaxProgramTexts) return 0;
+  const uint32_t number = WriteText(text, &annotation_bytes_);
+  if (number == 0) return 0;
+  annotations_->Add(hash, number);
+  ++program_texts_;
+  return number;
+}
+
+// Returns the number for a text without room: that of the text without the number at its end, so
+// that the steps of a long job stay recognisable, or else that of "(further texts)".
+uint32_t TableWriter::FurtherText(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find_last_not_of("0123456789") + 1);
+  if (!name.empty() && name.size() < text.size()) {
+    const uint64_t hash = HashOfAnnotation(name);
+    uint32_t number = annotations_->Find(hash);
+    if (number == 0 && further_names_ < kMaxFurtherNames) {
+      number = AddOwnText(hash, name);
+      further_names_ += number != 0 ? 1 : 0;
+    }
+    if (number != 0) return DescribeFull(number);
   }
+  if (further_texts_ != 0) return further_texts_;
+  uint64_t bytes = 0;  // this text is always written, once
+  return further_texts_ = DescribeFull(WriteText("(further texts)", &bytes));
+}
+
+// Records once that there are further texts. Returns the number.
+uint32_t TableWriter::DescribeFull(uint32_t number) {
+  if (!has_further_texts_) DescribeLocked("annotations.full", "1");
+  has_further_texts_ = true;
   return number;
 }
 

@@ -30,6 +30,8 @@ inline std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
   return {reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)};
 }
 
+enum class TextOf : uint8_t;  // recorder.h
+
 class TableWriter {
  public:
   // Prepares the tables. Returns false if there is no memory.
@@ -40,11 +42,12 @@ class TableWriter {
   void Describe(std::string_view key, std::string_view value);
   uint16_t InternCall(std::string_view name);
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
-  // Returns the number of a text. All texts beyond 49,152, or beyond kMaxAnnotationBytes in total,
-  // get the number of one text that says so. Otherwise a program that sets marks with ever new
-  // texts would make the trace grow without a limit. vramstow's own texts have as many bytes for
-  // themselves.
-  uint64_t InternAnnotation(std::string_view text);
+  // Returns the number of a text. Texts of the program beyond kMaxProgramTexts, or beyond
+  // kMaxAnnotationBytes in total, lose the number at their end, and if that is not enough, they get
+  // the number of one text that says so. Otherwise a program that sets marks with ever new texts
+  // would make the trace grow without a limit. vramstow's own texts have places and as many bytes
+  // for themselves.
+  uint64_t InternAnnotation(std::string_view text, TextOf whose);
 
   // Returns the lock. Parts of the recorder that have tables of their own take it while they write
   // records here.
@@ -69,9 +72,16 @@ class TableWriter {
  private:
   static constexpr size_t kMaxLibraryText = 8192;
   static constexpr uint64_t kMaxAnnotationBytes = 8 * 1024 * 1024;  // of all texts together
+  static constexpr uint32_t kMaxProgramTexts = 40'960;
+  static constexpr uint32_t kMaxFurtherNames = 1'024;
   using AnnotationTable = NumberTable<65536>;
+  static_assert(kMaxProgramTexts + kMaxFurtherNames < AnnotationTable::kMaxNumbers);
 
-  uint32_t AddAnnotation(uint64_t hash, std::string_view text) VRAMSTOW_REQUIRES(mutex_);
+  uint32_t WriteText(std::string_view text, uint64_t* bytes) VRAMSTOW_REQUIRES(mutex_);
+  uint32_t AddOwnText(uint64_t hash, std::string_view text) VRAMSTOW_REQUIRES(mutex_);
+  uint32_t AddProgramText(uint64_t hash, std::string_view text) VRAMSTOW_REQUIRES(mutex_);
+  uint32_t FurtherText(std::string_view text) VRAMSTOW_REQUIRES(mutex_);
+  uint32_t DescribeFull(uint32_t number) VRAMSTOW_REQUIRES(mutex_);
   bool AppendAnnotation(uint32_t number, std::string_view text) VRAMSTOW_REQUIRES(mutex_);
   void BeginChunk() VRAMSTOW_REQUIRES(mutex_);
   int WriteFront() VRAMSTOW_REQUIRES(mutex_) {
@@ -85,7 +95,10 @@ class TableWriter {
   uint32_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   uint64_t annotation_bytes_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   uint64_t own_annotation_bytes_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
-  uint32_t further_texts_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // the number of all without room; or 0
+  uint32_t program_texts_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // how many are in the table
+  uint32_t further_names_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // texts without their numbers
+  uint32_t further_texts_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // number of all other texts, or 0
+  bool has_further_texts_ VRAMSTOW_GUARDED_BY(mutex_) = false;
   // The following members are not initialised on purpose, because this object lies in memory that
   // is zero.
   NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);

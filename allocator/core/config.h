@@ -27,6 +27,9 @@ struct EventSink {
 struct ReclaimCallback {
   uint64_t (*reclaim)(void* context, uint64_t bytes) = nullptr;
   void* context = nullptr;
+  // Called in place of `reclaim` when the pool tries again after all submitted work has finished.
+  // Null means that `reclaim` is called again.
+  uint64_t (*reclaim_again)(void* context, uint64_t bytes) = nullptr;
 };
 
 // Runs the garbage collector of the program's language, whose unreachable objects may still hold

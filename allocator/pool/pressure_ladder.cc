@@ -176,12 +176,16 @@ bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
 }
 
 bool PressureLadder::Offload(AllocationAttempt* attempt) {
-  const ReclaimCallback& callback = parts_->config.reclaim_callback;
-  if (callback.reclaim == nullptr || attempt->lacking == 0) return false;
+  return Reclaim(attempt, parts_->config.reclaim_callback.reclaim);
+}
+
+bool PressureLadder::Reclaim(AllocationAttempt* attempt,
+                             uint64_t (*reclaim)(void* context, uint64_t bytes)) {
+  if (reclaim == nullptr || attempt->lacking == 0) return false;
   attempt->relaxed->Begin();
   const uint64_t since = parts_->Now();
   const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;
-  const uint64_t reclaimed = callback.reclaim(callback.context, lacking);
+  const uint64_t reclaimed = reclaim(parts_->config.reclaim_callback.context, lacking);
   attempt->Note(LadderStep::kOffload, reclaimed, parts_->Now() - since);
   // Another thread may use the memory that was evicted for this request, so try again a few times.
   constexpr uint64_t kMax = 8;
@@ -239,7 +243,8 @@ bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
 bool PressureLadder::OffloadAgain(AllocationAttempt* attempt) {
   if (attempt->final) return false;
   attempt->again = false;
-  Offload(attempt);
+  const ReclaimCallback& callback = parts_->config.reclaim_callback;
+  Reclaim(attempt, callback.reclaim_again != nullptr ? callback.reclaim_again : callback.reclaim);
   attempt->final = !attempt->again && !MayCollect(*attempt);
   return true;
 }

@@ -45,6 +45,7 @@ class PressureLadder {
   bool Offload(AllocationAttempt* attempt);
   bool WaitForEverything(AllocationAttempt* attempt);
   bool OffloadAgain(AllocationAttempt* attempt);
+  bool Reclaim(AllocationAttempt* attempt, uint64_t (*reclaim)(void* context, uint64_t bytes));
   bool CollectYoung(AllocationAttempt* attempt);
   bool CollectAll(AllocationAttempt* attempt);
   bool MayCollect(const AllocationAttempt& attempt) const;

@@ -22,6 +22,9 @@ TEST(Secrets, AnOrdinaryCommandStaysAsItIs) {
             "python train.py --lr=0.1 --keys a b KEYBOARD=us");
   EXPECT_EQ(Shown({"generate", "--max-tokens=512", "--max_token", "512", "--tokenizer=gpt2"}),
             "generate --max-tokens=512 --max_token 512 --tokenizer=gpt2");
+  EXPECT_EQ(Shown({"generate", "--eos-token-id", "-1", "--pad_token_id=-100"}),
+            "generate --eos-token-id -1 --pad_token_id=-100");
+  EXPECT_EQ(Shown({"python", "-c", "print(key == 'x')"}), "python -c print(key == 'x')");
   EXPECT_EQ(Shown({"sh", "-c", "echo\nhi", "", "x"}), "sh -c echo hi  x");
   EXPECT_EQ(Shown({}), "");
 }

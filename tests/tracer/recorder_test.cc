@@ -184,6 +184,9 @@ TEST(RecorderTest, EverNewTextsOfMarksDoNotMakeTheTraceGrowWithoutALimit) {
     EXPECT_EQ(InternTexts(&*recorder, 60'000, length), further);
     EXPECT_EQ(recorder->InternAnnotation("first"), first);
     const uint64_t own = recorder->InternAnnotation("vramstow.fact program.uncaught ValueError");
+    EXPECT_EQ(recorder->InternAnnotation("vramstow.fact program.uncaught ValueError"), own);
+    const uint64_t kernel = recorder->InternAnnotation("relu", TextOf::kVramstow);
+    EXPECT_NE(kernel, further);
     recorder->Close();
     EXPECT_LT(std::filesystem::file_size(recorder.File()), 9u << 20);
 

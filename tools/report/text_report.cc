@@ -47,6 +47,11 @@ std::string MissingText(const Facts& facts) {
         absl::StrCat("No source lines of the program: those of Python ", Printable(python->second),
                      " cannot be read (vramstow supports CPython 3.10 to 3.14).\n");
   }
+  if (facts.trace_metadata.contains("annotations.full")) {
+    text +=
+        "The program set marks with more texts than a trace keeps: later texts appear without the "
+        "number at their end, or as (further texts).\n";
+  }
   if (report.damaged_chunks > 0 || report.damaged_bytes > 0) {
     text += absl::StrCat("Damaged: ", Counted(report.damaged_chunks, "chunk"), " and ",
                          Bytes(report.damaged_bytes), " of the file could not be read.\n");

@@ -44,19 +44,20 @@ struct SocketPlace {
 
 SocketPlace PlaceOf(pid_t process, const std::string& folder) {
   SocketPlace place;
-  if (!folder.empty()) place.chosen = folder;
   const std::string proc = absl::StrCat("/proc/", process);
   std::ifstream environment(proc + "/environ");
   std::string entry;
-  if (!std::getline(environment, entry, '\0')) return place;
+  const bool is_readable = static_cast<bool>(std::getline(environment, entry, '\0'));
+  if (is_readable) place.chosen = place.runtime_dir = "";
+  if (!folder.empty()) place.chosen = folder;
+  if (!is_readable) return place;
   struct stat about = {};
   if (stat(proc.c_str(), &about) == 0) place.owner = about.st_uid;
-  place.runtime_dir.clear();
   do {
     const size_t sign = std::min(entry.find('='), entry.size() - 1);
     const std::string_view name = std::string_view(entry).substr(0, sign);
     if (name == kRuntimeDir) place.runtime_dir = entry.substr(sign + 1);
-    if (name == kControlDir && place.chosen.empty()) place.chosen = entry.substr(sign + 1);
+    if (name == kControlDir && folder.empty()) place.chosen = entry.substr(sign + 1);
   } while (std::getline(environment, entry, '\0'));
   return place;
 }

@@ -73,11 +73,12 @@ CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const 
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   // Memory that has been exported must stay in place: the other process maps its physical memory.
-  Offloader* const offloader = use.offloader();
-  if (offloader != nullptr &&
-      (offloader->ReturnHeld(block.address, block.requested) != OffloadResult::kDone ||
-       !use->pages()->PinInPlace(block.address, block.requested))) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+  // If the memory is paused, or another process has its turn, the other process can open it when it
+  // is back.
+  if (Offloader* const offloader = use.offloader();
+      offloader != nullptr &&
+      offloader->ReturnHeld(block.address, block.requested) == OffloadResult::kDone) {
+    use->pages()->PinInPlace(block.address, block.requested);
   }
   IpcHandle made = {};
   std::memcpy(made.magic, kMagic, sizeof kMagic);

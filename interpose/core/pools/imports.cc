@@ -251,14 +251,10 @@ bool Imports::Close(CUdeviceptr address, CUresult* result) {
     const CUdeviceptr begin = import.range + (import.handle.address - PageDown(import.handle));
     if (begin != address) continue;
     *result = CUDA_SUCCESS;
-    if (import.opened > 1) {
-      --import.opened;
-      return true;
-    }
-    // Waits for the context's work, because unmapping does not wait for kernels.
+    // Waits for the work of the context that closes, because unmapping does not wait for kernels.
+    // The contexts of several GPUs may have opened the memory, each of which closes it.
     *result = driver_.cuCtxSynchronize()();
-    if (*result != CUDA_SUCCESS) return true;
-    import.opened = 0;
+    if (*result != CUDA_SUCCESS || --import.opened > 0) return true;
     UnmapAll(import, import.pages);
     import.range = 0;
     return true;

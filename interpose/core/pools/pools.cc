@@ -254,7 +254,7 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   if (slot->offloader != nullptr && can_move) {
     slot->reclaim = {MovesByItself() ? slot->offloader : nullptr,
                      WantsShare(options) ? links_.room_requests.OrNull(device) : nullptr};
-    if (slot->reclaim.any()) config.reclaim_callback = {ReclaimSource::Reclaim, &slot->reclaim};
+    if (slot->reclaim.any()) config.reclaim_callback = ReclaimSource::CallbackOf(&slot->reclaim);
     config.backing = PoolBacking::kVirtual;  // only memory in chunks can be moved
   }
   config.refused = {OnRefusal, this};

@@ -5,10 +5,14 @@
 
 namespace vramstow {
 
+uint64_t ReclaimSource::ReclaimAgain(void* self, uint64_t bytes) {
+  const auto* const source = static_cast<ReclaimSource*>(self);
+  return source->offloader == nullptr ? 0 : Offloader::Reclaim(source->offloader, bytes);
+}
+
 uint64_t ReclaimSource::Reclaim(void* self, uint64_t bytes) {
   const auto* const source = static_cast<ReclaimSource*>(self);
-  const uint64_t moved =
-      source->offloader == nullptr ? 0 : Offloader::Reclaim(source->offloader, bytes);
+  const uint64_t moved = ReclaimAgain(self, bytes);
   if (moved >= bytes || source->room_request == nullptr) return moved;
   return source->room_request->Ask(bytes - moved) ? bytes : moved;
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "allocator/core/config.h"
 #include "interpose/core/runtime/core.h"
 
 namespace vramstow {
@@ -20,9 +21,14 @@ struct ReclaimSource {
   Offloader* offloader = nullptr;
   RoomRequest* room_request = nullptr;
 
+  static ReclaimCallback CallbackOf(ReclaimSource* source) {
+    return {Reclaim, source, ReclaimAgain};
+  }
   bool any() const { return offloader != nullptr || room_request != nullptr; }
-  // PoolConfig::reclaim_callback; `self` is a ReclaimSource.
+  // PoolConfig::reclaim_callback; `self` is a ReclaimSource. Other processes, which have refused
+  // the room once, are not asked again.
   static uint64_t Reclaim(void* self, uint64_t bytes);
+  static uint64_t ReclaimAgain(void* self, uint64_t bytes);
 };
 
 }  // namespace vramstow

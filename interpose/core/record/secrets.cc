@@ -83,6 +83,7 @@ NameKind KindOfName(std::string_view name) {
 }
 
 bool IsNumber(std::string_view value) {
+  if (Part(value, 0, 1) == "-") value.remove_prefix(1);  // ids of tokens may be negative
   return !value.empty() && value.size() < 10 && std::all_of(value.begin(), value.end(), IsDigit);
 }
 
@@ -163,6 +164,7 @@ size_t ValueAfter(std::string_view text, std::string_view name, size_t at) {
     is_quoted |= IsQuote(text[place++]);
   }
   size_t sign = AfterSpaces(text, place);
+  if (Part(text, sign, 2) == "==") return text.size();  // a comparison in a program's text
   if (sign < text.size() && (text[sign] == '=' || text[sign] == ':')) {
     while (sign < text.size() && (text[sign] == '=' || text[sign] == ':')) ++sign;
     return AfterSpaces(text, sign);

@@ -327,7 +327,7 @@ void Trace::RecordActivity(const char* text, Event event) {
 }
 
 uint64_t Trace::Annotation(const char* text) {
-  return is_open() ? recorder_.InternAnnotation(text) : 0;
+  return is_open() ? recorder_.InternAnnotation(text, TextOf::kVramstow) : 0;
 }
 
 void Trace::Describe(const char* key, const char* value) {

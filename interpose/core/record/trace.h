@@ -122,7 +122,8 @@ class Trace {
   // written into a copy, which replaces an earlier one. Must not be called under locks of the pool.
   void NoteOutOfMemory();
 
-  // Returns the number of a text in events; 0 while there is no trace.
+  // Returns the number of a text of vramstow's own in events, such as a kernel's name; 0 while
+  // there is no trace.
   uint64_t Annotation(const char* text);
 
   bool is_open() const { return state_.load(std::memory_order_acquire) == State::kOpen; }

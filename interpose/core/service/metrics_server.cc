@@ -97,6 +97,7 @@ bool MetricsServer::Open(const char* chosen, char* why, size_t why_size) {
       is_open = length > 0 && static_cast<size_t>(length) < sizeof new_path_;
       every_ns_ = setting.every_ns;
       written_ns_ = 0;
+      is_removed_ = false;
     } else if (std::strlen(path_) < kMaxControlPath) {
       listener_ = ListenLocally(path_, kMaxClients);
       is_open = listener_ >= 0;
@@ -125,7 +126,9 @@ void MetricsServer::RemoveFiles() {
   if (kind_ == Kind::kSocket) unlink(path_);
   // Removes the file, because the figures of an ended process are no longer true. If this process
   // has never written the file, it may belong to another process and is not removed.
-  if (kind_ == Kind::kFile && written_ns_ != 0) unlink(path_);
+  if (kind_ != Kind::kFile) return;
+  is_removed_ = true;
+  if (written_ns_ != 0) unlink(path_);
 }
 
 void MetricsServer::Abandon() {
@@ -142,10 +145,11 @@ void MetricsServer::Serve(const pollfd* polls, int count, uint64_t now_ns) {
   clients_.Serve(
       listener_, polls, count, now_ns, [](int) { return true; },
       [this](MetricsClient* client) { return Answer(client); });
-  if (kind_ == Kind::kFile && (written_ns_ == 0 || now_ns - written_ns_ >= every_ns_)) {
-    written_ns_ = now_ns;
-    WriteFile();
-  }
+  if (kind_ != Kind::kFile || is_removed_) return;
+  if (written_ns_ != 0 && now_ns - written_ns_ < every_ns_) return;
+  written_ns_ = now_ns;
+  WriteFile();
+  if (is_removed_) unlink(path_);  // it was removed meanwhile
 }
 
 // Answers a request. The length of the HTTP head depends on the text behind it. So the text is

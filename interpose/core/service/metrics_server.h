@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <poll.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -64,7 +65,8 @@ class MetricsServer {
   bool is_complained_ = false;
   int listener_ = 0;
   uint64_t every_ns_ = 0;
-  uint64_t written_ns_ = 0;
+  std::atomic<uint64_t> written_ns_{0};
+  std::atomic<bool> is_removed_{false};  // the service thread must not write the file again
   char path_[PATH_MAX] = {};
   char new_path_[PATH_MAX] = {};  // the file's name while it is written
   Clients<MetricsClient, kMaxClients> clients_;
