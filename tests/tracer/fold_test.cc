@@ -730,12 +730,21 @@ ChunkHeader HeaderOfEvents(uint32_t number) {
   return header;
 }
 
+// Returns an object that is never freed, like those of a recorder. It stays reachable, so that
+// LeakSanitizer does not report it.
+template <typename T>
+T* NewForEver() {
+  static auto* const made = new std::vector<T*>;
+  made->push_back(new T);
+  return made->back();
+}
+
 // There are as many chunks as in a ring of 1.3 GiB with chunks of the usual length. Each chunk has
 // only one event, so that the file is short.
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
   constexpr uint32_t kChunks = 70'000;
   const TemporaryFolder folder;
-  auto* const trace = new OpenTrace;  // is never freed, like that of a recorder
+  auto* const trace = NewForEver<OpenTrace>();
   ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
   int error = 0;
   trace->first_slot = trace->file.NewSlot(&error);
@@ -751,7 +760,7 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
     const uint32_t size = static_cast<uint32_t>(encoder.Encode(payload, event, i, i) - payload);
     ASSERT_EQ(AppendChunk(&trace->file, header, ChunkEncoding::kPlain, payload, size, size), 0);
   }
-  auto* const threads = new ThreadRegistry;
+  auto* const threads = NewForEver<ThreadRegistry>();
   FoldInput* const input = FoldInput::Create(trace, threads);
   ASSERT_NE(input, nullptr);
   ASSERT_TRUE(input->Begin(0));
@@ -777,13 +786,14 @@ int AppendLongChunk(TraceFile* file, uint32_t number) {
 TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
   for (const uint64_t mebibytes : {2, 4, 8, 256}) {
     const TemporaryFolder folder;
-    auto* const trace = new OpenTrace;  // is never freed, like that of a recorder
+    auto* const trace = NewForEver<OpenTrace>();
     ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
     int error = 0;
     trace->first_slot = trace->file.NewSlot(&error);
     ASSERT_EQ(error, 0);
     trace->file.MakeRing(mebibytes << 20, true);
-    const TraceFolder* const folds = TraceFolder::Create(trace, new ThreadRegistry, nullptr);
+    const TraceFolder* const folds =
+        TraceFolder::Create(trace, NewForEver<ThreadRegistry>(), nullptr);
     ASSERT_NE(folds, nullptr);
     uint64_t needed_at = 0;
     for (uint32_t i = 1; !trace->file.ring_is_left(); ++i) {
