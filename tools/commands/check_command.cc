@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
@@ -38,18 +39,9 @@ constexpr char kCheckFooter[] =
 
 constexpr int kExitFailed = 1;
 
-// Reads a baseline: facts, or files from which facts can be made. Returns an empty text on success,
-// otherwise one sentence.
-std::string ReadBaseline(const std::string& path, const std::string& within, JsonValue* baseline) {
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
-    auto inputs = AnalyzePaths({path}, within);
-    if (inputs.ok()) {
-      PrintLeftOut("check", *inputs);
-      *baseline = *JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
-      return "";
-    }
-  }
+// Reads the text of a baseline that is a file of facts. Returns an empty text on success, otherwise
+// one sentence.
+std::string ReadFacts(const std::string& path, JsonValue* baseline) {
   std::ifstream file(path);
   std::stringstream text;
   if (file) {
@@ -69,9 +61,50 @@ std::string ReadBaseline(const std::string& path, const std::string& within, Jso
   return "";
 }
 
+// Reads a baseline: facts, or files from which facts can be made. Returns an empty text on success,
+// otherwise one sentence.
+std::string ReadBaseline(const std::string& path, const std::string& within, JsonValue* baseline) {
+  std::error_code error;
+  std::string why_not_analysed;
+  if (std::filesystem::exists(path, error)) {
+    auto inputs = AnalyzePaths({path}, within);
+    if (inputs.ok()) {
+      PrintLeftOut("check", *inputs);
+      if (!inputs->not_read.empty()) {
+        return absl::StrCat("a trace of the baseline cannot be read: ", inputs->not_read[0]);
+      }
+      *baseline = *JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
+      return "";
+    }
+    // Facts cannot be analysed either. The reason matters only for a folder or a trace.
+    if (std::filesystem::is_directory(path, error) || path.ends_with(".stow")) {
+      why_not_analysed = std::string(inputs.status().message());
+    }
+  }
+  const std::string problem = ReadFacts(path, baseline);
+  return problem.empty() || why_not_analysed.empty() ? problem : why_not_analysed;
+}
+
 int CheckIsWrong(const std::string& sentence) {
   Complain("check", sentence);
   return kExitUsage;
+}
+
+// A baseline without the memory of one process would make each later check fail.
+int RefuseBaseline(const std::string& not_read) {
+  return CheckIsWrong(
+      absl::StrCat("no baseline is written, because a trace cannot be read: ", not_read));
+}
+
+// Adds a failure for each assertion that does not hold. Fails if one cannot be understood.
+absl::Status CheckAssertions(const JsonValue& facts, const std::vector<std::string>& assertions,
+                             Verdict* verdict) {
+  for (const std::string& assertion : assertions) {
+    const auto result = Assert(facts, assertion);
+    if (!result.ok()) return result.status();
+    if (!result->holds) verdict->failures.push_back(result->why_not);
+  }
+  return absl::OkStatus();
 }
 
 // `made` is the text that is printed before the verdict.
@@ -126,11 +159,13 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));
   PrintLeftOut("check", *inputs);
+  const std::vector<std::string> not_read = inputs->not_read;
+  if (update && !not_read.empty()) return RefuseBaseline(not_read.front());
   const FactSet set = Together(*std::move(inputs));
   const std::string text = JsonReport(set);
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
-  Verdict verdict = VerdictOnMissing(set);
+  Verdict verdict = VerdictOnMissing(set, not_read);
   if (update) {
     if (!WriteOutputFile(baseline_path, text)) {
       Complain("check", absl::StrCat("cannot write ", baseline_path, ": ", strerror(errno), "."));
@@ -143,10 +178,8 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     AddSteadyState({}, &baseline);
     CheckBaseline(baseline, facts, tolerance, &verdict);
   }
-  for (const std::string& assertion : assertions) {
-    const auto result = Assert(facts, assertion);
-    if (!result.ok()) return CheckIsWrong(std::string(result.status().message()));
-    if (!result->holds) verdict.failures.push_back(result->why_not);
+  if (const absl::Status status = CheckAssertions(facts, assertions, &verdict); !status.ok()) {
+    return CheckIsWrong(std::string(status.message()));
   }
   const std::string made =
       update && !json ? absl::StrCat(Printable(baseline_path), " is the baseline now\n") : "";

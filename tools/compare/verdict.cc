@@ -33,8 +33,9 @@ bool ParseTolerance(std::string text, Tolerance* tolerance) {
   return true;
 }
 
-Verdict VerdictOnMissing(const FactSet& set) {
+Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not_read) {
   Verdict verdict;
+  for (const std::string& sentence : not_read) verdict.failures.push_back(Printable(sentence));
   for (const Facts& trace : set.traces) {
     const std::string file = Printable(trace.file);
     const KnownPart known = KnownPartOf(trace);

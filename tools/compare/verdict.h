@@ -32,9 +32,9 @@ struct Tolerance {
 // 0, could mean a share or a percentage.
 bool ParseTolerance(std::string text, Tolerance* tolerance);
 
-// Returns a failure or a warning for each trace that is incomplete, because its figures are
-// unknown.
-Verdict VerdictOnMissing(const FactSet& set);
+// Returns a failure or a warning for each trace that is incomplete, and a failure for each trace
+// that cannot be read (`not_read`: one sentence each), because their figures are unknown.
+Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not_read);
 
 // Adds a failure for each figure that exceeds the baseline by more than the tolerance.
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,

@@ -175,7 +175,10 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
       if (analysis.ok()) {
         set.analyses.push_back(*std::move(analysis));
       } else {
-        set.left_out.push_back("Left out: " + std::string(analysis.status().message()));
+        const std::string problem(analysis.status().message());
+        set.left_out.push_back("Left out: " + problem);
+        // A trace that can be read, but lacks the range `within`, is no failure.
+        if (file.ends_with(".stow") && !CanBeRead(file)) set.not_read.push_back(problem);
       }
     }
     if (set.analyses.size() > before) continue;

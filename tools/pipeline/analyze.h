@@ -40,6 +40,8 @@ absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string&
 struct InputSet {
   std::vector<Analysis> analyses;
   std::vector<std::string> left_out;  // what was skipped in folders, one sentence each
+  // Traces (.stow) of folders that cannot be read, one sentence each. They are in left_out, too.
+  std::vector<std::string> not_read;
 };
 // Fails if a file that was named cannot be used, or if no file in a folder can be used.
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,

@@ -185,6 +185,43 @@ def test_a_trace_with_a_part_missing_does_not_pass_without_a_word(tmp_path: Path
     assert (killed.returncode, verdict["passed"], len(verdict["warnings"])) == (0, True, 1)
 
 
+def test_a_trace_that_cannot_be_read_fails_the_check(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    good = write(run, RANK="0")
+    (run / "notes.txt").write_text("no trace")
+    (run / f"{good.stem}-dump-2.stow").write_text("a copy")
+    holds = ["--assert", "allocations > 0"]
+    assert vramstow("check", run, *holds).returncode == 0
+    (run / "broken.stow").write_text("no trace")
+    told = vramstow("check", run, *holds)
+    assert told.returncode == 1
+    assert told.stdout.startswith("FAILED: ") and "broken.stow" in told.stdout
+    verdict = json.loads(vramstow("check", run, *holds, "--json").stdout)
+    assert verdict["passed"] is False and len(verdict["failures"]) == 1
+    base = tmp_path / "base.json"
+    refused = vramstow("check", run, "--baseline", base, "--update")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no baseline is written, because a trace cannot be read" in refused.stderr
+    assert not base.exists()
+    compared = vramstow("check", good, "--baseline", run)
+    assert compared.returncode == 2
+    assert "a trace of the baseline cannot be read" in compared.stderr
+
+
+def test_a_baseline_that_cannot_be_analysed_gets_the_true_reason(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    broken = tmp_path / "broken.stow"
+    broken.write_text("no trace")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    of_trace = vramstow("analyze", broken).stderr.partition(": ")[2]
+    of_folder = vramstow("analyze", empty).stderr.partition(": ")[2]
+    for baseline, reason in ((broken, of_trace), (empty, of_folder)):
+        told = vramstow("check", trace, "--baseline", baseline)
+        assert (told.returncode, told.stderr) == (2, f"vramstow check: {reason}")
+
+
 def test_no_tolerance_at_all_needs_no_unit(tmp_path: Path) -> None:
     trace = write(tmp_path)
     assert vramstow("check", trace, "--baseline", trace, "--tolerance", "0").returncode == 0
