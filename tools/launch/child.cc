@@ -36,13 +36,15 @@ bool IsFromTerminal(int signal, const siginfo_t& info) {
   switch (signal) {
     case SIGINT:
     case SIGQUIT:
-    case SIGHUP:
     case SIGTSTP:
     case SIGTTIN:
     case SIGTTOU:
     case SIGWINCH:
     case SIGCONT:
       return true;
+    case SIGHUP:
+      // When the terminal is closed, the kernel sends SIGHUP to the leader of the session only.
+      return getsid(0) != getpid();
     default:
       return false;
   }

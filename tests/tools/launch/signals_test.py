@@ -219,3 +219,39 @@ def test_a_command_that_dies_of_control_c_is_killed_by_sigint(vramstow: Installa
     terminal.type(b"\x03")
     assert os.waitstatus_to_exitcode(terminal.wait()) == -signal.SIGINT
     assert "no CUDA call was seen" in terminal.text, "the summary comes all the same"
+
+
+def test_a_terminal_that_is_closed_hangs_up_the_command_once(
+    vramstow: Installation, tmp_path: Path
+) -> None:
+    # vramstow leads the session here, as under ssh -t: only the leader gets SIGHUP.
+    script = f"""
+import os, signal, time
+def note(number, frame):
+    with open({str(tmp_path / "hung-up")!r}, "a") as file:
+        file.write("SIGHUP")
+    signal.alarm(1)
+signal.signal(signal.SIGHUP, note)
+signal.signal(signal.SIGALRM, lambda number, frame: os._exit(43))
+open({str(tmp_path / "ready")!r}, "w").close()
+while True:
+    time.sleep(0.05)
+"""
+    terminal = Terminal(vramstow, script)
+    wait_until((tmp_path / "ready").exists)
+    os.close(terminal.descriptor)
+    ended: list[int] = []
+
+    def has_ended() -> bool:
+        pid, status = os.waitpid(terminal.pid, os.WNOHANG)
+        if pid != 0:
+            ended.append(os.waitstatus_to_exitcode(status))
+        return pid != 0
+
+    try:
+        wait_until(has_ended)
+    finally:
+        if not ended:
+            os.killpg(terminal.pid, signal.SIGKILL)
+    assert ended == [43]
+    assert (tmp_path / "hung-up").read_text() == "SIGHUP"
