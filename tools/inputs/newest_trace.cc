@@ -1,21 +1,13 @@
 #include "tools/inputs/newest_trace.h"
 
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 
 #include "absl/status/status.h"
+#include "tools/inputs/runs.h"
 
 namespace vramstow {
-namespace {
-
-bool IsCopy(std::string_view name) {
-  return name.ends_with("-oom.stow") || name.ends_with("-dump.stow");
-}
-
-}  // namespace
-
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
   // The sort key of a trace; the trace with the highest key is used. A copy has a lower key than a
   // trace that is not a copy. Among traces of the same kind, the older file has the lower key.
@@ -28,7 +20,7 @@ absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
     const std::string name = entries->path().filename();
     std::error_code unreadable;
     if (!name.ends_with(".stow") || !entries->is_regular_file(unreadable)) continue;
-    const Rank rank(!IsCopy(name), entries->last_write_time(unreadable));
+    const Rank rank(WholeOf(name).empty(), entries->last_write_time(unreadable));
     if (newest.count++ > 0 && rank <= best) continue;
     best = rank;
     newest.path = folder == "." ? name : entries->path().string();

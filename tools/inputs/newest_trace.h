@@ -17,8 +17,8 @@ struct NewestTrace {
 };
 
 // Returns the trace (.stow) that was written last. Copies that were made while a process ran
-// (-oom.stow, -dump.stow) contain a part of another file, so they are used only if there is no
-// other trace.
+// (-oom.stow, -dump.stow, -dump-2.stow) contain a part of another file, so they are used only if
+// there is no other trace.
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder);
 
 }  // namespace vramstow

@@ -39,26 +39,6 @@ bool IsReadHere(FileFormat format) {
          format == FileFormat::kMinimalloc;
 }
 
-// Returns the name of the trace from which a copy ("train-4711-oom.stow", "train-4711-dump-2.stow")
-// was made. Returns an empty text if the file is not a copy.
-std::string WholeOf(const std::string& file) {
-  constexpr std::string_view kEnding = ".stow";
-  if (!file.ends_with(kEnding)) return "";
-  for (const std::string_view tag : {"-oom", "-dump"}) {
-    const size_t at = file.rfind(tag);
-    if (at == std::string::npos) continue;
-    std::string_view rest = file;
-    rest.remove_prefix(at + tag.size());
-    rest.remove_suffix(kEnding.size());
-    const bool is_counted = rest.starts_with('-');
-    if (is_counted) rest.remove_prefix(1);
-    if (is_counted == rest.empty()) continue;
-    if (rest.find_first_not_of("0123456789") != std::string_view::npos) continue;
-    return file.substr(0, at) + std::string(kEnding);
-  }
-  return "";
-}
-
 // Traces that belong to one run.
 struct Group {
   std::vector<const TraceOrigin*> members;
@@ -118,6 +98,24 @@ std::vector<Group> GroupsOf(const std::vector<TraceOrigin>& origins) {
 }
 
 }  // namespace
+
+std::string WholeOf(const std::string& file) {
+  constexpr std::string_view kEnding = ".stow";
+  if (!file.ends_with(kEnding)) return "";
+  for (const std::string_view tag : {"-oom", "-dump"}) {
+    const size_t at = file.rfind(tag);
+    if (at == std::string::npos) continue;
+    std::string_view rest = file;
+    rest.remove_prefix(at + tag.size());
+    rest.remove_suffix(kEnding.size());
+    const bool is_counted = rest.starts_with('-');
+    if (is_counted) rest.remove_prefix(1);
+    if (is_counted == rest.empty()) continue;
+    if (rest.find_first_not_of("0123456789") != std::string_view::npos) continue;
+    return file.substr(0, at) + std::string(kEnding);
+  }
+  return "";
+}
 
 TraceOrigin OriginOf(const std::string& file) {
   TraceOrigin origin;

@@ -45,6 +45,17 @@ def test_several_traces_are_ranks(tmp_path: Path) -> None:
     assert "rank 0" in analyze(*traces).stdout
 
 
+def test_without_an_input_a_copy_is_not_taken_for_the_newest_trace(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    for tag in ("oom", "dump", "dump-2"):
+        copy = tmp_path / f"{trace.stem}-{tag}.stow"
+        copy.write_bytes(trace.read_bytes())
+        later = trace.stat().st_mtime + 100
+        os.utime(copy, (later, later))
+    told = json.loads(analyze("--json", cwd=tmp_path).stdout)
+    assert told["input"]["file"] == trace.name
+
+
 def test_a_killed_process_has_a_trace_that_says_so(tmp_path: Path) -> None:
     trace = write(tmp_path, "killed")
     result = analyze("--full", trace)
