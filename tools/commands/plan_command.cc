@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/words.h"
@@ -130,10 +131,14 @@ absl::StatusOr<double> ReadTokens(absl::string_view text) {
 absl::Status AddPlaceholderFlags(PlanRequest* request, const std::vector<std::string>& arguments,
                                  CommandLine* line) {
   request->values = {{kBatch, ""}, {kAccumulate, ""}};
-  const auto begin = std::ranges::find(arguments, "--");
+  // Without "--" the command begins somewhere among the arguments.
+  const auto dashes = std::ranges::find(arguments, "--");
+  const auto begin = dashes == arguments.end() ? arguments.begin() : dashes;
   for (const std::string& name : PlaceholdersOf(std::vector<std::string>(begin, arguments.end()))) {
-    for (const Option& option : line->options) {
-      if (option.names != absl::StrCat("--", name)) continue;
+    const bool is_flag = std::ranges::any_of(line->options, [&name](const Option& option) {
+      return option.names == absl::StrCat("--", name);
+    });
+    if (is_flag || name == "help") {
       return absl::InvalidArgumentError(
           absl::StrCat("{", name, "} has the name of a flag of vramstow plan: use another name."));
     }
@@ -198,6 +203,12 @@ int PlanCommand(const std::vector<std::string>& arguments) {
   if (!task.ok()) return PlanIsWrong(std::string(task.status().message()));
   const RunFolder folder(settings.keep);
   if (!folder.ok()) return PlanIsWrong("cannot make a folder for the traces.");
+  if (absl::StrContains(folder.path(), ',')) {
+    return PlanIsWrong(
+        absl::StrCat("the folder for the traces, ", Printable(folder.path()),
+                     ", has a comma in its path, which separates the options of a simulated GPU: "
+                     "name another folder with --keep."));
+  }
   if (settings.largest) return PlanLargest(*task, request, folder.path(), settings.json);
   const auto report = MakePlan(request, *task, folder.path(), NotePlan);
   if (report.ok()) return PrintPlan(*report, settings.json);

@@ -1,7 +1,8 @@
 // RunFolder: a temporary folder for simulated runs and their traces, which exists while a command
 // reads them.
 //
-// Idea: the folder is removed before a signal ends the process.
+// Idea: the folder is removed before a signal ends the process. Its path is absolute, because the
+// commands that write into it may change their current folder.
 //
 // Ownership: the destructor removes the folder, unless the user wants to retain it. Threads: used
 // by one thread at a time. Errors: ok() returns false. Units: none.
@@ -20,8 +21,12 @@ namespace vramstow {
 class RunFolder {
  public:
   explicit RunFolder(const std::string& keep) : path_(keep), is_kept_(!keep.empty()) {
-    if (is_kept_) return;
     std::error_code error;
+    if (is_kept_) {
+      const std::filesystem::path absolute = std::filesystem::absolute(keep, error);
+      if (!error) path_ = absolute.string();
+      return;
+    }
     const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
     if (error) return;
     path_ = (temporary / "vramstow-XXXXXX").string();

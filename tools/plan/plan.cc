@@ -45,7 +45,8 @@ absl::StatusOr<std::vector<Placeholder>> PlacesOf(const PlanRequest& request) {
   }
   std::vector<Placeholder> places;
   for (const std::string& name : names) {
-    std::string text = request.values.at(name);
+    const auto given = request.values.find(name);
+    std::string text = given == request.values.end() ? "" : given->second;
     if (text.empty() && name == kBatch) text = kBatchLadder;
     if (text.empty() && name == kAccumulate) text = "1";
     if (text.empty()) {

@@ -169,6 +169,9 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
         (["--cards", "h100", "--batch", "2", "--", "true"], "has no {batch}"),
         (["--cards", "h100", "--sped", "2", "--", "true"], "--sped"),
         (["--cards", "h100", "--", "true", "{json}"], "{json} has the name of a flag"),
+        (["--cards", "h100", "--", "true", "{help}"], "{help} has the name of a flag"),
+        (["--cards", "h100", "true", "{speed}"], "the command has {speed}: list its values"),
+        (["--cards", "h100", "--keep", "/tmp/a,b", "--", "true", "{batch}"], "has a comma"),
         (["--cards", "h100", "--batch", "9..3", "--", "true", "{batch}"], "--batch: '9..3'"),
         (["--cards", "h100", "--tokens", "many", "--", "true", "{batch}"], "--tokens needs"),
         (["--cards", "h100", "--margin", "95", "--", "true", "{batch}"], "margin"),
@@ -180,6 +183,16 @@ def test_wrong_arguments_get_one_sentence(arguments: list[str], sentence: str) -
     assert (result.returncode, result.stdout) == (2, ""), result.stderr
     assert result.stderr.count("\n") == 1
     assert sentence in result.stderr
+
+
+def test_a_relative_folder_is_that_of_the_user_and_not_of_the_command(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text(f"import os; os.chdir('/')\n{JOB}")
+    flags = ["--cards=h100,memory=4GiB", "--batch=1", "--keep", "kept"]
+    command = ["--", sys.executable, job, "{batch}"]
+    result = run_vramstow("plan", *flags, *command, timeout=170, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert list((tmp_path / "kept/1/traces").glob("*.stow"))
 
 
 def test_an_interrupt_keeps_what_is_known(tmp_path: Path) -> None:
