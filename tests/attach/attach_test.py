@@ -143,6 +143,43 @@ def test_it_observes_for_a_time_and_tells_where_the_memory_went(
     assert sites["there before vramstow came"]["bytes_at_peak"] > 8 * MIB, sites
 
 
+def test_a_process_that_ends_before_the_time_is_over_is_analysed_at_once(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("grows.py")
+    command = [VRAMSTOW, "attach", str(job.pid), "--for", "3600s", "--trace-dir", str(tmp_path)]
+    with killed_at_end(command, stdout=subprocess.PIPE, text=True) as attached:
+        wait_until(lambda: bool(list(tmp_path.glob("*.stow"))))
+        job.wait_for_steps(10)
+        # Nobody waits for the process, so that it stays in the table of processes.
+        job.process.send_signal(signal.SIGKILL)
+        text, _ = attached.communicate(timeout=PATIENCE)
+    assert attached.returncode == 0
+    assert "grows.py" in text
+
+
+def test_an_observation_that_was_there_before_goes_on(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py")
+    attach(job.pid, "--trace-dir", tmp_path)
+    assert "grows.py" in attach(job.pid, "--for", "1s")
+    asked = [VRAMSTOW, "ctl", str(job.pid), "census", "--json"]
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
+    attach(job.pid, "--detach")
+
+
+def test_a_first_census_that_fails_is_reported_at_once(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py")
+    # The folder has an observer but no census, and no compiler can be found to make one.
+    env = os.environ | {"VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters")}
+    build = [VRAMSTOW, "adapter", "build", "--quiet", "--observer", "--torch", torch_folder()]
+    run_program(*build, check=True, env=env)
+    command = [VRAMSTOW, "attach", job.pid, "--growth", "--every", "3600s"]
+    told = run_program(*command, env=env | {"PATH": "/none"}, timeout=PATIENCE)
+    assert told.returncode == 2, told.stderr
+    assert "census" in told.stderr
+    assert job.end() == 0
+
+
 def test_a_process_that_is_killed_meanwhile_leaves_a_readable_trace(
     start: Start, tmp_path: Path
 ) -> None:

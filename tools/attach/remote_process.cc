@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +83,18 @@ uint64_t FindSymbol(std::ifstream& file, const Elf64_Ehdr& header, std::string_v
 }
 
 }  // namespace
+
+bool HasEnded(pid_t pid) {
+  if (kill(pid, 0) != 0 && errno == ESRCH) return true;
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  // The state follows the name, which is in parentheses and may contain some itself.
+  const size_t name_ends = line.rfind(')');
+  if (name_ends == std::string::npos || name_ends + 2 >= line.size()) return false;
+  const char state = line[name_ends + 2];
+  return state == 'Z' || state == 'X';
+}
 
 absl::StatusOr<RemoteProcess> RemoteProcess::Open(pid_t pid) {
   const std::string folder = absl::StrCat("/proc/", pid);

@@ -1,7 +1,6 @@
 #include "tools/attach/request.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -64,7 +63,9 @@ std::string TextFor(const std::string& folder, const std::string& request) {
                       "', 'PAGE': $PAGE, 'BYTES': $BYTES})\nexcept BaseException:\n pass\n");
 }
 
-bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+absl::Status EndedError(pid_t pid) {
+  return absl::NotFoundError(absl::StrCat("process ", pid, " has ended."));
+}
 
 }  // namespace
 
@@ -102,6 +103,8 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
                                                 const ObservationFiles& files,
                                                 const std::string& traces, absl::Duration patience,
                                                 const std::function<bool()>& wants_to_end) {
+  // Nothing is mapped in a process that has ended, so that it would seem to run no Python.
+  if (HasEnded(process_.pid())) return EndedError(process_.pid());
   const auto python = FindRemotePython(process_);
   if (!python.ok()) return python.status();
   const auto script = ReadText(files.script);
@@ -126,9 +129,7 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   const absl::Time begin = absl::Now();
   while (access(answer.c_str(), R_OK) != 0) {
     if (wants_to_end()) return absl::CancelledError("stopped.");
-    if (HasEnded(process_.pid())) {
-      return absl::NotFoundError(absl::StrCat("process ", process_.pid(), " has ended."));
-    }
+    if (HasEnded(process_.pid())) return EndedError(process_.pid());
     if (absl::Now() - begin > patience) {
       return absl::DeadlineExceededError(absl::StrCat(
           "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),

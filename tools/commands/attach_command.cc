@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "tools/attach/attachment.h"
 #include "tools/attach/growth_report.h"
+#include "tools/attach/remote_process.h"
 #include "tools/base/words.h"
 #include "tools/commands/analysis_output.h"
 #include "tools/commands/command.h"
@@ -60,9 +61,10 @@ void HearSignals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
 
-void Sleep(uint64_t nanoseconds) {
+// Waits until the time is over, the user wants to end, or the process has ended.
+void Sleep(uint64_t nanoseconds, pid_t pid) {
   const absl::Time end = absl::Now() + absl::Nanoseconds(static_cast<int64_t>(nanoseconds));
-  while (!WantsToEnd() && absl::Now() < end) {
+  while (!WantsToEnd() && !HasEnded(pid) && absl::Now() < end) {
     absl::SleepFor(std::min(absl::Milliseconds(50), end - absl::Now()));
   }
 }
@@ -106,13 +108,15 @@ int PrintGrowth(pid_t pid, Attachment& attachment, const AttachOptions& wishes) 
   if (!observed.ok()) return RefuseToAttach(observed.status());
   const bool was_there = observed->body.Bool("was_there");
   const auto before = attachment.Ask("census", false);
-  Sleep(wishes.every_ns);
-  const auto after = WantsToEnd() ? before : attachment.Ask("census", false);
+  // Without a first census there is nothing to wait for.
+  const bool has_before = before.ok() && before->body.Find("census") != nullptr;
+  if (has_before) Sleep(wishes.every_ns, pid);
+  const auto after = !has_before || WantsToEnd() ? before : attachment.Ask("census", false);
   const std::string trace = observed->body.Text("path");
   // If a trace existed before, its lines cover its whole time and not only this observation.
   if (!was_there) {
     const auto ended = attachment.Ask("end", false);
-    if (!ended.ok()) return RefuseToAttach(ended.status());
+    if (!ended.ok()) return RefuseToAttach(before.ok() ? ended.status() : before.status());
   }
   if (WantsToEnd())
     return RefuseToAttach(absl::CancelledError("stopped; the process is as it was before."));
@@ -142,17 +146,19 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   const auto answer = attachment.Ask("observe", true);
   if (!answer.ok()) return RefuseToAttach(answer.status());
   const std::string trace = answer->body.Text("path");
+  const bool was_there = answer->body.Bool("was_there");
   if (wishes.for_ns == 0) {
-    const std::string since =
-        answer->body.Bool("was_there") ? " was already observed: " : " is observed from now on: ";
+    const std::string since = was_there ? " was already observed: " : " is observed from now on: ";
     return Print(wishes, TraceJson(pid, *answer),
                  absl::StrCat("process ", pid, since, trace, "\n  vramstow analyze ", trace,
                               "\n  vramstow attach ", pid, " --detach\n"));
   }
-  Sleep(wishes.for_ns);
-  const auto ended = attachment.Ask("end", true);
-  if (!ended.ok()) return RefuseToAttach(ended.status());
-  if (wishes.json) return Print(wishes, TraceJson(pid, *ended), "");
+  Sleep(wishes.for_ns, pid);
+  // An observation that was there before belongs to someone else and goes on.
+  const auto ended = was_there ? answer : attachment.Ask("end", true);
+  // If the process has ended, its trace remains and is complete up to that moment.
+  if (!ended.ok() && !HasEnded(pid)) return RefuseToAttach(ended.status());
+  if (wishes.json) return Print(wishes, TraceJson(pid, ended.ok() ? *ended : *answer), "");
   return PrintAnalysis("attach", {trace}, {});
 }
 
