@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "tools/launch/end_signals.h"
 
 namespace vramstow {
 namespace {
@@ -54,26 +55,52 @@ struct Pipe {
   }
 };
 
+// Runs in the child between fork and exec. Returns only if exec fails.
+void BecomeProbe(char* const* arguments, char* const* variables, const Pipe& out, const Pipe& err,
+                 pid_t parent, const sigset_t& mask) {
+  setpgid(0, 0);
+  // Ctrl-C reaches only the parent, so the child must not outlive it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // the parent ended before prctl
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(nothing, STDIN_FILENO);
+  dup2(out.ends[1], STDOUT_FILENO);
+  dup2(err.ends[1], STDERR_FILENO);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execvpe(arguments[0], arguments, variables);
+}
+
 pid_t Spawn(const std::vector<std::string>& command, Environment* environment, const Pipe& out,
             const Pipe& err, int* error) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t child = -1;
-  *error = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(),
-                        environment->Pointers().data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
+  const std::vector<char*> variables = environment->Pointers();
+  const sigset_t mask = EndSignals::MaskOfChildren();
+  int exec_error[2];
+  if (pipe2(exec_error, O_CLOEXEC) != 0) {
+    *error = errno;
+    return -1;
+  }
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    BecomeProbe(arguments.data(), variables.data(), out, err, parent, mask);
+    const int why = errno;
+    const ssize_t written = write(exec_error[1], &why, sizeof why);
+    _exit(written == sizeof why ? 127 : 126);
+  }
+  *error = child < 0 ? errno : 0;
+  close(exec_error[1]);
+  if (child > 0) {
+    ssize_t size = 0;
+    do {
+      size = read(exec_error[0], error, sizeof *error);
+    } while (size < 0 && errno == EINTR);
+    if (size == sizeof *error) waitpid(child, nullptr, 0);
+  }
+  close(exec_error[0]);
   return *error == 0 ? child : -1;
 }
 

@@ -7,7 +7,10 @@ import os
 import re
 import resource
 import shutil
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -292,6 +295,30 @@ def test_a_python_that_hangs_or_has_no_pytorch_is_told(tmp_path: Path) -> None:
     assert "did not end within 10 s" in told.said("python.program")
     assert told.features["tensors"]["works"] == "limited"
     assert told.status == 0
+
+
+def test_a_python_that_is_asked_does_not_outlive_the_question(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    env = fake_python(tmp_path, f"echo $$ > {told}.new; mv {told}.new {told}; exec sleep 600")
+    asking = subprocess.Popen(
+        [VRAMSTOW, "adapter", "build"], env=environment(tmp_path, **env), stderr=subprocess.DEVNULL
+    )
+
+    def wait_until(is_true: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not is_true():
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.01)
+
+    wait_until(told.exists)
+    asking.terminate()
+    asking.wait(timeout=60)
+    stat = Path("/proc", told.read_text().strip(), "stat")
+
+    def has_ended() -> bool:
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+    wait_until(has_ended)
 
 
 def test_a_python_without_pytorch_is_told(tmp_path: Path) -> None:
