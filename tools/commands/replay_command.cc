@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <future>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -298,8 +300,10 @@ CommandLine LineFor(ReplayArguments* options) {
                "The most memory that a model may reserve, for example 24GiB; by default there is "
                "no limit\nor, for a job that ran out of memory, the memory that it had on its GPU",
                {.takes_no_file = true}},
-              {"--device", &options->device,
-               "The device whose requests are replayed; by default the busiest"},
+              {"--device",
+               &options->device,
+               "The device whose requests are replayed; by default the busiest",
+               {.range = OptionRange{0, std::numeric_limits<int16_t>::max()}}},
               {"--steps", &options->steps,
                "Write the requests of each model to the device into this file, as CSV"},
               {"--search", &options->search, "Also try settings of PyTorch's allocator"},

@@ -144,6 +144,7 @@ def test_text_has_the_same_numbers(tmp_path: Path) -> None:
         (["--models", ""], "no model"),
         (["--memory", "lots"], "is not a size"),
         (["--device", "7"], "on device 7"),
+        (["--device", "65536"], "not in range"),
     ],
 )
 def test_wrong_arguments_get_one_sentence(
