@@ -12,6 +12,7 @@
 #include "tools/commands/command_line.h"
 #include "tools/exports/python_helper.h"
 #include "tools/inputs/open_input.h"
+#include "tools/inputs/runs.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
 #include "tools/pipeline/analyze.h"
@@ -59,6 +60,8 @@ absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& job) {
   if (files.empty()) {
     return absl::NotFoundError(absl::StrCat(job, " contains no trace (.stow)."));
   }
+  // A copy has events that are in another file: it is not a further rank.
+  RemoveCopies(&files);
   return files;
 }
 

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/base/words.h"
 #include "tools/inputs/open_input.h"
+#include "tools/inputs/runs.h"
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/top/control_client.h"
@@ -211,6 +212,7 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
   if (!absl::SimpleAtoi(target_, &process)) {
     *files = FilesOf(target_);
     std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kEnding); });
+    RemoveCopies(files);
     if (!files->empty()) return absl::OkStatus();
     return absl::NotFoundError(
         absl::StrCat(target_, " is neither a process id nor a folder with traces (.stow)."));

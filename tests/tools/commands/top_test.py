@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -252,6 +253,13 @@ def test_several_ranks_are_listed_those_that_hold_most_first(tmp_path: Path) -> 
     assert all(not process["runs"] for process in told)
     page = top(tmp_path).stdout
     assert page.count("ended") == 2 and page.count("killed") == 1
+
+
+def test_a_copy_of_a_trace_is_no_further_process(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    for tag in ("oom", "dump", "dump-2"):
+        shutil.copy(trace, tmp_path / f"{trace.stem}-{tag}.stow")
+    assert seen(tmp_path)["file"] == str(trace)
 
 
 def order(*arguments: object) -> list[int]:

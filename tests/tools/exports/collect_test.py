@@ -224,6 +224,15 @@ def test_a_figure_beyond_the_columns_does_not_stop_the_others(tmp_path: Path) ->
     assert "2 of 2 ranks added" in done.stderr
 
 
+def test_a_copy_of_a_trace_is_no_further_rank(jobs: Path, tmp_path: Path) -> None:
+    shutil.copytree(jobs / "small", tmp_path / "job")
+    [trace, *_] = (tmp_path / "job").glob("*.stow")
+    for tag in ("oom", "dump", "dump-2"):
+        shutil.copy(trace, trace.with_name(f"{trace.stem}-{tag}.stow"))
+    done = collect(tmp_path / "job", "--to", tmp_path / "fleet")
+    assert done.returncode == 0 and "3 of 3 ranks added" in done.stderr
+
+
 class Made:
     """Ranks of some jobs over two weeks and a day, and the answers to the queries."""
 
