@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,9 +29,11 @@ constexpr char kTopFooter[] =
     "vramstow top "
     "4711\n  vramstow top runs/ --interval 5 --sort rank\n  vramstow top runs/ --json | jq "
     "'.processes[].reserved_bytes'\n  vramstow top --serve=9400\n\nExit status: 0; 1 if the page "
-    "could not be written; 2 if there is nothing to show.";
+    "could not be written; 2 if there is nothing to show (with --json and "
+    "without\nPID and DIR, an empty list is a result).";
 
-constexpr size_t kRowsElsewhere = 60;  // number of rows without a terminal
+constexpr size_t kUnknownRows = 60;  // of a terminal that does not tell its size
+constexpr size_t kAllRows = std::numeric_limits<size_t>::max();
 constexpr size_t kColumnsElsewhere = 120;
 
 size_t ColumnsOfStdout() {
@@ -39,27 +42,24 @@ size_t ColumnsOfStdout() {
   return known ? size.ws_col : kColumnsElsewhere;
 }
 
-// Uses the terminal's alternate screen, without echo. Signals that would end the program are read
-// from a descriptor meanwhile, so that the terminal is always restored.
+// Uses the terminal's alternate screen, without echo. Signals that would end or stop the program
+// are read from a descriptor meanwhile, so that the terminal is always restored.
 class Screen {
  public:
   Screen() {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&signals, number);
+    struct sigaction stop = {};
+    sigaction(SIGTSTP, nullptr, &stop);
+    if (stop.sa_handler == SIG_DFL) sigaddset(&signals, SIGTSTP);
     sigprocmask(SIG_BLOCK, &signals, &before_);
     signals_ = signalfd(-1, &signals, SFD_CLOEXEC);
     has_keys_ = tcgetattr(STDIN_FILENO, &terminal_) == 0;
-    if (has_keys_) {
-      termios raw = terminal_;
-      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-      tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    }
-    WriteAll(STDOUT_FILENO, "\x1b[?1049h\x1b[?25l");
+    Enter();
   }
   ~Screen() {
-    WriteAll(STDOUT_FILENO, "\x1b[?25h\x1b[?1049l");
-    if (has_keys_) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_);
+    Leave();
     close(signals_);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
@@ -70,7 +70,7 @@ class Screen {
   bool Show(const TopView& view) {
     winsize size = {};
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
-    const size_t rows = known ? size.ws_row : kRowsElsewhere;
+    const size_t rows = known ? size.ws_row : kUnknownRows;
     std::string text = "\x1b[H";
     for (const char c : view.Text(rows - 1, ColumnsOfStdout())) {
       if (c == '\n') text += "\x1b[K";
@@ -86,8 +86,11 @@ class Screen {
     if (ready <= 0) return true;
     if (waited[0].revents != 0) {
       // The signal is read, so that it does not end the program when it is unblocked.
-      signalfd_siginfo signal_at_hand;
-      return read(signals_, &signal_at_hand, sizeof signal_at_hand) <= 0;
+      signalfd_siginfo signal_at_hand = {};
+      if (read(signals_, &signal_at_hand, sizeof signal_at_hand) <= 0) return true;
+      if (signal_at_hand.ssi_signo != SIGTSTP) return false;
+      Stop();
+      return true;
     }
     return read(STDIN_FILENO, &key_, 1) == 1 && key_ != 'q';
   }
@@ -95,6 +98,32 @@ class Screen {
   char PopKey() { return std::exchange(key_, '\0'); }
 
  private:
+  // In the background tcsetattr stops the process, so that nothing is drawn there.
+  void Enter() {
+    if (has_keys_) {
+      termios raw = terminal_;
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+    WriteAll(STDOUT_FILENO, "\x1b[?1049h\x1b[?25l");
+  }
+  void Leave() {
+    WriteAll(STDOUT_FILENO, "\x1b[?25h\x1b[?1049l");
+    if (has_keys_) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_);
+  }
+  // Stops this process until it is continued, with the terminal as it was. SIGSTOP would also stop
+  // a process without a shell, which nobody would continue; SIGTSTP has no effect there.
+  void Stop() {
+    Leave();
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    raise(SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+    sigprocmask(SIG_BLOCK, &stop, nullptr);
+    Enter();
+  }
+
   sigset_t before_ = {};
   termios terminal_ = {};
   int signals_ = -1;
@@ -161,7 +190,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   if (once || isatty(STDOUT_FILENO) == 0) {
-    return PrintResult("top", view.Text(kRowsElsewhere, ColumnsOfStdout()));
+    return PrintResult("top", view.Text(kAllRows, ColumnsOfStdout()));
   }
   {
     Screen screen;
@@ -178,7 +207,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
     }
   }
   // The last page is printed, so that it remains visible.
-  return PrintResult("top", view.Text(kRowsElsewhere, ColumnsOfStdout()));
+  return PrintResult("top", view.Text(kAllRows, ColumnsOfStdout()));
 }
 
 }  // namespace vramstow

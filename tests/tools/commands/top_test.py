@@ -199,6 +199,41 @@ def test_an_interrupt_gives_the_terminal_back_too(job: Job) -> None:
     os.close(master)
 
 
+def read_until(terminal: int, *words: bytes) -> None:
+    text = b""
+    deadline = time.monotonic() + 60
+    while not all(word in text for word in words):
+        assert time.monotonic() < deadline, text
+        if select.select([terminal], [], [], 0.5)[0]:
+            text += os.read(terminal, 65536)
+
+
+def test_a_stop_gives_the_terminal_back_until_it_is_continued(job: Job) -> None:
+    job.take(1)
+    master, slave = pty.openpty()
+    modes = termios.tcgetattr(slave)
+    # The kernel does not stop a process group by SIGTSTP if nobody could continue it.
+    shown = subprocess.Popen(
+        [VRAMSTOW, "top", str(job.traces)], stdin=slave, stdout=slave, process_group=0
+    )
+    try:
+        for _ in range(2):
+            read_until(master, b"\x1b[?1049h", b"allocated")
+            assert termios.tcgetattr(slave)[3] != modes[3]
+            shown.send_signal(signal.SIGTSTP)
+            assert os.WIFSTOPPED(os.waitpid(shown.pid, os.WUNTRACED)[1])
+            read_until(master, b"\x1b[?1049l")
+            assert termios.tcgetattr(slave) == modes
+            shown.send_signal(signal.SIGCONT)
+        read_until(master, b"\x1b[?1049h", b"allocated")
+        shown.send_signal(signal.SIGINT)
+        assert shown.wait(timeout=120) == 0
+    finally:
+        shown.kill()
+    os.close(slave)
+    os.close(master)
+
+
 def page_of_terminal(columns: int, *arguments: object) -> list[str]:
     """Returns the lines that are printed on a terminal of this width."""
     master, slave = pty.openpty()
@@ -260,6 +295,14 @@ def test_a_copy_of_a_trace_is_no_further_process(tmp_path: Path) -> None:
     for tag in ("oom", "dump", "dump-2"):
         shutil.copy(trace, tmp_path / f"{trace.stem}-{tag}.stow")
     assert seen(tmp_path)["file"] == str(trace)
+
+
+def test_a_page_that_is_not_shown_on_a_terminal_is_whole(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    for number in range(70):
+        shutil.copy(trace, tmp_path / f"job-{number}.stow")
+    for flags in ([], ["--once"]):
+        assert top(tmp_path, *flags).stdout.count(" ended ") == 71
 
 
 def order(*arguments: object) -> list[int]:
