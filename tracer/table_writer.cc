@@ -179,7 +179,7 @@ uint32_t TableWriter::AddProgramText(uint64_t hash, std::string_view text) {
 // that the steps of a long job stay recognisable, or else that of "(further texts)".
 uint32_t TableWriter::FurtherText(std::string_view text) {
   const std::string_view name = text.substr(0, text.find_last_not_of("0123456789") + 1);
-  if (!name.empty() && name.size() < text.size()) {
+  if (!name.empty() && name.size() < text.size() && !IsOwnText(text)) {
     const uint64_t hash = HashOfAnnotation(name);
     uint32_t number = annotations_->Find(hash);
     if (number == 0 && further_names_ < kMaxFurtherNames) {

@@ -316,21 +316,14 @@ DriverResult Fences::Synchronize() {
       AnyForeign(count) && driver_->finish_others != nullptr &&
       driver_->finish_others(driver_->self, WaitClock(driver_)) == kDriverSuccess;
   for (uint32_t t = 0; t < count; ++t) {
-    if (others_done || !StaysForeign(timelines_[t])) Complete(&timelines_[t], closed[t]);
+    const bool is_foreign = timelines_[t].is_foreign.load(std::memory_order_relaxed);
+    if (!is_foreign || others_done) Complete(&timelines_[t], closed[t]);
   }
   return kDriverSuccess;
 }
 
 bool Fences::IsForeign(uint64_t stream) const {
   return driver_->is_foreign != nullptr && driver_->is_foreign(driver_->self, stream);
-}
-
-// True if unfinished work of another context may belong to the timeline. The end of a context ends
-// its work, and after it the driver's record does not know the stream any more.
-bool Fences::StaysForeign(const Timeline& timeline) const {
-  if (!timeline.is_foreign.load(std::memory_order_relaxed)) return false;
-  const uint64_t stream = timeline.stream.load(std::memory_order_relaxed);
-  return stream == kNoStream || IsForeign(stream);
 }
 
 bool Fences::AnyForeign(uint32_t count) const {

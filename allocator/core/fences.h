@@ -139,7 +139,6 @@ class Fences {
   void PollEverything() VRAMSTOW_REQUIRES(kDeviceLock);
   void Complete(Timeline* timeline, uint32_t tick);
   bool IsForeign(uint64_t stream) const;
-  bool StaysForeign(const Timeline& timeline) const;
   bool AnyForeign(uint32_t count) const;
 
   const DriverTable* driver_ = nullptr;

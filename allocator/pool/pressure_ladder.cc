@@ -244,7 +244,9 @@ bool PressureLadder::OffloadAgain(AllocationAttempt* attempt) {
   if (attempt->final) return false;
   attempt->again = false;
   const ReclaimCallback& callback = parts_->config.reclaim_callback;
-  Reclaim(attempt, callback.reclaim_again != nullptr ? callback.reclaim_again : callback.reclaim);
+  const bool was_tried = attempt->tried[static_cast<int>(LadderStep::kOffload)].times != 0;
+  const bool has_other = was_tried && callback.reclaim_again != nullptr;
+  Reclaim(attempt, has_other ? callback.reclaim_again : callback.reclaim);
   attempt->final = !attempt->again && !MayCollect(*attempt);
   return true;
 }

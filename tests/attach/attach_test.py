@@ -148,9 +148,10 @@ def test_a_process_that_ends_before_the_time_is_over_is_analysed_at_once(
 ) -> None:
     job = start("grows.py")
     command = [VRAMSTOW, "attach", str(job.pid), "--for", "3600s", "--trace-dir", str(tmp_path)]
+    command.append(f"--patience={PATIENCE}s")
     with killed_at_end(command, stdout=subprocess.PIPE, text=True) as attached:
         wait_until(lambda: bool(list(tmp_path.glob("*.stow"))))
-        job.wait_for_steps(10)
+        job.wait_for_steps(50)  # the request has been answered by then
         # Nobody waits for the process, so that it stays in the table of processes.
         job.process.send_signal(signal.SIGKILL)
         text, _ = attached.communicate(timeout=PATIENCE)
@@ -174,6 +175,7 @@ def test_a_first_census_that_fails_is_reported_at_once(start: Start, tmp_path: P
     build = [VRAMSTOW, "adapter", "build", "--quiet", "--observer", "--torch", torch_folder()]
     run_program(*build, check=True, env=env)
     command = [VRAMSTOW, "attach", job.pid, "--growth", "--every", "3600s"]
+    command.append(f"--patience={PATIENCE}s")
     told = run_program(*command, env=env | {"PATH": "/none"}, timeout=PATIENCE)
     assert told.returncode == 2, told.stderr
     assert "census" in told.stderr

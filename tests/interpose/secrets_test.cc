@@ -25,6 +25,8 @@ TEST(Secrets, AnOrdinaryCommandStaysAsItIs) {
   EXPECT_EQ(Shown({"generate", "--eos-token-id", "-1", "--pad_token_id=-100"}),
             "generate --eos-token-id -1 --pad_token_id=-100");
   EXPECT_EQ(Shown({"python", "-c", "print(key == 'x')"}), "python -c print(key == 'x')");
+  EXPECT_EQ(Shown({"python", "-c", "assert password == 'hunter2xyz'"}),
+            "python -c assert password == '***'");
   EXPECT_EQ(Shown({"sh", "-c", "echo\nhi", "", "x"}), "sh -c echo hi  x");
   EXPECT_EQ(Shown({}), "");
 }

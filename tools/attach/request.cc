@@ -129,7 +129,10 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   const absl::Time begin = absl::Now();
   while (access(answer.c_str(), R_OK) != 0) {
     if (wants_to_end()) return absl::CancelledError("stopped.");
-    if (HasEnded(process_.pid())) return EndedError(process_.pid());
+    // The process may have answered just before it ended.
+    if (HasEnded(process_.pid()) && access(answer.c_str(), R_OK) != 0) {
+      return EndedError(process_.pid());
+    }
     if (absl::Now() - begin > patience) {
       return absl::DeadlineExceededError(absl::StrCat(
           "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),

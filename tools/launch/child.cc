@@ -60,6 +60,8 @@ void Relay(int signal, const siginfo_t& info, pid_t child) {
   } else {
     kill(child, signal);
   }
+  // After a hang-up the kernel continues the leader of a session, which may be stopped.
+  if (signal == SIGHUP && info.si_code > 0) kill(child, SIGCONT);
 }
 
 // Stops this process because the command has stopped, so that the shell notices it. Does nothing if

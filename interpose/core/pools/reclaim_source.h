@@ -26,7 +26,7 @@ struct ReclaimSource {
   }
   bool any() const { return offloader != nullptr || room_request != nullptr; }
   // PoolConfig::reclaim_callback; `self` is a ReclaimSource. Other processes, which have refused
-  // the room once, are not asked again.
+  // the room once, are asked again only if this process needs less of them by then.
   static uint64_t Reclaim(void* self, uint64_t bytes);
   static uint64_t ReclaimAgain(void* self, uint64_t bytes);
 };

@@ -164,7 +164,14 @@ size_t ValueAfter(std::string_view text, std::string_view name, size_t at) {
     is_quoted |= IsQuote(text[place++]);
   }
   size_t sign = AfterSpaces(text, place);
-  if (Part(text, sign, 2) == "==") return text.size();  // a comparison in a program's text
+  if (Part(text, sign, 2) == "==" && sign > at) {
+    // This is a comparison in a program's text. Only a long quoted text is taken for a secret.
+    constexpr size_t kShortest = 8;
+    const size_t value = AfterSpaces(text, sign + 2);
+    const bool is_long = value < text.size() && IsQuote(text[value]) &&
+                         text.find(text[value], value + 1) - value > kShortest;
+    return is_long ? value : text.size();
+  }
   if (sign < text.size() && (text[sign] == '=' || text[sign] == ':')) {
     while (sign < text.size() && (text[sign] == '=' || text[sign] == ':')) ++sign;
     return AfterSpaces(text, sign);

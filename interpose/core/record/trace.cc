@@ -322,7 +322,7 @@ void Trace::EndRange(uint64_t annotation, uint64_t number) {
 void Trace::RecordActivity(const char* text, Event event) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return;
   KeepErrno keep_errno;
-  if (text != nullptr) event.object = recorder_.InternAnnotation(text);
+  if (text != nullptr) event.object = recorder_.InternAnnotation(text, TextOf::kVramstow);
   recorder_.RecordWithStack(event);
 }
 

@@ -38,7 +38,8 @@ def lasting_job(ended: Path) -> str:
 def job_beside(output: Path, ended: Path) -> str:
     """Returns a job that in the mix waits for the first line of another, and writes the file."""
     begun = f"until [ -s {output} ]; do sleep 0.01; done"
-    return in_the_mix(f"{begun}; {job(80, 10, 2)}; touch {ended}", job(80, 3, 2))
+    there = f"{begun}; {job(80, 10, 2)}; status=$?; touch {ended}; exit $status"
+    return in_the_mix(there, job(80, 3, 2))
 
 
 def share(*arguments: str, spec: str = SPEC) -> Ran:
