@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/process_state.h"
 
 namespace vramstow {
 namespace {
@@ -86,13 +87,7 @@ uint64_t FindSymbol(std::ifstream& file, const Elf64_Ehdr& header, std::string_v
 
 bool HasEnded(pid_t pid) {
   if (kill(pid, 0) != 0 && errno == ESRCH) return true;
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  std::string line;
-  if (!std::getline(file, line)) return false;
-  // The state follows the name, which is in parentheses and may contain some itself.
-  const size_t name_ends = line.rfind(')');
-  if (name_ends == std::string::npos || name_ends + 2 >= line.size()) return false;
-  const char state = line[name_ends + 2];
+  const char state = StateOfProcess(pid);
   return state == 'Z' || state == 'X';
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/options.h"
+#include "tools/base/process_state.h"
 
 namespace vramstow {
 namespace {
@@ -28,15 +29,10 @@ std::string RunIdOf(const std::string& process) {
   return "";
 }
 
-// Reads the state of the process in /proc/PID/stat, where it stands after the last bracket. A
-// zombie counts as ended.
-bool IsAlive(const std::string& process) {
-  std::ifstream file("/proc/" + process + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const size_t bracket = text.rfind(')');
-  if (bracket == std::string::npos || bracket + 2 >= text.size()) return false;
-  return text[bracket + 2] != 'Z' && text[bracket + 2] != 'X';
+// True if the process exists. A zombie counts as ended.
+bool IsAlive(pid_t process) {
+  const char state = StateOfProcess(process);
+  return state != 0 && state != 'Z' && state != 'X';
 }
 
 std::vector<RunningProcess> LookForProcessesOf(const std::string& run_id) {
@@ -47,7 +43,7 @@ std::vector<RunningProcess> LookForProcessesOf(const std::string& run_id) {
     const std::string name = entry->d_name;
     int process = 0;
     if (!absl::SimpleAtoi(name, &process) || process == getpid()) continue;
-    if (!BelongsToRun(RunIdOf(name), run_id) || !IsAlive(name)) continue;
+    if (!BelongsToRun(RunIdOf(name), run_id) || !IsAlive(process)) continue;
     std::ifstream file("/proc/" + name + "/comm");
     std::string program;
     std::getline(file, program);

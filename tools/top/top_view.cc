@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/base/process_state.h"
 #include "tools/base/words.h"
 #include "tools/inputs/open_input.h"
 #include "tools/inputs/runs.h"
@@ -41,12 +42,7 @@ std::string Fact(const Facts& facts, const std::string& key) {
 
 // True if a signal or a debugger has stopped the process, so that it answers nothing.
 bool IsStopped(pid_t process) {
-  std::ifstream file(absl::StrCat("/proc/", process, "/stat"));
-  std::string text;
-  std::getline(file, text);
-  const size_t bracket = text.rfind(')');
-  if (bracket == std::string::npos || bracket + 2 >= text.size()) return false;
-  const char state = text[bracket + 2];
+  const char state = StateOfProcess(process);
   return state == 'T' || state == 't';
 }
 
