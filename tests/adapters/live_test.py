@@ -18,14 +18,9 @@ Rehearse = Callable[..., Rehearsal]
 
 
 @pytest.fixture(scope="session")
-def by_default(adapter_folder: str) -> dict[str, str]:
-    """Returns the settings of `vramstow run -- python`, with one observer for all tests."""
-    return {
-        "VRAMSTOW_POOL": "off",
-        "VRAMSTOW_LEVEL": "tensors",
-        "VRAMSTOW_ADAPTER_DIR": adapter_folder,
-        "PYTHONPATH": str(PACKAGE),
-    }
+def by_default(observed: dict[str, str]) -> dict[str, str]:
+    """Returns the settings of `vramstow run -- python`, and the path of the Python package."""
+    return observed | {"PYTHONPATH": str(PACKAGE)}
 
 
 @pytest.mark.parametrize("settings", ["", "expandable_segments:True"])

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from built import VRAMSTOW, run_program, run_vramstow
 from corpus import corpus_file
+from installation import CUDA_BEGINS
 
 USER = "quirinalda"
 # Names of folders; the first two form a home folder.
@@ -180,13 +181,7 @@ __attribute__((noinline)) int kept_among_us(Allocate allocate, unsigned long siz
   return result;
 }
 """
-CALLER = """
-import ctypes, sys
-cuda = ctypes.CDLL("libcuda.so.1")
-cuda.cuInit(0)
-context = ctypes.c_void_p()
-cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
-cuda.cuCtxSetCurrent(context)
+CALLER = f"""{CUDA_BEGINS}
 assert ctypes.CDLL(sys.argv[1]).kept_among_us(cuda.cuMemAlloc_v2, ctypes.c_ulong(1 << 20)) == 0
 """
 
