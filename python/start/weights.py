@@ -38,8 +38,8 @@ _MOST_IN_A_MARK = 50  # addresses, because a mark has at most 1,024 bytes
 _MOST_LOOKS = 100  # a model on the host may be examined in every iteration
 _MOST_PARTS = 1_000  # tensors of which one tensor may consist
 _MOST_VALUES = 100_000  # values of one optimizer's state
-# After so many steps that did not change an optimizer's state, only every so-many-th step is
-# examined. An examination costs as much as recording a hundred blocks.
+# If an optimizer's state has not changed in this number of steps, only one of this number of steps
+# is examined from then on. An examination costs as much as recording a hundred blocks.
 _STEADY_STEPS = 16
 _STATES = ("momentum", "prev_iter", "row_counter")
 
