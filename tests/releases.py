@@ -45,6 +45,7 @@ class Suite:
 
 SUITES = (
     Suite("observed", 4, "observer_test.py", ("-m", "not long"), "every_step and not expandable"),
+    Suite("forwarded", 4, "forwarder_test.py", (), "every_function"),
     Suite("pooled", 4, "tensor_test.py", ("-m", "not long"), "at_every_step"),
     Suite("values", 4, "values_test.py", ("-k", "not allocations_are_those"), "operations"),
     Suite("census", 6, "census_test.py", ("-m", "not long"), "each_way and observed"),
