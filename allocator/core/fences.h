@@ -100,11 +100,13 @@ class Fences {
   DriverResult Synchronize();
 
   // While a stream is being captured, no event is recorded or queried.
-  void CaptureBegins() { captures_.fetch_add(1, std::memory_order_relaxed); }
+  // This write and the read of capturing() are in one order with those of other atomics, such as
+  // the gate that a thread closes before it asks for captures.
+  void CaptureBegins() { captures_.fetch_add(1, std::memory_order_seq_cst); }
   void CaptureEnds() { captures_.fetch_sub(1, std::memory_order_relaxed); }
   // True if the driver can report the completion of events only by waiting for all work.
   bool broken() const { return broken_; }
-  bool capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
+  bool capturing() const { return captures_.load(std::memory_order_seq_cst) > 0; }
 
   uint32_t timelines() const { return count_.load(std::memory_order_acquire); }
 

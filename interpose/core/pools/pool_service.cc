@@ -373,12 +373,13 @@ void PoolService::StreamDestroyFailed(CUstream stream) const {
 }
 void PoolService::CaptureBegins(CUstream stream) const {
   links_.offloading.PrepareCapture();
-  // No capture begins while memory of this process is on the host for others (--share).
+  // No capture begins while memory of this process is on the host for others (--share). The pool
+  // counts the capture before this thread looks at the gate, and the thread that closes the gate
+  // looks at the count afterwards, so one of the two threads sees what the other one did.
   TurnGate& turns = links_.offloaders.turns();
   for (;;) {
     if (turns.is_closed()) turns.Wait();
     links_.pools.CaptureBegins(stream);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!turns.is_closed()) break;
     links_.pools.CaptureEnded(stream);
   }
