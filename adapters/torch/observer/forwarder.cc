@@ -234,14 +234,16 @@ bool Install(CUDAAllocator* native, const vramstow_framework_trace* trace) {
   if constexpr (std::is_abstract_v<Allocator> || !IsKnown(VRAMSTOW_TORCH_RELEASE)) {
     return false;
   } else {
-    if (c10::GetAllocator(c10::DeviceType::CUDA) != native) return false;
+    // From release 2.9 on, c10 has a second pointer to the allocator.
+    const c10::Allocator* second = c10::GetAllocator(c10::DeviceType::CUDA);
+    if (second != nullptr && second != native) return false;
     auto* blocks = new ReportedBlocks(trace, native);
     if (!blocks->Begin()) return false;
     auto* forwarder = new Allocator(native, blocks);
     caching::allocator.store(forwarder);
-    // c10 has a second pointer to the allocator. It is set with the priority of PyTorch's own
-    // allocator, so that the program may replace it as before.
-    c10::SetAllocator(c10::DeviceType::CUDA, forwarder, 0);
+    // The second pointer is set with the priority of PyTorch's own allocator, so that the program
+    // may replace it as before.
+    if (second != nullptr) c10::SetAllocator(c10::DeviceType::CUDA, forwarder, 0);
     return true;
   }
 }
