@@ -228,6 +228,17 @@ void Forwarder::resetAccumulatedStats(DeviceIndex device) {
 
 namespace {
 
+// Sets c10's pointer to the allocator, with the priority of PyTorch's own allocator, so that the
+// program may replace it as before. That priority is 0 or 1, and cannot be asked for; c10 ignores a
+// lower one.
+void ReplaceSecond(c10::Allocator* allocator) {
+  constexpr int kMaxPriority = 255;
+  for (int priority = 0; priority <= kMaxPriority; ++priority) {
+    c10::SetAllocator(c10::DeviceType::CUDA, allocator, static_cast<uint8_t>(priority));
+    if (c10::GetAllocator(c10::DeviceType::CUDA) == allocator) return;
+  }
+}
+
 // A template, because a class that is abstract in this release cannot be made elsewhere.
 template <typename Allocator>
 bool Install(CUDAAllocator* native, const vramstow_framework_trace* trace) {
@@ -241,9 +252,7 @@ bool Install(CUDAAllocator* native, const vramstow_framework_trace* trace) {
     if (!blocks->Begin()) return false;
     auto* forwarder = new Allocator(native, blocks);
     caching::allocator.store(forwarder);
-    // The second pointer is set with the priority of PyTorch's own allocator, so that the program
-    // may replace it as before.
-    if (second != nullptr) c10::SetAllocator(c10::DeviceType::CUDA, forwarder, 0);
+    if (second != nullptr) ReplaceSecond(forwarder);
     return true;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "adapters/torch/observer/import_slot.h"
@@ -102,14 +103,18 @@ void ReportedBlocks::CountSegments(c10::DeviceIndex index) {
   // These totals may be from before a reset, after which all is counted again.
   if (device.resets.load() != resets) return;
   // Another thread may have counted newer totals.
-  if (returned > device.returned) {
-    trace_->reserve(index, -static_cast<int64_t>(returned - device.returned), 0);
-    device.returned = returned;
-  }
-  if (got > device.got) {
-    trace_->reserve(index, static_cast<int64_t>(got - device.got), 0);
-    device.got = got;
-  }
+  if (got < device.got || returned < device.returned) return;
+  device.reserved.store(static_cast<uint64_t>(reserved.current), std::memory_order_relaxed);
+  // Memory that PyTorch got and returned since the last count was never recorded.
+  const uint64_t lost = returned - device.returned;
+  const uint64_t unrecorded = lost - std::min(lost, device.recorded);
+  const uint64_t released = lost - unrecorded;
+  const uint64_t grown = got - device.got - unrecorded;
+  device.got = got;
+  device.returned = returned;
+  device.recorded += grown - released;
+  if (released != 0) trace_->reserve(index, -static_cast<int64_t>(released), 0);
+  if (grown != 0) trace_->reserve(index, static_cast<int64_t>(grown), 0);
 }
 
 void ReportedBlocks::CountAllSegments() {
@@ -138,8 +143,9 @@ void ReportedBlocks::EndReset(c10::DeviceIndex index) {
                                                    uint64_t size, uint64_t reserved) {
   Device& device = devices_[static_cast<size_t>(index)];
   auto* const request = static_cast<Request*>(*trace_->place());
-  if (reserved != device.reserved && request != nullptr) [[unlikely]] {
-    device.reserved = reserved;
+  if (reserved != device.reserved.load(std::memory_order_relaxed) && request != nullptr)
+      [[unlikely]] {
+    device.reserved.store(reserved, std::memory_order_relaxed);
     request->grown_device_ = index;
   }
   vramstow_framework_event event = {VRAMSTOW_EVENT_ALLOCATE, index, address, size, size, 0};

@@ -108,12 +108,14 @@ class ReportedBlocks {
   };
   struct Device {
     AddressTable<Block> blocks;
-    uint64_t reserved = 0;  // at the last report of a Request
-    int tracker = 0;        // the one whose entries are used; 0 while no tracker was called
+    // What PyTorch had reserved when that was last counted, or when a Request last saw it.
+    std::atomic<uint64_t> reserved{0};
+    int tracker = 0;  // the one whose entries are used; 0 while no tracker was called
     LastEntry last_entry;
     Mutex counting;  // guards the two totals, which PyTorch has had and are counted
     uint64_t got VRAMSTOW_GUARDED_BY(counting) = 0;
     uint64_t returned VRAMSTOW_GUARDED_BY(counting) = 0;
+    uint64_t recorded VRAMSTOW_GUARDED_BY(counting) = 0;  // what the trace has as reserved
     std::atomic<uint32_t> resets{0};  // how often PyTorch has set its totals to 0
   };
 

@@ -125,6 +125,30 @@ def limits() -> None:
     compare("given back after the totals began again")
 
 
+def releases() -> None:
+    """Gets the same amount again after each release, which no report of a block shows."""
+    for _ in range(3):
+        kept = bytes_of(200 * MIB)
+        compare("the same amount again")
+        del kept
+        torch.cuda.empty_cache()
+        compare("released")
+    if not hasattr(torch, "accelerator") or not hasattr(torch.accelerator, "empty_cache"):
+        return
+    # These functions reach the allocator through another pointer.
+    kept = bytes_of(300 * MIB)
+    del kept
+    torch.accelerator.empty_cache()
+    compare("released through the accelerator")
+    if not hasattr(torch.accelerator, "reset_accumulated_memory_stats"):
+        return
+    kept = bytes_of(20 * MIB)
+    torch.accelerator.reset_accumulated_memory_stats()
+    more = bytes_of(90 * MIB)
+    compare("the totals began again through the accelerator")
+    del kept, more
+
+
 def pools() -> None:
     if not hasattr(torch.cuda, "MemPool"):
         return
@@ -238,6 +262,7 @@ STEPS: list[Callable[[], None]] = [
     identity,
     raw_blocks,
     limits,
+    releases,
     pools,
     threads,
     captures,
