@@ -289,22 +289,48 @@ class _Pieces:
         return in_pieces
 
 
+def _uncompiled(function: Callable) -> Callable:
+    """Returns a function that calls this one, and that Dynamo never compiles by itself.
+
+    If Dynamo compiles a caller, it traces the returned function as one that does nothing.
+    torch.compiler.disable would break the caller's graph, and imports Dynamo.
+    """
+    import torch
+
+    is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
+    # These functions are private, and a later release may have others.
+    frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    set_compiler = getattr(frames, "set_eval_frame", lambda _: None)
+
+    def call(*args: object) -> None:
+        if is_compiling():
+            return
+        compiler = set_compiler(None)
+        try:
+            function(*args)
+        finally:
+            set_compiler(compiler)
+
+    if hasattr(frames, "skip_code"):
+        frames.skip_code(call.__code__)
+    elif hasattr(frames, "_FrameExecStrategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(skip, skip))
+    return call
+
+
 def follow() -> None:
     """Follows the steps of all optimizers from now on, if memory is offloaded automatically."""
     if os.environ.get("VRAMSTOW_OFFLOAD", "").split(",")[0] != "auto":
         return
-    import torch
     from torch.optim import optimizer as optimizers
 
     library = _Library()
     states = _QuietStates(library)
     pieces = _Pieces()
-    is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
     lacked = False  # True if an earlier step lacked memory
 
     def before_step(*_: object) -> None:
-        if is_compiling():
-            return
         states.end()
         if lacked:
             pieces.begin_step()
@@ -313,12 +339,10 @@ def follow() -> None:
         nonlocal lacked
         pieces.end_step()
         try:
-            if is_compiling():
-                return
             states.begin(optimizer)
             lacked = lacked or library.in_place_bytes() != 0
         except Exception:  # a state of an unknown form is evicted like other memory
             return
 
-    optimizers.register_optimizer_step_pre_hook(before_step)
-    optimizers.register_optimizer_step_post_hook(after_step)
+    optimizers.register_optimizer_step_pre_hook(_uncompiled(before_step))
+    optimizers.register_optimizer_step_post_hook(_uncompiled(after_step))

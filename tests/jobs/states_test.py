@@ -54,3 +54,11 @@ def test_a_job_that_fits_steps_at_once(rehearse: Rehearse, python: str) -> None:
     *fits, _ = run(rehearse, python, "foreach", 0.5, held)
     assert fits == roomy
     assert fits[0]["calls"]["most"] == TENSORS
+
+
+def test_dynamo_compiles_nothing_of_vramstow(rehearse: Rehearse, python: str) -> None:
+    program = PROGRAMS / "compiled_step.py"
+    card = f"{CARD},memory=4GiB"
+    moving = rehearse(python, program, card=card, env=MOVES)
+    assert moving.status == 0, moving.err[-4000:]
+    assert moving.out == rehearse(python, program, card=card).out != ""
