@@ -144,6 +144,9 @@ void Blocks::Free(void* data) {
   if (data == nullptr) return;
   if (history_->on()) [[unlikely]] {
     if (FreeRecorded(data)) return;
+  } else if (history_->remembers()) [[unlikely]] {
+    // The next block at this address must not get the context of this one.
+    history_->Forget(data);
   }
   FreeUnrecorded(data);
 }

@@ -30,6 +30,9 @@ struct Device {
   std::atomic<int64_t> retries{0};
   std::atomic<int64_t> out_of_memory{0};
   std::atomic<int64_t> synchronizations{0};
+  // The pool's totals of chunks when the program reset the accumulated statistics.
+  std::atomic<uint64_t> grown_at_reset{0};
+  std::atomic<uint64_t> released_at_reset{0};
 };
 
 class Devices {
@@ -42,8 +45,9 @@ class Devices {
 
   // Checks the index, which comes from a caller of PyTorch's interface.
   Device& At(DeviceIndex device) {
-    TORCH_CHECK(device >= 0 && device < kMax, "Allocator not initialized for device ",
-                static_cast<int>(device), ": did you call init?");
+    const int known = count() == 0 ? kMax : count();
+    TORCH_CHECK(device >= 0 && device < known, "Invalid device argument ", static_cast<int>(device),
+                ": did you call init?");
     return devices_[device];
   }
   // Does not check the index.

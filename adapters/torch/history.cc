@@ -127,14 +127,17 @@ Context& History::MappingScope::Current() {
 }
 
 void History::Remember(const void* block, Context context) {
-  if (context == nullptr) return;
+  if (context == nullptr) {
+    Forget(block);
+    return;
+  }
   const MutexLock lock(&mutex_);
   contexts_[block] = std::move(context);
   remembered_ = contexts_.size();
 }
 
 Context History::Forget(const void* block) {
-  if (remembered_.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (!remembers()) return nullptr;
   const MutexLock lock(&mutex_);
   const auto known = contexts_.find(block);
   if (known == contexts_.end()) return nullptr;
@@ -145,7 +148,7 @@ Context History::Forget(const void* block) {
 }
 
 Context History::ContextOf(const void* block) {
-  if (remembered_.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (!remembers()) return nullptr;
   const MutexLock lock(&mutex_);
   const auto known = contexts_.find(block);
   return known == contexts_.end() ? nullptr : known->second;

@@ -36,6 +36,8 @@ class History {
  public:
   bool on() const { return on_.load(std::memory_order_acquire); }
   bool recording() const { return recording_; }
+  // True if a block has a context.
+  bool remembers() const { return remembered_.load(std::memory_order_relaxed) != 0; }
 
   void Configure(bool enabled, caching::CreateContextFn recorder, size_t most,
                  caching::RecordContext when, bool clear,
@@ -65,7 +67,8 @@ class History {
     const bool set_;
   };
 
-  // Store and remove the context of a live block.
+  // Store and remove the context of a live block. A block without a context has none, whatever an
+  // earlier block at this address had.
   void Remember(const void* block, Context context);
   Context Forget(const void* block);
   Context ContextOf(const void* block);

@@ -25,6 +25,11 @@ void AddNative(DeviceStats* to, const DeviceStats& from) {
   }
   to->num_alloc_retries += from.num_alloc_retries;
   to->num_ooms += from.num_ooms;
+  to->num_sync_all_streams += from.num_sync_all_streams;
+  to->num_device_alloc += from.num_device_alloc;
+  to->num_device_free += from.num_device_free;
+  AddStat(&to->oversize_allocations, from.oversize_allocations);
+  AddStat(&to->oversize_segments, from.oversize_segments);
 }
 
 // This is a template, because not every release of PyTorch has this field.
@@ -66,8 +71,9 @@ DeviceStats Statistics::Of(Device* device) {
     stats.num_sync_all_streams = device->synchronizations;
     vramstow_framework_stats pool;
     if (table_->stats(device->handle, &pool) == VRAMSTOW_OK) {
-      stats.num_device_alloc = static_cast<int64_t>(pool.grown_chunks);
-      stats.num_device_free = static_cast<int64_t>(pool.released_chunks);
+      stats.num_device_alloc = static_cast<int64_t>(pool.grown_chunks - device->grown_at_reset);
+      stats.num_device_free =
+          static_cast<int64_t>(pool.released_chunks - device->released_at_reset);
     }
     PutPrivatePools(&stats, table_, device);
   }
@@ -80,6 +86,11 @@ void Statistics::ResetAccumulated(Device* device) {
   device->retries = 0;
   device->out_of_memory = 0;
   device->synchronizations = 0;
+  vramstow_framework_stats pool;
+  if (device->handle >= 0 && table_->stats(device->handle, &pool) == VRAMSTOW_OK) {
+    device->grown_at_reset = pool.grown_chunks;
+    device->released_at_reset = pool.released_chunks;
+  }
   native_->resetAccumulatedStats(device->index);
 }
 

@@ -160,7 +160,8 @@ def explain() -> str:
     The process must be observed, by observe() or by `vramstow run`. Raises ObserveError if there is
     no trace.
     """
-    trace = _trace or library.dump()
+    copy = None if _trace else library.dump()
+    trace = _trace or copy
     if trace is None:
         raise ObserveError(
             "there is no trace to explain: call vramstow.observe() first, or start the program "
@@ -182,6 +183,9 @@ def explain() -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ObserveError(f"the trace {trace} could not be explained ({error}).") from None
+    finally:
+        if copy is not None:
+            Path(copy).unlink(missing_ok=True)
     if told.returncode != 0:
         raise ObserveError(told.stderr.strip())
     return told.stdout

@@ -6,6 +6,7 @@ import html
 import os
 import subprocess
 import tempfile
+import weakref
 from pathlib import Path
 
 from vramstow import library, program
@@ -31,6 +32,12 @@ def _ask(*arguments: str) -> str:
     return done.stdout
 
 
+def _remove(copy: str, process: int) -> None:
+    """Removes the copy of a trace, unless this is a forked child of the process that made it."""
+    if os.getpid() == process:
+        Path(copy).unlink(missing_ok=True)
+
+
 class Report:
     """The results of `vramstow analyze` and `vramstow report` for some inputs.
 
@@ -46,6 +53,8 @@ class Report:
                     "this process has no trace: name a trace, a snapshot or a folder of them"
                 )
             self.inputs = [own]
+            # The copy of the trace may be large, so it is removed with this object.
+            weakref.finalize(self, _remove, own, os.getpid())
 
     def text(self, *, full: bool = False) -> str:
         """Returns a report that fits on one screen, or with full=True all sections."""
