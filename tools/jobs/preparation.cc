@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/host_mapping.h"
@@ -48,6 +50,29 @@ void ShareSimulatedCard(CheckedJob* checked) {
   if (!checked->settings.share || spec.empty() || absl::StrContains(spec, "share=")) return;
   spec += ",share=turns";
   checked->flags["VRAMSTOW_SIMULATE"] = spec;
+}
+
+// Makes the path of the table's folder absolute, because the command may change its current folder.
+void MakeShareFolderAbsolute(FlagValues* flags) {
+  constexpr char kVariable[] = "VRAMSTOW_SHARE";
+  constexpr std::string_view kFolder = "dir=";
+  const auto flag = flags->find(kVariable);
+  const char* variable = std::getenv(kVariable);
+  const std::string text = flag != flags->end()  ? flag->second
+                           : variable == nullptr ? ""
+                                                 : variable;
+  std::vector<std::string> parts = absl::StrSplit(text, ',');
+  bool has_changed = false;
+  for (std::string& part : parts) {
+    if (!part.starts_with(kFolder)) continue;
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(part.substr(kFolder.size()), error);
+    // A folder whose name contains a comma cannot be given.
+    if (error || absl::StrContains(absolute.string(), ',')) continue;
+    has_changed = true;
+    part = std::string(kFolder) + absolute.string();
+  }
+  if (has_changed) (*flags)[kVariable] = absl::StrJoin(parts, ",");
 }
 
 // Replaces "match=SNAPSHOT" by the card that matches the snapshot.
@@ -126,6 +151,7 @@ absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
     if (absl::Status status = ApplyMatchedCard(job, &checked); !status.ok()) return status;
   }
   ShareSimulatedCard(&checked);
+  if (checked.settings.share) MakeShareFolderAbsolute(&checked.flags);
   if (job.command.empty()) {
     return absl::InvalidArgumentError(
         "no command to run: put it after --, as in vramstow run -- python train.py.");

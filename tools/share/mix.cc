@@ -148,6 +148,14 @@ absl::Status CheckSpec(const std::string& spec) {
   return absl::OkStatus();
 }
 
+// The temporary folder is part of settings that end at a comma.
+absl::Status CheckFolder(const std::string& path) {
+  if (!absl::StrContains(path, ',')) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the name of the temporary folder ",
+                                                    Printable(path),
+                                                    " has a comma: name another one with TMPDIR."));
+}
+
 // Runs the jobs of one request, and collects the report.
 class MixRehearser {
  public:
@@ -161,6 +169,7 @@ class MixRehearser {
     if (!places_.ok()) {
       return absl::UnavailableError("cannot make a temporary folder: see TMPDIR.");
     }
+    if (absl::Status status = CheckFolder(places_.path()); !status.ok()) return status;
     absl::Status status = RunAlone();
     if (status.ok() && AllRanAlone()) status = RunMix();
     report_.is_interrupted = absl::IsCancelled(status);
