@@ -105,7 +105,7 @@ struct ShareSetting {
   // Memory that others give up in the turn of this process counts as free.
   bool tells_card = true;
   uint32_t weight = 1;    // from 1 to 100
-  char folder[108] = "";  // empty: the default
+  char folder[300] = "";  // empty: the default
 };
 bool ParseShare(std::string_view text, ShareSetting* setting);
 

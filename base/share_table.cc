@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/descriptor.h"
 #include "base/futex.h"
 #include "base/monotonic_clock.h"
 #include "base/user_folder.h"
@@ -17,7 +19,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMagic = 0x6572616873777673;  // "svwshare"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 // The byte whose lock protects the contents; the bytes after it are those of the slots.
 constexpr off_t kContentsByte = 0;
 constexpr uint64_t kSecond = 1'000'000'000;
@@ -49,18 +51,26 @@ bool IsLocked(int file, off_t byte) {
   return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-// True if the file is a table of another version that no process uses.
+// True if no process uses the file, and it is a table of another version, or one without contents:
+// whoever made it was killed before it wrote the header.
 bool IsOutdated(int file, off_t size, off_t right_size) {
   struct {
     uint64_t magic;
     uint32_t version;
   } begin = {};
-  if (pread(file, &begin, sizeof begin, 0) < 12 || begin.magic != kMagic) return false;
-  if (begin.version == kVersion && size == right_size) return false;
+  if (pread(file, &begin, sizeof begin, 0) < 12) return false;
+  if (begin.magic != kMagic && begin.magic != 0) return false;
+  if (begin.magic == kMagic && begin.version == kVersion && size == right_size) return false;
   for (size_t slot = 0; slot < kMaxSharers; ++slot) {
     if (IsLocked(file, ByteOf(slot))) return false;
   }
   return true;
+}
+
+// Returns the number of the namespace of this process's id, or 0.
+uint64_t PidSpace() {
+  struct stat about = {};
+  return stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;
 }
 
 }  // namespace
@@ -78,11 +88,23 @@ bool ShareTable::Fits(int length, char* why, size_t why_size) {
 }
 
 bool ShareTable::Open(const char* directory, char* why, size_t why_size) {
-  if (!MakeFolder(directory) || !IsPrivateFolder(directory)) {
+  if (!MakeFolder(directory)) {
+    std::snprintf(why, why_size, "the folder %s cannot be made (error %d)", directory, errno);
+    return false;
+  }
+  if (!IsPrivateFolder(directory)) {
     std::snprintf(why, why_size, "%s is not a folder that only this user can write to", directory);
     return false;
   }
-  return Fits(std::snprintf(path_, sizeof path_, "%s/gpus.share", directory), why, why_size) &&
+  // The program may enter another folder before the file is removed.
+  char current[kMaxPath] = "";
+  if (*directory != '/' && getcwd(current, sizeof current) == nullptr) {
+    std::snprintf(why, why_size, "the current folder is not known (error %d)", errno);
+    return false;
+  }
+  return Fits(std::snprintf(path_, sizeof path_, "%s%s%s/gpus.share", current,
+                            *current == 0 ? "" : "/", directory),
+              why, why_size) &&
          OpenFile(O_CREAT, why, why_size);
 }
 
@@ -93,43 +115,68 @@ bool ShareTable::OpenExisting(const char* path, char* why, size_t why_size) {
 
 // Opens and maps path_. A file without contents gets a header, under the contents' lock.
 bool ShareTable::OpenFile(int flags, char* why, size_t why_size) {
-  file_ = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-  if (file_ < 0) {
+  file_ = MoveDescriptorUp(open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+  struct stat about = {};
+  if (file_ < 0 || fstat(file_, &about) != 0) {
     std::snprintf(why, why_size, "%s cannot be opened (error %d)", path_, errno);
     return false;
   }
-  const bool is_locked = Lock(kLongWaitNs);
-  struct stat about = {};
-  const bool is_known = is_locked && fstat(file_, &about) == 0;
-  const bool is_new = is_known && flags != 0 &&
-                      (about.st_size == 0 || IsOutdated(file_, about.st_size, sizeof(Shared)));
-  bool is_good = is_known && S_ISREG(about.st_mode) && about.st_uid == geteuid();
-  if (is_good && is_new) {
-    is_good = ftruncate(file_, 0) == 0 && ftruncate(file_, sizeof(Shared)) == 0;
-  }
-  if (is_good && !is_new) is_good = about.st_size == static_cast<off_t>(sizeof(Shared));
-  void* const memory =
-      is_good ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
-              : MAP_FAILED;
-  if (memory != MAP_FAILED) shared_ = static_cast<Shared*>(memory);
-  const bool is_right = shared_ != nullptr && Check(is_new, why, why_size);
-  Unlock();
-  if (is_right) return true;
-  if (!is_locked) {
+  device_ = about.st_dev;
+  inode_ = about.st_ino;
+  if (Lock(kLongWaitNs)) {
+    const bool is_right = Map(flags, why, why_size);
+    Unlock();
+    if (is_right) return true;
+  } else if (errno == ETIMEDOUT) {
     std::snprintf(why, why_size, "%s stayed locked, perhaps by a process that is stopped", path_);
-  } else if (shared_ == nullptr) {
-    std::snprintf(why, why_size, "%s is not a table of this user and this version", path_);
+  } else {
+    std::snprintf(why, why_size, "%s cannot be locked (error %d)", path_, errno);
   }
   Close();
   return false;
 }
 
+// Maps the file, whose contents are locked. With O_CREAT in `flags`, a file that no process uses is
+// made anew.
+bool ShareTable::Map(int flags, char* why, size_t why_size) {
+  struct stat about = {};
+  if (fstat(file_, &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid()) {
+    std::snprintf(why, why_size, "%s is not a table of this user", path_);
+    return false;
+  }
+  constexpr auto kSize = static_cast<off_t>(sizeof(Shared));
+  const bool is_new = flags != 0 && (about.st_size == 0 || IsOutdated(file_, about.st_size, kSize));
+  if (!is_new && about.st_size != kSize) {
+    std::snprintf(why, why_size, "%s is not a table of this version", path_);
+    return false;
+  }
+  if (is_new) {
+    // Without a place on the disk for each page, a write to the mapping would end the process.
+    int error = ftruncate(file_, 0) == 0 ? 0 : errno;
+    if (error == 0) error = posix_fallocate(file_, 0, kSize);
+    if (error != 0) {
+      if (ftruncate(file_, 0) != 0) error = errno;
+      std::snprintf(why, why_size, "there is no room for %s (error %d)", path_, error);
+      return false;
+    }
+  }
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  if (memory == MAP_FAILED) {
+    std::snprintf(why, why_size, "%s cannot be mapped (error %d)", path_, errno);
+    return false;
+  }
+  shared_ = static_cast<Shared*>(memory);
+  pid_space_ = PidSpace();
+  return Check(is_new, why, why_size);
+}
+
 bool ShareTable::Check(bool is_new, char* why, size_t why_size) {
   ShareHeader& header = shared_->header;
   if (is_new) {
-    header.magic = kMagic;
     header.version = kVersion;
     header.slot_bytes = sizeof(ShareSlot);
+    // The magic number comes last: a file without it has no contents yet.
+    std::atomic_ref(header.magic).store(kMagic, std::memory_order_release);
   }
   if (header.magic == kMagic && header.version == kVersion &&
       header.slot_bytes == sizeof(ShareSlot)) {
@@ -144,25 +191,59 @@ bool ShareTable::IsRemoved() const {
   return fstat(file_, &about) != 0 || about.st_nlink == 0;
 }
 
-bool ShareTable::Join() {
+bool ShareTable::IsClosedByProgram() const {
+  struct stat about = {};
+  return fstat(file_, &about) != 0 || about.st_dev != device_ || about.st_ino != inode_;
+}
+
+// True if this path leads to the file that is open.
+bool ShareTable::IsAt(const char* path) const {
+  struct stat about = {};
+  return lstat(path, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
+}
+
+bool ShareTable::Join(char* why, size_t why_size) {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
-    if (!Lock(kLongWaitNs)) return false;
+    if (!Lock(kLongWaitNs)) {
+      std::snprintf(why, why_size, "%s cannot be locked (error %d)", path_, errno);
+      return false;
+    }
     if (!IsRemoved()) break;
     Unlock();
-    char why[kMaxPath + 100];
     Close();
-    if (!OpenFile(O_CREAT, why, sizeof why)) return false;
+    if (!OpenFile(O_CREAT, why, why_size)) return false;
   }
+  const bool has_slot = TakeSlot(why, why_size);
+  Unlock();
+  return has_slot;
+}
+
+bool ShareTable::Rejoin(char* why, size_t why_size) {
+  const int file = MoveDescriptorUp(open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (file < 0 || !IsAt(path_)) {
+    std::snprintf(why, why_size, "%s is not there any more", path_);
+    if (file >= 0) close(file);
+    return false;
+  }
+  file_ = file;
+  slot_ = kNoSlot;
+  return Join(why, why_size);
+}
+
+// Takes a free slot of the table, which is locked.
+bool ShareTable::TakeSlot(char* why, size_t why_size) {
   for (size_t slot = 0; slot < kMaxSharers && slot_ == kNoSlot; ++slot) {
     if (SetLock(file_, ByteOf(slot), F_WRLCK)) slot_ = slot;
   }
-  if (slot_ != kNoSlot) {
-    shared_->slots[slot_] = ShareSlot{};
-    ForgetTheDead();
+  if (slot_ == kNoSlot) {
+    std::snprintf(why, why_size, "all places of %s are taken", path_);
+    return false;
   }
-  Unlock();
-  return slot_ != kNoSlot;
+  shared_->slots[slot_] = ShareSlot{};
+  shared_->slots[slot_].pid_space = pid_space_;
+  ForgetTheDead();
+  return true;
 }
 
 // Clears what processes have left that were killed, if no other process lives.
@@ -183,7 +264,7 @@ void ShareTable::Leave() {
   bool is_last = is_locked;
   for (size_t slot = 0; slot < kMaxSharers; ++slot)
     is_last = is_last && !IsLocked(file_, ByteOf(slot));
-  if (is_last && !IsRemoved()) unlink(path_);
+  if (is_last && IsAt(path_)) unlink(path_);
   SetLock(file_, ByteOf(slot_), F_UNLCK);
   slot_ = kNoSlot;
   if (is_locked) Unlock();
@@ -192,7 +273,7 @@ void ShareTable::Leave() {
 
 void ShareTable::Close() {
   if (shared_ != nullptr) munmap(shared_, sizeof(Shared));
-  if (file_ >= 0) close(file_);
+  if (file_ >= 0 && !IsClosedByProgram()) close(file_);
   shared_ = nullptr;
   file_ = -1;
   slot_ = kNoSlot;
@@ -204,7 +285,11 @@ bool ShareTable::Lock(uint64_t wait_ns) {
   const uint64_t deadline = MonotonicTime() + wait_ns;
   uint64_t pause = 2'000;
   while (!SetLock(file_, kContentsByte, F_WRLCK)) {
-    if (MonotonicTime() >= deadline) return false;
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return false;
+    if (MonotonicTime() >= deadline) {
+      errno = ETIMEDOUT;
+      return false;
+    }
     SleepFor(pause);
     if (pause < 1'000'000) pause *= 2;
   }
@@ -234,7 +319,19 @@ void ShareTable::AdvanceClock(uint64_t card, uint64_t time_ns) {
 }
 
 bool ShareTable::IsLive(size_t number) const {
-  return number == slot_ || IsLocked(file_, ByteOf(number));
+  return number == slot_ || (IsLocked(file_, ByteOf(number)) && !IsHeldByChild(number));
+}
+
+// True if the process of the slot is gone, so that only a child can still hold the lock. A process
+// writes into its slot several times a second, so only the ids of silent ones are looked up.
+bool ShareTable::IsHeldByChild(size_t number) const {
+  constexpr uint64_t kSilentNs = 5 * kSecond;
+  ShareSlot& slot = shared_->slots[number];
+  const uint64_t written = std::atomic_ref(slot.member.measured_at_ns).load();
+  const auto process = static_cast<pid_t>(std::atomic_ref(slot.process).load());
+  const bool is_silent = written != 0 && MonotonicTime() - written > kSilentNs;
+  const bool is_known = process > 0 && slot.pid_space != 0 && slot.pid_space == pid_space_;
+  return is_silent && is_known && kill(process, 0) != 0 && errno == ESRCH;
 }
 
 uint64_t ShareTable::LiveSlots() const {

@@ -27,7 +27,8 @@ inline constexpr size_t kMaxSharers = 64;
 
 struct ShareSlot {
   ShareMember member;
-  int64_t process;  // as the process itself sees it
+  int64_t process;     // as the process itself sees it
+  uint64_t pid_space;  // the number of the namespace in which this id is valid; 0 if unknown
   uint64_t turns;
   uint64_t waited_ns;
   uint64_t out_bytes;  // moved to the host for others, and back
@@ -78,17 +79,23 @@ class ShareTable {
   bool Open(const char* directory, char* why, size_t why_size);
   // Opens an existing table to read it. Returns false if there is none.
   bool OpenExisting(const char* path, char* why, size_t why_size);
-  // Takes a free slot. Returns false if all slots are taken.
-  bool Join();
+  // Takes a free slot.
+  bool Join(char* why, size_t why_size);
+  // Takes a slot again, of the same table, after the program closed the descriptor. What the slot
+  // contained is lost.
+  bool Rejoin(char* why, size_t why_size);
   // Gives the slot up. Removes the file if no other process has a slot.
   void Leave();
   void Close();
   // Closes what belongs to the parent. Called in a forked child; async-signal-safe.
   void Abandon();
+  // The absolute path of the file.
+  const char* path() const { return path_; }
   bool is_open() const { return shared_ != nullptr; }
 
   // Locks the contents; waits up to `wait_ns`. A process that is stopped at this moment (SIGSTOP)
-  // may hold the lock for longer; then false is returned.
+  // may hold the lock for longer; then false is returned, with ETIMEDOUT in errno. If the file
+  // cannot be locked at all, false is returned at once, with the cause in errno.
   bool Lock(uint64_t wait_ns);
   void Unlock();
 
@@ -109,7 +116,10 @@ class ShareTable {
   // True if the file was removed after it was opened, so that processes that start now do not find
   // it.
   bool IsRemoved() const;
-  // True if the process of this slot lives.
+  // True if the program closed the descriptor, so that other processes take this one for dead.
+  bool IsClosedByProgram() const;
+  // True if the process of this slot lives. A child that was made without the handlers of fork
+  // keeps the lock of its parent; the parent counts as dead once it is gone.
   bool IsLive(size_t number) const;
   // The slots of all living processes, a bit for each. It takes many system calls, so it is called
   // before Lock: a process that is stopped while it holds the lock stops all others.
@@ -126,16 +136,25 @@ class ShareTable {
     ShareSlot slots[kMaxSharers];
   };
   static constexpr size_t kNoSlot = kMaxSharers;
-  static constexpr size_t kMaxPath = 256;
+  static constexpr size_t kMaxPath = 512;
 
   static bool Fits(int length, char* why, size_t why_size);
   bool OpenFile(int flags, char* why, size_t why_size);
+  bool Map(int flags, char* why, size_t why_size);
   bool Check(bool is_new, char* why, size_t why_size);
+  bool TakeSlot(char* why, size_t why_size);
   void ForgetTheDead();
+  bool IsAt(const char* path) const;
+  bool IsHeldByChild(size_t number) const;
 
   Shared* shared_ = nullptr;
   int file_ = -1;
   size_t slot_ = kNoSlot;
+  // The identity of the file. A program may close the descriptor, and use its number for a file of
+  // its own.
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  uint64_t pid_space_ = 0;
   char path_[kMaxPath] = {};
 };
 

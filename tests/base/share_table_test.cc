@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include "base/monotonic_clock.h"
 
 namespace vramstow {
 namespace {
@@ -27,7 +31,7 @@ class ShareTableTest : public testing::Test {
 
   std::string file() const { return folder_ + "/gpus.share"; }
   bool Open(ShareTable* table) {
-    return table->Open(folder_.c_str(), why_, sizeof why_) && table->Join();
+    return table->Open(folder_.c_str(), why_, sizeof why_) && table->Join(why_, sizeof why_);
   }
   // Runs `body` in a child process that then waits to be killed. Returns its number once body has
   // returned true, else -1.
@@ -53,7 +57,7 @@ class ShareTableTest : public testing::Test {
   }
 
   std::string folder_;
-  char why_[300] = "";
+  char why_[600] = "";
 };
 
 TEST_F(ShareTableTest, EachProcessSeesTheOthersUntilTheyAreKilled) {
@@ -125,6 +129,112 @@ TEST_F(ShareTableTest, AForkedChildDoesNotHoldTheSlotOfItsParent) {
   table.Close();
 }
 
+TEST_F(ShareTableTest, AChildWithoutTheHandlersOfForkDoesNotKeepItsParentAlive) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  int ends[2];  // the grandchild lives until the test closes the second one
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t owner = InChild([&] {
+    table.Abandon();
+    static ShareTable own;
+    if (!Open(&own) || !own.Lock(kSecond)) return false;
+    own.own().process = getpid();
+    own.own().member.measured_at_ns = MonotonicTime() - 6 * kSecond;
+    own.Unlock();
+    if (fork() == 0) {
+      close(ends[1]);
+      char byte = 0;
+      _exit(static_cast<int>(read(ends[0], &byte, 1)));
+    }
+    return true;
+  });
+  ASSERT_GT(owner, 0);
+  EXPECT_TRUE(table.IsLive(1));
+  Kill(owner);
+  EXPECT_FALSE(table.IsLive(1));
+  close(ends[0]);
+  close(ends[1]);
+  table.Leave();
+  table.Close();
+}
+
+TEST_F(ShareTableTest, ADescriptorThatTheProgramClosedIsNoticedAndReplaced) {
+  ShareTable table;
+  ASSERT_TRUE(Open(&table)) << why_;
+  EXPECT_FALSE(table.IsClosedByProgram());
+  int descriptor = -1;
+  for (int i = 3; i < 4096 && descriptor < 0; ++i) {
+    struct stat about = {};
+    struct stat wanted = {};
+    ASSERT_EQ(stat(file().c_str(), &wanted), 0);
+    if (fstat(i, &about) == 0 && about.st_ino == wanted.st_ino && about.st_dev == wanted.st_dev) {
+      descriptor = i;
+    }
+  }
+  EXPECT_GE(descriptor, 1000);  // loops that close the small numbers do not meet it
+  const int own = open("/dev/null", O_RDONLY);
+  ASSERT_EQ(dup2(own, descriptor), descriptor);  // the program closes it and uses its number
+  EXPECT_TRUE(table.IsClosedByProgram());
+  ASSERT_TRUE(table.Rejoin(why_, sizeof why_)) << why_;
+  EXPECT_FALSE(table.IsClosedByProgram());
+  EXPECT_TRUE(table.Lock(kSecond));
+  table.Unlock();
+  EXPECT_EQ(fcntl(descriptor, F_GETFD), 0);  // the program's file is still open
+  ASSERT_EQ(unlink(file().c_str()), 0);
+  table.Close();
+  EXPECT_EQ(fcntl(descriptor, F_GETFD), 0);
+  close(descriptor);
+  close(own);
+}
+
+TEST_F(ShareTableTest, ATableThatWasNeverFinishedIsMadeAnew) {
+  const int made = open(file().c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_EQ(ftruncate(made, 20'000), 0);
+  close(made);
+  ShareTable table;
+  EXPECT_TRUE(Open(&table)) << why_;
+  table.Leave();
+  table.Close();
+}
+
+TEST_F(ShareTableTest, AFullFileSystemIsReportedInOneSentence) {
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr int kCannotMount = 77;
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", folder_.c_str(), "tmpfs", 0, "size=8k,mode=0700") != 0) {
+      _exit(kCannotMount);
+    }
+    ShareTable table;
+    const bool is_open = table.Open(folder_.c_str(), why_, sizeof why_);
+    struct stat about = {};
+    const bool is_empty = stat(file().c_str(), &about) == 0 && about.st_size == 0;
+    const bool is_said = std::string(why_).find("there is no room") == 0;
+    _exit(!is_open && is_empty && is_said ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this needs mount(2)";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(ShareTableTest, ARelativeFolderIsTheOneOfTheTimeOfOpening) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chdir(folder_.c_str()) != 0) _exit(2);
+    ShareTable table;
+    if (!table.Open("own", why_, sizeof why_) || !table.Join(why_, sizeof why_)) _exit(3);
+    if (chdir("/") != 0) _exit(2);
+    table.Leave();
+    table.Close();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(access((folder_ + "/own/gpus.share").c_str(), F_OK), 0);
+}
+
 TEST_F(ShareTableTest, TheLastProcessRemovesTheFileAndTheNextMakesItAnew) {
   ShareTable first;
   ShareTable second;
@@ -132,12 +242,12 @@ TEST_F(ShareTableTest, TheLastProcessRemovesTheFileAndTheNextMakesItAnew) {
   ASSERT_TRUE(Open(&second)) << why_;
   first.Leave();
   EXPECT_EQ(access(file().c_str(), F_OK), 0);
-  ASSERT_TRUE(first.Join());
+  ASSERT_TRUE(first.Join(why_, sizeof why_));
   first.Leave();
   second.Leave();
   EXPECT_NE(access(file().c_str(), F_OK), 0);
   // A process that opened the file before it was removed joins a new one.
-  ASSERT_TRUE(first.Join());
+  ASSERT_TRUE(first.Join(why_, sizeof why_));
   EXPECT_EQ(access(file().c_str(), F_OK), 0);
   first.Leave();
   first.Close();

@@ -32,17 +32,17 @@ bool ContextRequest::Serve(const ShareSetting& setting, uint64_t group, int devi
   if (ask == nullptr || ask(&total_bytes, device) != CUDA_SUCCESS) return false;
   const KeepErrno keep_errno;
   while (is_busy_.exchange(true, std::memory_order_acquire)) SleepFor(kTickNs);
-  const uint64_t began = MonotonicTime();
-  tried_at_ns_ = began;
+  began_ns_ = MonotonicTime();
+  tried_at_ns_ = began_ns_;
   wanted_bytes_ = total_bytes / kFirstPart;
-  char why[300];
+  char why[600];
   bool is_served = false;
   if (IdentifyCard(driver_, device, &card_) && JoinTable(setting, &table_, why, sizeof why)) {
     is_served = Publish(setting, group, total_bytes) && WaitForRoom(total_bytes, creation);
     table_.Leave();
   }
   table_.Close();
-  waited_ns_.fetch_add(MonotonicTime() - began, std::memory_order_relaxed);
+  waited_ns_.fetch_add(MonotonicTime() - began_ns_, std::memory_order_relaxed);
   is_busy_.store(false, std::memory_order_release);
   return is_served;
 }
@@ -103,6 +103,7 @@ ContextRequest::View ContextRequest::Look() {
   ShareMember& own = table_.own().member;
   own.measured_at_ns = MonotonicTime();
   own.wanted_bytes = wanted_bytes_;
+  table_.own().waited_ns = own.measured_at_ns - began_ns_;
   ShareMember members[kMaxSharers];
   size_t count = 0;
   size_t self = 0;

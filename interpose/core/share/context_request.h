@@ -61,6 +61,7 @@ class ContextRequest {
   ShareTable table_;
   SharedCard card_;
   uint64_t wanted_bytes_ = 0;
+  uint64_t began_ns_ = 0;
   uint64_t tried_at_ns_ = 0;  // when the driver last lacked memory
 };
 

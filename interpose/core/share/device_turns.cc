@@ -56,16 +56,20 @@ bool DeviceTurns::OpenTable() {
         number_);
     return false;
   }
-  char why[300] = "the driver does not report its UUID";
+  char why[600] = "the driver does not report its UUID";
   const bool is_known = IdentifyCard(links_.driver, number_, &card_);
   clock_.Open(card_.number);
-  if (is_known && JoinTable(setting_, &table_, why, sizeof why)) return true;
+  if (is_known && JoinTable(setting_, &table_, why, sizeof why)) {
+    links_.trace.Describe("sharing.table", table_.path());
+    return true;
+  }
   Log("--share: this process does not share GPU %d, because %s.", number_, why);
   return false;
 }
 
 DeviceTurns::Progress DeviceTurns::Follow() {
   measured_at_ns_ = MonotonicTime();
+  if (!HasTable()) return {.has_changed = true};
   const Figures figures = memory_.Measure();
   if (figures.total_bytes == 0) {
     clock_.EndTurn();
@@ -91,6 +95,19 @@ DeviceTurns::Progress DeviceTurns::Follow() {
       !has_changed && duty.return_bytes != 0 && is_away_.load(std::memory_order_relaxed);
   if (has_failed && HasFailedForLong()) Withdraw();
   return {has_changed, duty.is_contended};
+}
+
+// True if this process is still in the table. A program may have closed the descriptor; then this
+// process takes another place in the table, or it ends sharing.
+bool DeviceTurns::HasTable() {
+  if (!table_.IsClosedByProgram()) return true;
+  char why[600];
+  if (table_.Rejoin(why, sizeof why)) return true;
+  if (!Close(/*has_ended=*/true)) return false;
+  Log("--share: this process does not share GPU %d any more, because the program closed the file "
+      "by which processes share it, and %s.",
+      number_, why);
+  return false;
 }
 
 // Notes that the driver has just failed to bring memory back. Returns true if it has failed for

@@ -90,6 +90,8 @@ class DeviceTurns {
   void AbandonAfterFork();
 
  private:
+  bool HasTable();
+
   enum class State : uint8_t { kNone, kOpening, kOpen, kClosed };
 
   // What this process has to do now.

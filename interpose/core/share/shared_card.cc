@@ -32,15 +32,12 @@ bool IdentifyCard(const Driver& driver, int device, SharedCard* card) {
 
 bool JoinTable(const ShareSetting& setting, ShareTable* table, char* why, size_t why_size) {
   std::snprintf(why, why_size, "the path of the folder is too long");
-  char folder[200];
+  char folder[sizeof setting.folder];
   if (!ShareTable::Directory(setting.folder, std::getenv("XDG_RUNTIME_DIR"), geteuid(), folder,
-                             sizeof folder) ||
-      !table->Open(folder, why, why_size)) {
+                             sizeof folder)) {
     return false;
   }
-  if (table->Join()) return true;
-  std::snprintf(why, why_size, "the table has no free place");
-  return false;
+  return table->Open(folder, why, why_size) && table->Join(why, why_size);
 }
 
 uint64_t LeastUsedTime(const ShareTable& table, uint64_t group) {

@@ -69,6 +69,7 @@ void Sharer::Start() {
 void Sharer::StartThread() {
   busy_.store(true, std::memory_order_seq_cst);
   if (StartDetachedThread(Run, this, kStackBytes)) return;
+  Log("--share: this process does not share its GPUs, because no thread can be started.");
   busy_.store(false, std::memory_order_release);
   state_.store(State::kStopped, std::memory_order_seq_cst);
   CloseDevices(/*has_ended=*/true);
