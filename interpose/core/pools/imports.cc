@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/control.h"
+#include "base/monotonic_clock.h"
 #include "base/rounding.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/record/facts.h"
@@ -39,9 +40,12 @@ int ConnectTo(const Options& options, const IpcHandle& handle) {
   }
   const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (client < 0) return -1;
-  if (connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    return client;
-  }
+  // A signal may interrupt each of these calls.
+  int result = 0;
+  do {
+    result = connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return client;
   close(client);
   return -1;
 }
@@ -57,9 +61,17 @@ int ReceiveDescriptors(int client, int* descriptors) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  pollfd wait = {client, POLLIN, 0};
-  if (poll(&wait, 1, kPatienceMs) <= 0) return -1;
-  const ssize_t got = recvmsg(client, &message, MSG_CMSG_CLOEXEC);
+  constexpr uint64_t kNsPerMs = 1'000'000;
+  const uint64_t deadline = MonotonicTime() + kPatienceMs * kNsPerMs;
+  ssize_t got = -1;
+  do {
+    const uint64_t now = MonotonicTime();
+    const uint64_t left_ms = now < deadline ? (deadline - now) / kNsPerMs : 0;
+    pollfd wait = {client, POLLIN, 0};
+    const int ready = poll(&wait, 1, static_cast<int>(left_ms));
+    if (ready == 0 || (ready < 0 && errno != EINTR)) return -1;
+    if (ready > 0) got = recvmsg(client, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && (errno == EINTR || errno == EAGAIN));
   if (got <= 0) return -1;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
