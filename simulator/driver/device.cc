@@ -11,7 +11,15 @@
 namespace vramstow::simulator {
 
 CUuuid CardUuid(const Spec& spec, int card) {
-  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card.pci_device_id) * 4096 + card);
+  constexpr uint64_t kPrime = 0x100000001b3;  // of FNV-1a
+  uint64_t seed = 0x76726d73746f77 + static_cast<uint64_t>(spec.card.pci_device_id) * 4096 + card;
+  // Two groups of processes have different GPUs, as have GPUs of different sizes in one group.
+  if (!spec.share.empty() && spec.share != "none") {
+    for (const char letter : spec.share)
+      seed = (seed ^ static_cast<unsigned char>(letter)) * kPrime;
+    seed = (seed ^ spec.memory_bytes) * kPrime;
+  }
+  Random random(seed);
   CUuuid uuid;
   for (size_t i = 0; i < sizeof(uuid.bytes); i += sizeof(uint64_t)) {
     const uint64_t part = random.Next();
