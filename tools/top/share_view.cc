@@ -22,7 +22,7 @@ constexpr uint64_t kLockWaitNs = 200'000'000;
 
 void AddRows(const std::filesystem::path& path, std::vector<SharerRow>* rows) {
   ShareTable table;
-  char why[300];
+  char why[600];
   if (!table.OpenExisting(path.c_str(), why, sizeof why)) return;
   if (table.Lock(kLockWaitNs)) {
     for (size_t i = 0; i < kMaxSharers; ++i) {
@@ -52,20 +52,24 @@ void AddRows(const std::filesystem::path& path, std::vector<SharerRow>* rows) {
 
 }  // namespace
 
-std::vector<SharerRow> ReadSharers(const std::string& folder) {
+std::vector<SharerRow> ReadSharers(const std::set<std::string>& tables) {
   std::vector<SharerRow> rows;
-  char path[200];
-  if (!ShareTable::Directory(folder.c_str(), std::getenv("XDG_RUNTIME_DIR"), geteuid(), path,
-                             sizeof path)) {
-    return rows;
+  // Two paths may lead to one table.
+  std::set<std::string> all;
+  const auto add = [&all](const std::string& table) {
+    std::error_code error;
+    const std::filesystem::path whole = std::filesystem::canonical(table, error);
+    if (!error) all.insert(whole);
+  };
+  for (const std::string& table : tables) add(table);
+  char path[300];
+  if (ShareTable::Directory("", std::getenv("XDG_RUNTIME_DIR"), geteuid(), path, sizeof path)) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      if (entry.path().extension() == ".share") add(entry.path());
+    }
   }
-  std::vector<std::filesystem::path> tables;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    if (entry.path().extension() == ".share") tables.push_back(entry.path());
-  }
-  std::sort(tables.begin(), tables.end());
-  for (const std::filesystem::path& table : tables) AddRows(table, &rows);
+  for (const std::string& table : all) AddRows(table, &rows);
   return rows;
 }
 
@@ -88,18 +92,20 @@ std::vector<std::string> SharersInText(const std::vector<SharerRow>& rows) {
 JsonValue SharersInJson(const std::vector<SharerRow>& rows) {
   JsonValue all = JsonValue::Array();
   for (const SharerRow& row : rows) {
-    all.Append(JsonValue::Object({{"card", row.card},
-                                  {"pid", row.process},
-                                  {"program", row.program},
-                                  {"state", row.state},
-                                  {"resident_bytes", row.resident_bytes},
-                                  {"stuck_bytes", row.stuck_bytes},
-                                  {"away_bytes", row.away_bytes},
-                                  {"wanted_bytes", row.wanted_bytes},
-                                  {"card_free_bytes", row.card_free_bytes},
-                                  {"turns", row.turns},
-                                  {"waited_ns", row.waited_ns},
-                                  {"exchange_ns", row.exchange_ns}}));
+    all.Append(JsonValue::Object(
+        {{"card", row.card},
+         {"pid", row.process},
+         {"program", row.program},
+         {"state", row.state},
+         {"resident_bytes", row.resident_bytes},
+         {"stuck_bytes", row.stuck_bytes},
+         {"away_bytes", row.away_bytes},
+         {"wanted_bytes", row.wanted_bytes},
+         {"card_free_bytes",
+          row.card_free_bytes == kUnknownFree ? JsonValue() : JsonValue(row.card_free_bytes)},
+         {"turns", row.turns},
+         {"waited_ns", row.waited_ns},
+         {"exchange_ns", row.exchange_ns}}));
   }
   return all;
 }

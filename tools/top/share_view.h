@@ -6,6 +6,7 @@
 #define VRAMSTOW_TOOLS_TOP_SHARE_VIEW_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,14 @@ struct SharerRow {
   uint64_t stuck_bytes = 0;
   uint64_t away_bytes = 0;
   uint64_t wanted_bytes = 0;
-  uint64_t card_free_bytes = 0;  // of the GPU, as the process last saw it
+  uint64_t card_free_bytes = 0;  // of the GPU, as the process last saw it, or kUnknownFree
   uint64_t turns = 0;
   uint64_t waited_ns = 0;
   uint64_t exchange_ns = 0;
 };
 
-// Returns the processes of all tables in this folder. An empty text means the usual folder.
-std::vector<SharerRow> ReadSharers(const std::string& folder);
+// Returns the processes of these tables (files) and of those in the usual folder.
+std::vector<SharerRow> ReadSharers(const std::set<std::string>& tables);
 // Returns a heading and a line for each process; nothing if there is none.
 std::vector<std::string> SharersInText(const std::vector<SharerRow>& rows);
 JsonValue SharersInJson(const std::vector<SharerRow>& rows);

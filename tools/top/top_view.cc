@@ -237,6 +237,7 @@ absl::Status TopView::Look() {
   std::vector<std::string> files;
   if (absl::Status status = FindFiles(&files); !status.ok()) return status;
   std::vector<TopProcess> processes;
+  std::set<std::string> tables;  // of turns, outside the usual folder
   absl::Status last = absl::OkStatus();
   for (const std::string& file : files) {
     if (const auto known = ended_.find(file); known != ended_.end()) {
@@ -262,6 +263,8 @@ absl::Status TopView::Look() {
     if (process.runs && !socket.empty()) {
       process.pool_pending_bytes = PendingOf(process.process, socket);
     }
+    const std::string table = Fact(process.facts, "sharing.table");
+    if (process.runs && table.ends_with(".share")) tables.insert(table);
     if (!process.runs) ended_[file] = process;
     processes.push_back(std::move(process));
   }
@@ -272,7 +275,7 @@ absl::Status TopView::Look() {
     return std::ranges::find(files, known.first) == files.end();
   });
   processes_ = std::move(processes);
-  sharers_ = ReadSharers("");
+  sharers_ = ReadSharers(tables);
   Sort();
   cost_ms_ = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                        std::chrono::steady_clock::now() - begin)
