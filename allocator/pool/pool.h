@@ -127,7 +127,8 @@ class Pool {
   uint64_t device_bytes() const { return parts_.device.total_bytes; }
   // True if the pool consists of the plain driver's memory because virtual memory is not available.
   bool segments() const { return parts_.segments(); }
-  // Returns what cuMemGetInfo should report to this process: cached memory counts as free.
+  // Returns what cuMemGetInfo should report to this process: cached memory counts as free, except
+  // that of private pools that are kept.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
   // Like MemoryInfo, but adjusts values that the driver has returned already.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
@@ -178,6 +179,7 @@ class Pool {
  private:
   // Returns the error for an address that lies in no heap.
   PoolError WhyNoHeap(uint64_t address) const;
+  uint64_t RetainedCache();
   PoolError OpenParts(const DriverTable* driver, const PoolConfig& config);
 
   PoolParts parts_;

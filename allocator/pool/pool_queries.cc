@@ -41,6 +41,21 @@ bool Pool::HasRoomLimit() {
   return parts_.room_bytes != 0;
 }
 
+// Returns the cached bytes of private pools that graphs may still write to. No other request gets
+// this memory.
+uint64_t Pool::RetainedCache() {
+  uint64_t retained = 0;
+  parts_.heaps.VisitLocked([&](StreamHeap* heap) {
+    heap->mutex.AssertHeld();
+    if (!heap->graph_pinned() || heap->paused()) return;
+    const uint64_t mapped =
+        heap->mapped_bytes(SpanTable::kSmallZone) + heap->mapped_bytes(SpanTable::kLargeZone);
+    const uint64_t live = heap->stats.allocated_bytes.load(std::memory_order_relaxed);
+    retained += mapped - std::min(mapped, live);
+  });
+  return retained;
+}
+
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const DriverTable* driver = parts_.driver;
   const DriverResult result = driver->memory_info(driver->self, free_bytes, total_bytes);
@@ -54,7 +69,8 @@ void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   // Memory that was evicted to the host or discarded uses no device memory.
   const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
   const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
-  if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
+  const uint64_t used = resident + RetainedCache();
+  if (stats.reserved_bytes > used) *free_bytes += stats.reserved_bytes - used;
   const uint64_t reachable = parts_.reachable_bytes;
   if (reachable != 0) *free_bytes = reachable - std::min(reachable, stats.allocated_bytes);
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;

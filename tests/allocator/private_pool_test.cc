@@ -53,6 +53,20 @@ TEST_F(PrivatePoolTest, KeptMemoryStaysMappedUntilItIsLetGo) {
   EXPECT_TRUE(device_->Overlap(block.address, block.size, other.address, other.size));
 }
 
+TEST_F(PrivatePoolTest, KeptMemoryIsNotReportedAsFree) {
+  uint64_t before = 0;
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+  ASSERT_EQ(pool_->Free(Take(4 * kMiB, 0).address), PoolError::kOk);
+  ASSERT_EQ(pool_->MemoryInfo(&before, &total_bytes), kDriverSuccess);
+  ASSERT_EQ(pool_->Free(Take(20 * kMiB, 7).address), PoolError::kOk);
+  ASSERT_EQ(pool_->MemoryInfo(&free_bytes, &total_bytes), kDriverSuccess);
+  EXPECT_EQ(free_bytes, before - 20 * kMiB);
+  pool_->KeepPrivate(7, false);
+  ASSERT_EQ(pool_->MemoryInfo(&free_bytes, &total_bytes), kDriverSuccess);
+  EXPECT_EQ(free_bytes, before);
+}
+
 TEST_F(PrivatePoolTest, BlocksComeBackAtTheirAddresses) {
   std::vector<Block> blocks;
   for (const uint64_t size : {512 * kKiB, 3 * kMiB, 100 * kKiB, 5 * kMiB}) {
