@@ -153,8 +153,12 @@ def pools() -> None:
     if not hasattr(torch.cuda, "MemPool"):
         return
     pool = torch.cuda.MemPool()
-    with torch.cuda.use_mem_pool(pool):
-        inside = [bytes_of(3 * MIB), bytes_of(100)]
+    try:
+        with torch.cuda.use_mem_pool(pool):
+            inside = [bytes_of(3 * MIB), bytes_of(100)]
+    except RuntimeError as error:  # up to release 2.7
+        assert "doesn't currently support expandable_segments" in str(error), error
+        return
     compare("a private pool")
     if hasattr(pool, "snapshot"):
         assert sum(part["allocated_size"] for part in pool.snapshot()) == 3 * MIB + 512
