@@ -50,6 +50,13 @@ class Collector {
     if (!requests_.list.empty() && requests_.list.back().kind == RequestKind::kFlush) return;
     requests_.list.push_back({.kind = RequestKind::kFlush});
   }
+  // True if the event frees a live block of this collector, or refuses one of its provisional
+  // frees.
+  bool Concerns(const Event& event) const {
+    if (event.kind != EventKind::kRefused) return live_.contains(event.address);
+    return std::ranges::find(provisional_, RefusedSequence(event), &ProvisionalFree::sequence) !=
+           provisional_.end();
+  }
   size_t size() const { return requests_.list.size(); }
   uint64_t peak_bytes() const { return peak_bytes_; }
   uint64_t allocations() const { return requests_.blocks; }
@@ -237,11 +244,27 @@ uint64_t AvailableBytes(const EventSource& source, int16_t device) {
 }
 
 using Key = std::pair<Layer, int16_t>;
+using Collectors = std::map<Key, Collector>;
+
+// Returns the collector of the event. The driver's functions that free memory are given an address
+// and no device, so the block's address, or the refused free, finds the device.
+Collector& CollectorOf(const Event& event, const Collector::Recorded& recorded,
+                       Collectors* collectors) {
+  const Layer layer = event.layer == Layer::kFramework ? Layer::kFramework : Layer::kDriver;
+  const bool is_free = event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted ||
+                       event.kind == EventKind::kRefused;
+  if (is_free && event.device == kNoDevice) {
+    for (auto& [key, collector] : *collectors) {
+      if (key.first == layer && collector.Concerns(event)) return collector;
+    }
+  }
+  return collectors->try_emplace(Key{layer, event.device}, recorded).first->second;
+}
 
 }  // namespace
 
 absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device) {
-  std::map<Key, Collector> collectors;
+  Collectors collectors;
   std::map<int16_t, FlushFinder> flushes;
   // The events of a trace that was converted from another file are not those of vramstow's pool.
   const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
@@ -250,8 +273,6 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   Event event;
   while (source->Next(&event)) {
     FlushFinder& finder = flushes.try_emplace(event.device, source, is_own).first->second;
-    const Key key{event.layer == Layer::kFramework ? Layer::kFramework : Layer::kDriver,
-                  event.device};
     const bool flushed = finder.Take(event) == FlushFinder::Finding::kBefore;
     if (flushed) {
       collectors.try_emplace({Layer::kFramework, event.device}, recorded).first->second.Flush();
@@ -264,8 +285,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
     }
     const bool counts =
         event.layer != Layer::kPool && (IsDeviceBlock(event) || event.kind == EventKind::kRefused);
-    if (!counts) continue;
-    collectors.try_emplace(key, recorded).first->second.Take(event);
+    if (counts) CollectorOf(event, recorded, &collectors).Take(event);
   }
   for (auto& [number, finder] : flushes) {
     if (!finder.OpenAtEnd()) continue;
