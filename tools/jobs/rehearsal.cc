@@ -10,6 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/facts/known_part.h"
+#include "tools/base/words.h"
+#include "tools/inputs/trace_start.h"
 #include "tools/launch/end_signals.h"
 
 namespace vramstow {
@@ -37,6 +40,50 @@ bool IsNote(std::string_view line) {
 void AddNote(const std::string& path, const std::string& command, std::string_view sentence) {
   std::ofstream(path, std::ios::app) << absl::StrCat("vramstow", command.empty() ? "" : " ",
                                                      command, ": ", std::string(sentence), "\n");
+}
+
+// Returns what a process of the command wrote if it could not make its trace, without the advice
+// at the end. Returns an empty text if no process wrote that.
+std::string WhyNoTrace(const std::string& output) {
+  constexpr std::string_view kNoTrace = "vramstow: no trace is written, because ";
+  constexpr size_t kMaxLines = 1000;
+  for (const std::string& line : LastLinesOf(output, kMaxLines, /*with_notes=*/true)) {
+    if (!line.starts_with(kNoTrace)) continue;
+    const std::string why = line.substr(kNoTrace.size());
+    return absl::StrCat(why.substr(0, why.rfind(": ")), ".");
+  }
+  return "";
+}
+
+// Returns an error if the traces of a job are not all there, or not complete. Otherwise returns OK.
+absl::Status CheckTraces(const Outcome& outcome) {
+  constexpr uintmax_t kFewBytes = 1 << 20;  // fewer than a trace begins with
+  const JobFiles& files = outcome.traces;
+  const auto not_known = [](const std::string& why) {
+    return absl::DataLossError(absl::StrCat("the peak of the command is not known, because ", why));
+  };
+  if (!files.problem.empty()) {
+    return not_known(absl::StrCat("its traces cannot be read (", files.problem, ")."));
+  }
+  for (const Facts& facts : outcome.facts.traces) {
+    const KnownPart known = KnownPartOf(facts);
+    if (known == KnownPart::kBeginning) {
+      return not_known(
+          absl::StrCat("its trace ends early: ", WriteErrorInWords(facts.report.write_error), "."));
+    }
+    if (known == KnownPart::kWithGaps) return not_known("events are missing in its trace.");
+  }
+  if (files.unread > 0) {
+    return not_known(absl::StrCat(Counted(files.unread, "trace"), " of it cannot be read."));
+  }
+  if (!outcome.facts.traces.empty()) return absl::OkStatus();
+  if (const std::string why = WhyNoTrace(outcome.output); !why.empty()) return not_known(why);
+  std::error_code error;
+  const auto space = std::filesystem::space(files.directory, error);
+  if (!files.directory.empty() && !error && space.available < kFewBytes) {
+    return not_known("the disk was full, so that no trace was written.");
+  }
+  return absl::OkStatus();
 }
 
 // Returns an error that says why a job has no facts about memory.
@@ -130,3 +177,4 @@ absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, cons
 }
 
 }  // namespace vramstow
+  if (absl::Status status = CheckTraces(*outcome); !status.ok()) return status;

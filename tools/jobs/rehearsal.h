@@ -2,7 +2,8 @@
 // memory.
 //
 // Ownership: results are copies; traces and output lie in the folder. Threads: the main thread.
-// Errors: one sentence if the command could not be run, or wrote no trace; Cancelled if this
+// Errors: one sentence if the command could not be run, or used no device memory; DataLoss if it
+// did, and a trace is incomplete or missing, so that the peak is not known; Cancelled if this
 // process was asked to end (EndSignals). Units: bytes.
 #ifndef VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_
 #define VRAMSTOW_TOOLS_JOBS_REHEARSAL_H_

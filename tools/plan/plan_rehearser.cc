@@ -163,6 +163,8 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
                  CommandOf(command_, choice), run, FlagsOf(choice));
   if (absl::IsFailedPrecondition(estimate.status())) {
     trial.problem = absl::StrCat("It fails: ", estimate.status().message());
+  } else if (absl::IsDataLoss(estimate.status())) {
+    trial.problem = absl::StrCat("It gave no result: ", estimate.status().message());
   } else if (!estimate.ok()) {
     return estimate.status();
   } else {
@@ -174,7 +176,8 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
     }
     // Either each process of a machine has one card, or one process has several cards.
     uint64_t& used = used_cards_[card_text];
-    used = std::max({used, estimate->processes, estimate->devices});
+    used = std::max(used, estimate->cards);
+    any_shared_ = any_shared_ || estimate->sharing > 1;
     changes_[what] = ChangesOf(*estimate);
     const CardRates* rates = FindCardRates(card->key);
     const uint64_t processes = card->has_absent ? card->count : estimate->processes;

@@ -158,6 +158,30 @@ TEST(Rehearsal, IsOfTheProcessThatTookMostAndQuotesTheCommandAlone) {
   EXPECT_THAT(LastLinesOf(rehearsal->output, 1), ElementsAre("more"));
 }
 
+TEST(Rehearsal, ATraceThatIsNotCompleteHasNoPeak) {
+  const auto status_of = [](const std::string& script) {
+    return Rehearse({"sh", "-c", script}, {{"VRAMSTOW_SIMULATE", "h100"}}, NewFolder() + "/1")
+        .status();
+  };
+  const absl::Status early =
+      status_of("trap '' XFSZ; ulimit -f 512; " + std::string(kWriteTrace) + " many");
+  EXPECT_EQ(early.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(early.message()),
+              testing::StartsWith(
+                  "the peak of the command is not known, because its trace ends early: the "));
+  const absl::Status unread = status_of("echo no trace > $VRAMSTOW_TRACE_DIR/broken.stow");
+  EXPECT_EQ(unread.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(std::string(unread.message()),
+            "the peak of the command is not known, because 1 trace of it cannot be read.");
+  const absl::Status none = status_of(
+      "echo \"vramstow: no trace is written, because no file can be created in '/x' (the disk is "
+      "full): choose another folder with VRAMSTOW_TRACE_DIR.\"");
+  EXPECT_EQ(
+      std::string(none.message()),
+      "the peak of the command is not known, because no file can be created in '/x' (the disk "
+      "is full).");
+}
+
 TEST(Rehearsal, WithoutDeviceMemorySaysWhy) {
   const auto rehearsal = Rehearse({"sh", "-c", "echo because; exit 9"},
                                   {{"VRAMSTOW_SIMULATE", "h100"}}, NewFolder() + "/1");
