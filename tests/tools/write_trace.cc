@@ -2,9 +2,9 @@
 //
 //   write_trace SCENARIO [EXIT]    writes into VRAMSTOW_TRACE_DIR, with run.id from VRAMSTOW_RUN_ID
 //
-// SCENARIO is one of: small; many (100,000 events); refused (a free that the driver refuses);
-// turns (the process shares its GPU); killed (the process then kills itself). EXIT is the exit
-// status.
+// SCENARIO is one of: small; many (100,000 events); idle (the process allocates nothing); refused
+// (a free that the driver refuses); turns (the process shares its GPU); killed (the process then
+// kills itself). EXIT is the exit status.
 #include <signal.h>
 #include <unistd.h>
 
@@ -67,6 +67,10 @@ int Main(int count, char** values) {
   recorder.Describe("process.command", "write_trace " + scenario);
   recorder.Describe("process.program", "/usr/bin/write_trace");
   recorder.Describe("device.0.name", "Test card");
+  if (scenario == "idle") {
+    recorder.Close();
+    return 0;
+  }
   Record(0x10000, 3 * kMega, EventKind::kAllocate);
   Record(0x20000, 5 * kMega, EventKind::kAllocate);
   Record(0x10000, 0, EventKind::kFree);

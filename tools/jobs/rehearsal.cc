@@ -98,22 +98,38 @@ absl::Status UsedNoMemory(const Outcome& outcome) {
                                                     : outcome.exit.not_started));
 }
 
-// Returns the facts of the process with the highest peak, and the number of failed requests of all
-// processes.
+// Returns the index of the trace that a rehearsal is about.
+size_t LargestOf(const std::vector<Facts>& traces, const std::vector<GpuUse>& gpus) {
+  const bool are_shared =
+      std::ranges::any_of(gpus, [](const GpuUse& gpu) { return gpu.processes > 1; });
+  if (are_shared) return gpus.front().traces.front();
+  const auto largest = std::ranges::max_element(
+      traces, {}, [](const Facts& facts) { return facts.peak.reserved_bytes; });
+  return static_cast<size_t>(largest - traces.begin());
+}
+
 Rehearsal RehearsalOf(Outcome outcome) {
   std::vector<Facts>& traces = outcome.facts.traces;
-  uint64_t out_of_memory = 0;
-  for (const Facts& facts : traces) out_of_memory += facts.counts.out_of_memory;
   // If several processes have the same peak, the one with the lowest rank is used.
   std::ranges::stable_sort(traces, {}, [](const Facts& facts) {
     return facts.rank.value_or(std::numeric_limits<int64_t>::max());
   });
-  const auto largest = std::ranges::max_element(
-      traces, {}, [](const Facts& facts) { return facts.peak.reserved_bytes; });
   Rehearsal rehearsal{.exit_status = outcome.exit.status,
-                      .facts = std::move(*largest),
-                      .processes = traces.size(),
+                      .facts = {},
+                      .gpus = {},
                       .output = std::move(outcome.output)};
+  uint64_t out_of_memory = 0;
+  std::vector<uint64_t> starts;
+  for (const Facts& facts : traces) {
+    out_of_memory += facts.counts.out_of_memory;
+    rehearsal.processes += facts.peak.reserved_bytes > 0 ? 1 : 0;
+    starts.push_back(TraceStartUnixNs(facts.file));
+  }
+  rehearsal.gpus = GpusUsedBy(traces, starts);
+  // The only process may have been refused its first request.
+  rehearsal.processes = std::max<uint64_t>(rehearsal.processes, 1);
+  rehearsal.trace = LargestOf(traces, rehearsal.gpus);
+  rehearsal.facts = std::move(traces[rehearsal.trace]);
   rehearsal.facts.counts.out_of_memory = out_of_memory;
   return rehearsal;
 }
@@ -172,9 +188,9 @@ absl::StatusOr<Rehearsal> Rehearse(const std::vector<std::string>& command, cons
     return absl::FailedPreconditionError(
         absl::StrCat("the command was not started: ", outcome.status().message()));
   }
+  if (absl::Status status = CheckTraces(*outcome); !status.ok()) return status;
   if (outcome->facts.traces.empty()) return UsedNoMemory(*outcome);
   return RehearsalOf(*std::move(outcome));
 }
 
 }  // namespace vramstow
-  if (absl::Status status = CheckTraces(*outcome); !status.ok()) return status;

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/facts/facts.h"
+#include "tools/jobs/gpu_use.h"
 #include "tools/jobs/job.h"
 #include "tools/jobs/settings.h"
 
@@ -20,9 +21,13 @@ namespace vramstow {
 
 struct Rehearsal {
   int exit_status = 0;
-  Facts facts;             // of the process that took most; refusals are those of all
-  uint64_t processes = 0;  // that used device memory
-  std::string output;      // the file with what the command said
+  // Of the process that took most or, if processes share a GPU, of the one that took most of the
+  // fullest GPU. Refusals are those of all processes.
+  Facts facts;
+  size_t trace = 0;          // the index of this process in GpuUse::traces
+  uint64_t processes = 0;    // that used device memory
+  std::vector<GpuUse> gpus;  // that were used, the fullest first
+  std::string output;        // the file with what the command said
 };
 
 // `flags` are flags of `vramstow run`. `folder` must not exist yet; this function makes it.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "tools/base/words.h"
 #include "tools/jobs/rehearsal.h"
 
@@ -16,6 +17,8 @@ constexpr char kMuchMemory[] = ",memory=1TiB";
 // The names of the parts of the peak that are not memory of blocks.
 constexpr char kCached[] = "cached";
 constexpr char kContext[] = "context";
+constexpr char kOtherProcesses[] = "other processes";
+constexpr size_t kEstimateColumns = 98;
 
 absl::StatusOr<Rehearsal> Run(const std::string& card, const std::vector<std::string>& command,
                               const std::string& folder, FlagValues flags) {
@@ -24,30 +27,38 @@ absl::StatusOr<Rehearsal> Run(const std::string& card, const std::vector<std::st
   return Rehearse(command, flags, folder);
 }
 
-bool IsUsed(const DeviceFacts& device) {
-  return device.total_bytes.has_value() &&
-         (device.free_bytes_at_start.has_value() || device.peak_reserved_bytes > 0);
-}
-
-uint64_t ContextOf(const DeviceFacts& device) {
-  const uint64_t total = device.total_bytes.value_or(0);
-  return total - std::min(total, device.free_bytes_at_start.value_or(total));
-}
-
-// Fills in the peak and its parts. `facts` must come from a run without refused requests.
-void FillPeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
-  uint64_t context = 0;
-  int64_t spare = INT64_MAX;
-  estimate->devices = 0;
-  for (const DeviceFacts& device : facts.devices) {
-    if (!IsUsed(device)) continue;
-    ++estimate->devices;
-    context += ContextOf(device);
-    const uint64_t taken = device.peak_reserved_bytes + ContextOf(device);
-    spare = std::min(spare, static_cast<int64_t>(capacity) - static_cast<int64_t>(taken));
+// Returns the GPUs that the process used whose facts the rehearsal has.
+std::vector<GpuUse> GpusOf(const Rehearsal& rehearsal) {
+  std::vector<GpuUse> gpus;
+  for (const GpuUse& gpu : rehearsal.gpus) {
+    if (std::ranges::find(gpu.traces, rehearsal.trace) != gpu.traces.end()) gpus.push_back(gpu);
   }
-  estimate->peak_bytes = facts.peak.reserved_bytes + context;
-  if (estimate->devices > 0) estimate->spare_bytes = spare;
+  return gpus;
+}
+
+// Fills in the peak and its parts. The rehearsal must be of a run without refused requests. If it
+// is of the card itself, and not of one with more memory, no GPU was more than full.
+void FillPeak(const Rehearsal& rehearsal, bool is_of_card, CardEstimate* estimate) {
+  const Facts& facts = rehearsal.facts;
+  const auto taken_of = [&](const GpuUse& gpu) {
+    return is_of_card ? std::min(gpu.taken_bytes(), gpu.total_bytes) : gpu.taken_bytes();
+  };
+  if (!rehearsal.gpus.empty()) {
+    estimate->spare_bytes = static_cast<int64_t>(estimate->total_bytes) -
+                            static_cast<int64_t>(taken_of(rehearsal.gpus.front()));
+  }
+  uint64_t taken = 0;
+  uint64_t context = 0;
+  const std::vector<GpuUse> gpus = GpusOf(rehearsal);
+  estimate->devices = gpus.size();
+  for (const GpuUse& gpu : gpus) {
+    taken += taken_of(gpu);
+    context += gpu.context_bytes;
+    estimate->sharing = std::max(estimate->sharing, gpu.processes);
+  }
+  const uint64_t reserved = facts.peak.reserved_bytes;
+  const uint64_t own = reserved + context;
+  estimate->peak_bytes = estimate->sharing > 1 ? std::max(taken, own) : own;
   uint64_t in_blocks = 0;
   for (const CategoryFacts& category : facts.by_category) {
     if (category.at_peak.bytes == 0) continue;
@@ -55,9 +66,11 @@ void FillPeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
     in_blocks += category.at_peak.bytes;
   }
   std::ranges::stable_sort(estimate->parts, std::ranges::greater(), &CardEstimate::Part::bytes);
-  const uint64_t cached =
-      facts.peak.reserved_bytes - std::min(facts.peak.reserved_bytes, in_blocks);
+  const uint64_t cached = reserved - std::min(reserved, in_blocks);
   if (cached > 0) estimate->parts.push_back({kCached, cached});
+  if (*estimate->peak_bytes > own) {
+    estimate->parts.push_back({kOtherProcesses, *estimate->peak_bytes - own});
+  }
   estimate->parts.push_back({kContext, context});
 }
 
@@ -69,6 +82,10 @@ absl::Status FailedFor(const Rehearsal& rehearsal, const std::string& card) {
 
 }  // namespace
 
+const char kSumOfProcesses[] =
+    "Several processes share a GPU: its peak is the sum of their peaks and contexts, which is an "
+    "upper bound, because they need not have their peaks at the same moment.";
+
 absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
                                         const std::vector<std::string>& command,
                                         const std::string& folder, const FlagValues& more_flags) {
@@ -77,6 +94,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
   CardEstimate estimate;
   estimate.card = card;
   estimate.processes = rehearsal->processes;
+  estimate.cards = std::max<uint64_t>(rehearsal->gpus.size(), 1);
   estimate.out_of_memory = rehearsal->facts.counts.out_of_memory;
   estimate.fits = rehearsal->exit_status == 0;
   for (const DeviceFacts& device : rehearsal->facts.devices) {
@@ -85,7 +103,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
     estimate.name = device.name;
   }
   if (estimate.fits) {
-    FillPeak(rehearsal->facts, estimate.total_bytes, &estimate);
+    FillPeak(*rehearsal, /*is_of_card=*/true, &estimate);
     estimate.facts = std::move(rehearsal->facts);
     return estimate;
   }
@@ -94,7 +112,7 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
   auto roomy = Run(card + kMuchMemory, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
   if (roomy->exit_status == 0) {
-    FillPeak(roomy->facts, estimate.total_bytes, &estimate);
+    FillPeak(*roomy, /*is_of_card=*/false, &estimate);
     estimate.facts = std::move(roomy->facts);
   } else if (roomy->facts.counts.out_of_memory == 0) {
     return FailedFor(*roomy, card + kMuchMemory);
@@ -133,7 +151,11 @@ std::string TextOf(const CardEstimate& estimate) {
   for (const CardEstimate::Part& part : estimate.parts) {
     absl::StrAppendFormat(&text, "  %10s  %s\n", Bytes(part.bytes), Printable(part.name));
   }
-  if (estimate.processes > 1) {
+  if (estimate.sharing > 1) {
+    text +=
+        "  " + absl::StrReplaceAll(Wrapped(kSumOfProcesses, kEstimateColumns), {{"\n", "\n  "}});
+    text += '\n';
+  } else if (estimate.processes > 1) {
     absl::StrAppendFormat(&text,
                           "  these are the numbers of the one of %d processes that used most\n",
                           estimate.processes);

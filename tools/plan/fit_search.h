@@ -23,10 +23,11 @@ namespace vramstow {
 struct FitRun {
   uint64_t value = 0;
   bool fits = false;
-  uint64_t peak_reserved = 0;
+  uint64_t peak_reserved = 0;  // of the fullest card
   uint64_t peak_allocated = 0;
   uint64_t peak_requested = 0;
-  uint64_t capacity = 0;  // bytes of the card that a process can have
+  uint64_t capacity = 0;          // bytes of that card that processes can have
+  uint64_t processes_on_gpu = 1;  // how many used it at the same time
 };
 
 struct FitRange {

@@ -12,21 +12,29 @@
 #include "tools/base/words.h"
 #include "tools/jobs/rehearsal.h"
 #include "tools/jobs/settings.h"
+#include "tools/plan/estimate.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kMaxSites = 10;
+constexpr size_t kLargestColumns = 100;
 constexpr char kInterrupted[] = "interrupted.";
 
-// Returns the free bytes of the card when a process begins.
-uint64_t CapacityOf(const Facts& facts) {
-  uint64_t capacity = 0;
-  for (const DeviceFacts& device : facts.devices) {
-    const uint64_t total = device.total_bytes.value_or(0);
-    capacity = std::max(capacity, device.free_bytes_at_start.value_or(total));
+// Takes over what the fullest GPU had to provide, without contexts. If several processes share it,
+// this is the sum of their peaks, which is at most what a GPU has that the run fits onto.
+void FillRun(const Rehearsal& rehearsal, FitRun* run) {
+  const Facts& facts = rehearsal.facts;
+  uint64_t reserved = facts.peak.reserved_bytes;
+  if (!rehearsal.gpus.empty()) {
+    const GpuUse& gpu = rehearsal.gpus.front();
+    run->capacity = gpu.total_bytes - std::min(gpu.total_bytes, gpu.context_bytes);
+    run->processes_on_gpu = std::max(run->processes_on_gpu, gpu.processes);
+    reserved = run->fits ? std::min(gpu.reserved_bytes, run->capacity) : gpu.reserved_bytes;
   }
-  return capacity;
+  run->peak_reserved = std::max(run->peak_reserved, reserved);
+  run->peak_allocated = std::max(run->peak_allocated, facts.peak.allocated_bytes);
+  run->peak_requested = std::max(run->peak_requested, facts.peak.requested_bytes);
 }
 
 const FitRun* LargestRun(const LargestOnCard& result) {
@@ -115,13 +123,9 @@ absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t 
   for (uint64_t i = 0; i < request_.repeat && run.fits; ++i) {
     const absl::StatusOr<Rehearsal> rehearsal = Run(card, value, {});
     if (!rehearsal.ok()) return rehearsal.status();
-    const Facts& facts = rehearsal->facts;
-    run.peak_reserved = std::max(run.peak_reserved, facts.peak.reserved_bytes);
-    run.peak_allocated = std::max(run.peak_allocated, facts.peak.allocated_bytes);
-    run.peak_requested = std::max(run.peak_requested, facts.peak.requested_bytes);
-    run.capacity = CapacityOf(facts);
     run.fits = rehearsal->exit_status == 0;
-    if (run.fits || facts.counts.out_of_memory > 0) continue;
+    FillRun(*rehearsal, &run);
+    if (run.fits || rehearsal->facts.counts.out_of_memory > 0) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "with ", value, " on ", card, " the command failed with exit status ",
         rehearsal->exit_status,
@@ -170,6 +174,13 @@ void LargestFinder::LookAtTensors(LargestOnCard* result) {
   }
   std::ranges::sort(result->growth, std::ranges::greater(), &Growth::bytes_per_unit);
   if (result->growth.size() > kMaxSites) result->growth.resize(kMaxSites);
+}
+
+// Says that the peaks are upper bounds, if several processes share a GPU.
+std::string NoteOnSharing(const LargestOnCard& result) {
+  const bool are_shared = std::ranges::any_of(
+      result.found.runs, [](const FitRun& run) { return run.processes_on_gpu > 1; });
+  return are_shared ? absl::StrCat(Wrapped(kSumOfProcesses, kLargestColumns), "\n") : "";
 }
 
 std::string TextOfCard(const LargestOnCard& result) {
@@ -268,8 +279,12 @@ absl::StatusOr<LargestReport> FindLargest(const LargestRequest& request, const s
 
 std::string TextOf(const LargestReport& report) {
   std::string text;
-  for (const LargestOnCard& card : report.cards) text += TextOfCard(card);
-  return text;
+  std::string note;
+  for (const LargestOnCard& card : report.cards) {
+    text += TextOfCard(card);
+    if (note.empty()) note = NoteOnSharing(card);
+  }
+  return text + note;
 }
 
 JsonValue JsonOf(const LargestReport& report) {

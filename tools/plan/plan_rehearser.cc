@@ -174,7 +174,6 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
       trial.peak_bytes =
           static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);
     }
-    // Either each process of a machine has one card, or one process has several cards.
     uint64_t& used = used_cards_[card_text];
     used = std::max(used, estimate->cards);
     any_shared_ = any_shared_ || estimate->sharing > 1;
@@ -183,7 +182,9 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
     const uint64_t processes = card->has_absent ? card->count : estimate->processes;
     if (rates != nullptr) trial.step = StepOf(*estimate, run, processes, *rates);
   }
-  note_(absl::StrCat("simulated run ", runs_, ": ", what, ": ", OutcomeOf(trial, margin_)));
+  note_(absl::StrCat(
+      "simulated run ", runs_, ": ", what, ": ",
+      absl::IsDataLoss(estimate.status()) ? "gave no result" : OutcomeOf(trial, margin_)));
   return trial;
 }
 
@@ -231,6 +232,7 @@ std::vector<std::string> PlanRehearser::Notes() const {
     notes.push_back(
         absl::StrCat(Count(unknown_kernels_), " of ", Count(launched_), kUnknownKernels));
   }
+  if (any_shared_) notes.emplace_back(kSumOfProcesses);
   for (const PlanCard& card : cards_) {
     const auto used = used_cards_.find(card.text);
     if (card.has_absent || used == used_cards_.end() || used->second >= card.count) continue;

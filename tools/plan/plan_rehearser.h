@@ -68,7 +68,8 @@ class PlanRehearser {
   uint64_t runs_ = 0;
   std::map<std::string, std::vector<AdviceFacts>> changes_;  // proved, by choice
   std::map<std::string, uint64_t> used_cards_;
-  uint64_t timed_ = 0;  // rehearsals whose step has a time
+  bool any_shared_ = false;  // several processes used one GPU
+  uint64_t timed_ = 0;       // rehearsals whose step has a time
   // Kernels of unknown cost in the step that has most of them; 0 if they are few.
   uint64_t unknown_kernels_ = 0;
   uint64_t launched_ = 0;  // all operators and kernels of that step

@@ -170,6 +170,41 @@ def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> N
     assert both.stderr.count("\n") == 1
 
 
+# Two processes hold a batch each at the same time, on the same GPU.
+BOTH = """
+import subprocess, sys
+command = [sys.executable, sys.argv[1]]
+processes = [
+    subprocess.Popen([*command, batch], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for batch in sys.argv[2:]
+]
+for process in processes:
+    process.stdout.readline()
+for process in processes:
+    process.communicate()
+"""
+
+
+def test_processes_that_share_a_gpu_are_added_up(tmp_path: Path) -> None:
+    job, both = tmp_path / "job.py", tmp_path / "both.py"
+    job.write_text(JOB + "print('holds', flush=True)\nsys.stdin.read()\n")
+    both.write_text(BOTH)
+    command = ["--", sys.executable, both, job]
+    card = "--simulate=h100,memory=8GiB"
+    result = run_vramstow("fit", "--once", card, "--json", *command, "2", "5", timeout=170)
+    assert result.returncode == 0, result.stderr
+    [told] = json.loads(result.stdout)["cards"]
+    assert told["processes"] == 2
+    assert told["parts"]["other processes"] == 2**30 + 2 * 100 * 2**20
+    taken = 2 * 2**30 + 7 * 100 * 2**20 + told["parts"]["context"]
+    assert told["peak_bytes"] == taken == sum(told["parts"].values())
+    assert told["spare_bytes"] == told["total_bytes"] - taken
+    text = run_vramstow("fit", "--once", card, *command, "2", "5", timeout=170).stdout
+    assert "Several processes share a GPU: its peak is the sum" in text
+    found = run_vramstow("fit", card, "--to", "2", *command, "{batch}", "5", timeout=170).stdout
+    assert ": 2.68 GiB at the peak" in found and "Several processes share a GPU" in found
+
+
 # The job writes its process id and that of a child, and then does nothing for a long time. If a
 # signal ends it, it writes the signal's number first.
 SLOW = """

@@ -158,6 +158,15 @@ TEST(Rehearsal, IsOfTheProcessThatTookMostAndQuotesTheCommandAlone) {
   EXPECT_THAT(LastLinesOf(rehearsal->output, 1), ElementsAre("more"));
 }
 
+TEST(Rehearsal, CountsOnlyProcessesThatUsedDeviceMemory) {
+  const std::string write = kWriteTrace;
+  const auto rehearsal =
+      Rehearse({"sh", "-c", write + " idle; " + write + " small; " + write + " idle"},
+               {{"VRAMSTOW_SIMULATE", "h100"}}, NewFolder() + "/1");
+  ASSERT_TRUE(rehearsal.ok()) << rehearsal.status();
+  EXPECT_EQ(rehearsal->processes, 1u);
+}
+
 TEST(Rehearsal, ATraceThatIsNotCompleteHasNoPeak) {
   const auto status_of = [](const std::string& script) {
     return Rehearse({"sh", "-c", script}, {{"VRAMSTOW_SIMULATE", "h100"}}, NewFolder() + "/1")

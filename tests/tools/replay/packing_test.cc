@@ -14,11 +14,11 @@
 namespace vramstow {
 namespace {
 
-using Lives = std::vector<LifeSpan>;
+using SpanList = std::vector<LifeSpan>;
 
-Lives RandomLives(size_t count, uint64_t moments, uint64_t most_size, uint64_t seed) {
+SpanList RandomLives(size_t count, uint64_t moments, uint64_t most_size, uint64_t seed) {
   std::mt19937_64 random(seed);
-  Lives lives(count);
+  SpanList lives(count);
   for (LifeSpan& life : lives) {
     life.begin = random() % moments;
     life.end = life.begin + 1 + random() % (moments - life.begin);
@@ -31,7 +31,7 @@ bool LiveTogether(const LifeSpan& a, const LifeSpan& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-void ExpectSound(const Lives& lives, const Packing& packing) {
+void ExpectSound(const SpanList& lives, const Packing& packing) {
   ASSERT_EQ(packing.offsets.size(), lives.size());
   for (size_t a = 0; a < lives.size(); ++a) {
     if (lives[a].begin >= lives[a].end) continue;
@@ -47,7 +47,7 @@ void ExpectSound(const Lives& lives, const Packing& packing) {
 
 // Returns the least possible height. Each packing in which no block can move down is found by
 // placing the blocks in the order of their offsets, each as low as the earlier ones allow.
-uint64_t LeastHeight(const Lives& lives) {
+uint64_t LeastHeight(const SpanList& lives) {
   std::vector<size_t> order(lives.size());
   std::iota(order.begin(), order.end(), size_t{0});
   uint64_t least = UINT64_MAX;
@@ -69,7 +69,7 @@ uint64_t LeastHeight(const Lives& lives) {
 
 TEST(Packing, OfFewBlocksIsTheBestThereIs) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
-    const Lives lives = RandomLives(7, 6, 5, seed);
+    const SpanList lives = RandomLives(7, 6, 5, seed);
     const Packing packing = PackStatically(lives, {});
     ExpectSound(lives, packing);
     EXPECT_EQ(packing.bytes, LeastHeight(lives)) << "seed " << seed;
@@ -78,7 +78,7 @@ TEST(Packing, OfFewBlocksIsTheBestThereIs) {
 
 TEST(Packing, SearchSaysThatNothingFitsBelowTheLeastHeight) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
-    const Lives lives = RandomLives(7, 6, 5, 1000 + seed);
+    const SpanList lives = RandomLives(7, 6, 5, 1000 + seed);
     const uint64_t least = LeastHeight(lives);
     PackingSearch search(lives);
     for (size_t order = 0; order < kPackingOrders.size(); ++order) {
@@ -93,7 +93,7 @@ TEST(Packing, SearchSaysThatNothingFitsBelowTheLeastHeight) {
 
 TEST(Packing, OfManyBlocksLiesApartAndStaysWithinItsBudget) {
   for (const size_t count : {60u, 300u, 1500u}) {
-    const Lives lives = RandomLives(count, 80, 4096, count);
+    const SpanList lives = RandomLives(count, 80, 4096, count);
     PackingBudget budget;
     budget.search_work = 500'000;
     const Packing packing = PackStatically(lives, budget);
@@ -104,7 +104,7 @@ TEST(Packing, OfManyBlocksLiesApartAndStaysWithinItsBudget) {
 
 TEST(Packing, TakesBlocksOfNoSizeAndNoLife) {
   // Three blocks block one another, so that the search is needed. Two other blocks have the size 0.
-  const Lives lives = {{0, 2, 3}, {1, 4, 0}, {1, 3, 1}, {2, 2, 9}, {2, 4, 3}, {3, 5, 2}};
+  const SpanList lives = {{0, 2, 3}, {1, 4, 0}, {1, 3, 1}, {2, 2, 9}, {2, 4, 3}, {3, 5, 2}};
   const Packing packing = PackStatically(lives, {});
   ExpectSound(lives, packing);
   EXPECT_EQ(packing.bytes, MaximumLoad(lives));
