@@ -32,6 +32,7 @@ void FillRun(const Rehearsal& rehearsal, FitRun* run) {
     run->processes_on_gpu = std::max(run->processes_on_gpu, gpu.processes);
     reserved = run->fits ? std::min(gpu.reserved_bytes, run->capacity) : gpu.reserved_bytes;
   }
+  run->out_of_memory = std::max(run->out_of_memory, facts.counts.out_of_memory);
   run->peak_reserved = std::max(run->peak_reserved, reserved);
   run->peak_allocated = std::max(run->peak_allocated, facts.peak.allocated_bytes);
   run->peak_requested = std::max(run->peak_requested, facts.peak.requested_bytes);
@@ -47,13 +48,21 @@ const FitRun* LargestRun(const LargestOnCard& result) {
 
 std::string BytesOf(double bytes) { return Bytes(bytes <= 0 ? 0 : static_cast<uint64_t>(bytes)); }
 
+// Says whether a run fits. Its command may have been refused memory, and have continued.
+std::string VerdictOn(const FitRun& run) {
+  if (!run.fits) return "does not fit";
+  if (run.out_of_memory == 0) return "fits";
+  return absl::StrCat("ran out of memory ", Counted(run.out_of_memory, "time"), ", and continued");
+}
+
 std::string RunsInText(const LargestOnCard& result) {
   std::string text;
   std::vector<FitRun> runs = result.found.runs;
   std::ranges::sort(runs, {}, &FitRun::value);
   for (const FitRun& run : runs) {
+    const bool is_plain = run.fits && run.out_of_memory == 0;
     absl::StrAppendFormat(&text, "  %10d  %-12s %s\n", run.value, Bytes(run.peak_reserved),
-                          run.fits ? "" : "does not fit");
+                          is_plain ? "" : VerdictOn(run));
   }
   return text;
 }
@@ -131,9 +140,8 @@ absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t 
         rehearsal->exit_status,
         ", and not because of memory: ", Printable(LastLineOf(rehearsal->output, 300))));
   }
-  note_(absl::StrCat("run ", runs_, ": ", value, " on ", card,
-                     run.fits ? " fits, " : " does not fit, ", Bytes(run.peak_reserved),
-                     " at the peak"));
+  note_(absl::StrCat("run ", runs_, ": ", value, " on ", card, " ", VerdictOn(run), ", ",
+                     Bytes(run.peak_reserved), " at the peak"));
   return run;
 }
 

@@ -96,6 +96,9 @@ std::vector<std::string> CommandOf(const std::vector<std::string>& command, cons
 
 std::string OutcomeOf(const PlanTrial& trial, double margin) {
   if (!trial.problem.empty()) return "fails";
+  if (trial.went_on > 0) {
+    return absl::StrCat("ran out of memory ", Counted(trial.went_on, "time"), ", and continued");
+  }
   const char* const outcome = trial.fits ? "fits" : "does not fit";
   if (!trial.peak_bytes.has_value()) return outcome;
   const uint64_t usable = UsableBytes(trial.total_bytes, margin);
@@ -169,6 +172,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
     return estimate.status();
   } else {
     trial.fits = estimate->fits;
+    if (estimate->fits) trial.went_on = estimate->out_of_memory;
     trial.total_bytes = estimate->total_bytes;
     if (estimate->spare_bytes.has_value()) {
       trial.peak_bytes =

@@ -101,6 +101,11 @@ class Searcher {
       row->why_not = trial->problem;
     } else if (row->fits) {
       Judge(row);
+    } else if (trial->went_on > 0) {
+      row->fits = false;
+      row->peak_bytes.reset();
+      row->why_not = absl::StrCat("It ran out of memory ", Counted(trial->went_on, "time"),
+                                  ", and continued.");
     } else {
       row->why_not = WhyTooLarge(*row);
     }

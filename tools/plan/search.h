@@ -41,6 +41,9 @@ struct PlanTrial {
   std::optional<PlanStep> step;
   std::string problem;  // not empty if it failed for another reason than memory
   bool ran = true;      // false if the problem was found before a run
+  // How often a run that ended well was refused memory. Such a run does not fit, and its peak does
+  // not show what it needs.
+  uint64_t went_on = 0;
 };
 using PlanAttempt =
     std::function<absl::StatusOr<PlanTrial>(const std::string& card, const Choice& choice)>;

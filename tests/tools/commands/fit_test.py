@@ -170,6 +170,22 @@ def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> N
     assert both.stderr.count("\n") == 1
 
 
+def test_a_run_that_was_refused_memory_and_continued_says_so(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text(JOB.replace("sys.exit(1)", "sys.exit(0)"))
+    command = ["--", sys.executable, job, "{batch}"]
+    card = "h100,memory=2GiB"
+    found = run_vramstow("fit", f"--simulate={card}", "--to", "9", *command, timeout=170)
+    assert found.returncode == 0, found.stderr
+    assert "ran out of memory 1 time, and continued" in found.stdout
+    assert f"9 on {card} ran out of memory 1 time, and continued, " in found.stderr
+    planned = run_vramstow("plan", f"--cards={card}", "--batch=1,9", *command, timeout=170)
+    assert planned.returncode == 0, planned.stderr
+    assert planned.stdout.splitlines()[2].split()[:2] == [card, "1"]
+    others = planned.stdout.partition("Does not fit:\n")[2]
+    assert "9      It ran out of memory 1 time, and continued." in others
+
+
 # Two processes hold a batch each at the same time, on the same GPU.
 BOTH = """
 import subprocess, sys
