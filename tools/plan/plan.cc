@@ -119,7 +119,7 @@ absl::StatusOr<PlanReport> MakePlan(const PlanRequest& request, const PlanTask& 
                     .notes = {},
                     .command = request.command};
   for (const Placeholder& one : task.placeholders) report.names.push_back(one.name);
-  if (!report.result.interrupted) report.hints = rehearser.Hints(space, &report.result);
+  if (!report.result.interrupted) report.hints = rehearser.Hints(space, report.result);
   report.notes = rehearser.Notes();
   return report;
 }

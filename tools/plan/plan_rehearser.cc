@@ -192,31 +192,36 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
   return trial;
 }
 
-std::vector<std::string> PlanRehearser::Hints(const PlanSpace& space, PlanResult* result) {
+std::vector<std::string> PlanRehearser::Hints(const PlanSpace& space,
+                                              const PlanResult& result) const {
   const auto axis = AxisOf(space.placeholders);
-  if (!axis.has_value() || result->rows.empty()) return {};
-  const PlanRow& first = result->rows.front();
-  const PlanRow* next = first.fits ? NextLarger(*result, first, *axis) : &first;
-  if (next == nullptr || next->failed) return {};
-  std::optional<uint64_t> peak_bytes = next->peak_bytes;
-  if (next->source != PlanRow::Source::kRehearsed) {
-    const auto trial = Attempt(next->card, next->choice);
-    result->rehearsals += trial.ok() ? 1 : 0;
-    result->interrupted = absl::IsCancelled(trial.status());
-    if (!trial.ok() || !trial->peak_bytes.has_value()) return {};
-    peak_bytes = trial->peak_bytes;
+  if (!axis.has_value() || result.rows.empty()) return {};
+  const PlanRow& first = result.rows.front();
+  const auto was_run = [](const PlanRow& row) {
+    return row.source == PlanRow::Source::kRehearsed && !row.failed;
+  };
+  const PlanRow* next = nullptr;
+  if (first.fits) {
+    next = NextThatDoesNotFit(result, first, *axis);
+  } else if (const auto row = std::ranges::find_if(result.rows, was_run);
+             row != result.rows.end()) {
+    next = &*row;
   }
+  if (next == nullptr || !was_run(*next) || !next->peak_bytes.has_value()) return {};
+  const auto changes = changes_.find(WhatOf(next->card, next->choice));
+  if (changes == changes_.end()) return {};
+  const uint64_t peak_bytes = *next->peak_bytes;
   std::vector<std::string> hints;
   const uint64_t usable = UsableBytes(next->total_bytes, space.margin);
-  for (const AdviceFacts& change : changes_[WhatOf(next->card, next->choice)]) {
-    if (!peak_bytes.has_value() || hints.size() == kMaxHints) break;
-    const uint64_t lowered = *peak_bytes - std::min(*peak_bytes, change.replayed_bytes.value_or(0));
+  for (const AdviceFacts& change : changes->second) {
+    if (hints.size() == kMaxHints) break;
+    const uint64_t lowered = peak_bytes - std::min(peak_bytes, change.replayed_bytes.value_or(0));
     if (!change.fits.has_value() && lowered > usable) continue;
     const std::string proof =
         change.fits.has_value()
             ? "In a replay of the simulated run the request that failed then succeeds"
             : absl::StrCat("In a replay of the simulated run the peak is then ", Bytes(lowered),
-                           " in place of ", Bytes(*peak_bytes));
+                           " in place of ", Bytes(peak_bytes));
     hints.push_back(
         absl::StrCat("With one change ", TextOf(next->choice),
                      first.fits ? " may fit, too: " : " may fit: ", Printable(change.title), ". ",

@@ -51,7 +51,7 @@ class PlanRehearser {
 
   // Returns changes, one sentence each, with which the next larger value would fit onto the GPU of
   // the best row. If no row fits, the changes are for the first row itself.
-  std::vector<std::string> Hints(const PlanSpace& space, PlanResult* result);
+  std::vector<std::string> Hints(const PlanSpace& space, const PlanResult& result) const;
 
   // Returns remarks on the times, one sentence each.
   std::vector<std::string> Notes() const;

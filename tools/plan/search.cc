@@ -17,6 +17,8 @@ using Source = PlanRow::Source;
 // If this many choices of a group fail for another reason than memory, the rest of the group is
 // skipped.
 constexpr size_t kMaxProblems = 2;
+// The placeholder whose peak never falls when its value grows.
+constexpr char kBatchName[] = "batch";
 
 double ValueAt(const PlanRow& row, size_t axis) {
   return NumberOf(row.choice[axis].value).value_or(0);
@@ -99,13 +101,13 @@ class Searcher {
     if (row->failed) {
       row->fits = false;
       row->why_not = trial->problem;
-    } else if (row->fits) {
-      Judge(row);
     } else if (trial->went_on > 0) {
       row->fits = false;
       row->peak_bytes.reset();
       row->why_not = absl::StrCat("It ran out of memory ", Counted(trial->went_on, "time"),
                                   ", and continued.");
+    } else if (row->fits) {
+      Judge(row);
     } else {
       row->why_not = WhyTooLarge(*row);
     }
@@ -135,7 +137,8 @@ class Searcher {
 
   void SearchGroup(std::vector<PlanRow>& group) {
     if (!axis_.has_value()) return Try(&group.front());
-    std::vector<PlanRow*> known;  // simulated rows, in the order of the axis
+    direction_ = 1;
+    std::vector<PlanRow*> known;  // simulated rows, in the order of their positions
     size_t problems = 0;
     std::vector<PlanRow*> open;
     for (PlanRow& row : group) open.push_back(&row);
@@ -150,10 +153,14 @@ class Searcher {
         if (++problems == kMaxProblems) break;
         continue;
       }
-      known.insert(
-          std::ranges::upper_bound(known, ValueAt(*row, *axis_), {},
-                                   [&](PlanRow* other) { return ValueAt(*other, *axis_); }),
-          row);
+      known.insert(std::ranges::upper_bound(known, PositionOf(*row), {},
+                                            [&](PlanRow* other) { return PositionOf(*other); }),
+                   row);
+      if (known.size() == 2 && !known.front()->fits && known.back()->fits) {
+        direction_ = -1;
+        std::ranges::reverse(known);
+        std::ranges::reverse(open);
+      }
     }
     FillIn(known, open);
     for (PlanRow* row : open) {
@@ -161,9 +168,18 @@ class Searcher {
     }
   }
 
-  static std::string WhyLeft(const std::vector<PlanRow*>& known, size_t problems) {
+  // Returns the value along the axis, or its negative if peaks fall along the axis. So peaks grow
+  // with the position.
+  double PositionOf(const PlanRow& row) const { return direction_ * ValueAt(row, *axis_); }
+
+  std::string WhyLeft(const std::vector<PlanRow*>& known, size_t problems) const {
     if (known.empty() && problems > 0) return "Smaller values fail, too.";
-    return "It was not tried, because smaller values do not fit.";
+    const auto fits = [](const PlanRow* row) { return row->fits; };
+    if (known.size() > 1 && std::ranges::none_of(known, fits)) {
+      return "It was not tried, because neither the smallest nor the largest value fits.";
+    }
+    return absl::StrCat("It was not tried, because ", direction_ > 0 ? "smaller" : "larger",
+                        " values do not fit.");
   }
 
   // Returns the index of the open row that is simulated next; nullopt if no further run is needed.
@@ -171,59 +187,67 @@ class Searcher {
                                const std::vector<PlanRow*>& open) const {
     const auto fits = [](const PlanRow* row) { return row->fits; };
     if (known.empty()) return 0;
-    if (known.size() == 1) return fits(known.front()) ? std::optional<size_t>(0) : std::nullopt;
+    if (known.size() == 1) {
+      if (fits(known.front())) return 0;
+      return MayFall() ? std::optional<size_t>(open.size() - 1) : std::nullopt;
+    }
     const auto largest = std::ranges::find_if(known.rbegin(), known.rend(), fits);
     if (largest == known.rend()) return std::nullopt;
     // The next value lies between the largest that fits and the smallest that does not.
-    const double low = ValueAt(**largest, *axis_);
+    const double low = PositionOf(**largest);
     const auto above = largest == known.rbegin() ? nullptr : *std::prev(largest);
-    const double high = above == nullptr ? HUGE_VAL : ValueAt(*above, *axis_);
+    const double high = above == nullptr ? HUGE_VAL : PositionOf(*above);
+    std::optional<size_t> first;
     std::optional<size_t> found;
     for (size_t i = 0; i < open.size(); ++i) {
-      const double value = ValueAt(*open[i], *axis_);
-      if (value <= low || value >= high) continue;
-      const double bytes = PeakAt(known, value);
+      const double position = PositionOf(*open[i]);
+      if (position <= low || position >= high) continue;
+      if (!first.has_value()) first = i;
+      const double bytes = PeakAt(known, position);
       if (bytes <= static_cast<double>(UsableBytes((*largest)->total_bytes, space_.margin))) {
         found = i;
       }
     }
-    return found;
+    // That the line says that the first of them does not fit is no proof.
+    return found.has_value() ? found : first;
   }
 
-  // Returns the two simulated rows from which the peak at a value is computed: its neighbours or,
-  // beyond the last simulated row, the last two.
-  static std::pair<PlanRow*, PlanRow*> Around(const std::vector<PlanRow*>& known, size_t axis,
-                                              double value) {
+  // True if the peak may be lower for larger values.
+  bool MayFall() const { return space_.placeholders[*axis_].name != kBatchName; }
+
+  // Returns the two simulated rows from which the peak at a position is computed: its neighbours
+  // or, beyond the last simulated row, the last two.
+  std::pair<PlanRow*, PlanRow*> Around(const std::vector<PlanRow*>& known, double position) const {
     size_t i = 1;
-    while (i + 1 < known.size() && ValueAt(*known[i], axis) < value) ++i;
+    while (i + 1 < known.size() && PositionOf(*known[i]) < position) ++i;
     return {known[i - 1], known[i]};
   }
 
-  double PeakAt(const std::vector<PlanRow*>& known, double value) const {
+  double PeakAt(const std::vector<PlanRow*>& known, double position) const {
     std::vector<PlanRow*> measured;
     for (PlanRow* row : known) {
       if (row->peak_bytes.has_value()) measured.push_back(row);
     }
     if (measured.size() < 2) return HUGE_VAL;
-    const auto [a, b] = Around(measured, *axis_, value);
-    return OnLine(value, ValueAt(*a, *axis_), static_cast<double>(*a->peak_bytes),
-                  ValueAt(*b, *axis_), static_cast<double>(*b->peak_bytes));
+    const auto [a, b] = Around(measured, position);
+    return OnLine(position, PositionOf(*a), static_cast<double>(*a->peak_bytes), PositionOf(*b),
+                  static_cast<double>(*b->peak_bytes));
   }
 
   // Fills in the peaks and times of the rows that were not simulated.
   void FillIn(const std::vector<PlanRow*>& known, const std::vector<PlanRow*>& open) const {
     if (known.size() < 2) return;
     for (PlanRow* row : open) {
-      const double value = ValueAt(*row, *axis_);
-      const double bytes = PeakAt(known, value);
+      const double position = PositionOf(*row);
+      const double bytes = PeakAt(known, position);
       if (!(bytes >= 0) || bytes > 1e18) continue;
       row->source = Source::kFitted;
       row->peak_bytes = static_cast<uint64_t>(bytes);
       row->total_bytes = known.front()->total_bytes;
-      const auto [a, b] = Around(known, *axis_, value);
+      const auto [a, b] = Around(known, position);
       if (a->step.has_value() && b->step.has_value()) {
         const auto between = [&](double y_a, double y_b) {
-          return std::max(0.0, OnLine(value, ValueAt(*a, *axis_), y_a, ValueAt(*b, *axis_), y_b));
+          return std::max(0.0, OnLine(position, PositionOf(*a), y_a, PositionOf(*b), y_b));
         };
         row->step = PlanStep{
             .seconds = between(a->step->seconds, b->step->seconds),
@@ -248,6 +272,7 @@ class Searcher {
   const PlanSpace& space_;
   const PlanAttempt& attempt_;
   const std::optional<size_t> axis_;
+  double direction_ = 1;  // -1 in a group whose peaks fall along the axis
   PlanResult result_;
   bool stopped_ = false;
   absl::Status error_;
@@ -273,14 +298,14 @@ uint64_t UsableBytes(uint64_t total_bytes, double margin) {
   return static_cast<uint64_t>(static_cast<double>(total_bytes) * (1 - margin));
 }
 
-const PlanRow* NextLarger(const PlanResult& result, const PlanRow& row, size_t axis) {
+const PlanRow* NextThatDoesNotFit(const PlanResult& result, const PlanRow& row, size_t axis) {
   const PlanRow* next = nullptr;
   for (const PlanRow& other : result.rows) {
     bool is_alike = other.card == row.card;
     for (size_t i = 0; i < row.choice.size(); ++i) {
       is_alike = is_alike && (i == axis || other.choice[i].value == row.choice[i].value);
     }
-    if (!is_alike || ValueAt(other, axis) <= ValueAt(row, axis)) continue;
+    if (!is_alike || other.fits || ValueAt(other, axis) <= ValueAt(row, axis)) continue;
     if (next == nullptr || ValueAt(other, axis) < ValueAt(*next, axis)) next = &other;
   }
   return next;

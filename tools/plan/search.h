@@ -3,8 +3,10 @@
 //
 // Idea: along one placeholder with numeric values (the axis, mostly {batch}), peaks grow along a
 // line. The two smallest values give the line. The line predicts the largest value that fits, and
-// that value is simulated. The values in between are interpolated. The best choice of all is always
-// simulated before it is reported as the best.
+// that value is simulated, and then the next larger one, which must not fit. The values in between
+// are interpolated. If the smallest value does not fit, the peaks may fall along the axis; then the
+// largest value is simulated and, if it fits, the search goes down from there. The peak of {batch}
+// never falls. The best choice of all is always simulated before it is reported as the best.
 //
 // Ownership: the results are copies. Threads: none of its own. Errors: those of an attempt; a
 // cancelled attempt ends the search, and its results so far are retained. Units: bytes, seconds.
@@ -39,11 +41,11 @@ struct PlanTrial {
   std::optional<uint64_t> peak_bytes;  // of the fullest card, context and all
   uint64_t total_bytes = 0;            // of that card
   std::optional<PlanStep> step;
-  std::string problem;  // not empty if it failed for another reason than memory
-  bool ran = true;      // false if the problem was found before a run
   // How often a run that ended well was refused memory. Such a run does not fit, and its peak does
   // not show what it needs.
   uint64_t went_on = 0;
+  std::string problem;  // not empty if it failed for another reason than memory
+  bool ran = true;      // false if the problem was found before a run
 };
 using PlanAttempt =
     std::function<absl::StatusOr<PlanTrial>(const std::string& card, const Choice& choice)>;
@@ -90,9 +92,9 @@ struct PlanResult {
 // Returns the largest peak that leaves the margin free.
 uint64_t UsableBytes(uint64_t total_bytes, double margin);
 
-// Returns the row with the next larger value along the axis and otherwise the same choice, or null
-// if there is none.
-const PlanRow* NextLarger(const PlanResult& result, const PlanRow& row, size_t axis);
+// Returns the row with the next larger value along the axis that does not fit, and otherwise the
+// same choice; null if there is none.
+const PlanRow* NextThatDoesNotFit(const PlanResult& result, const PlanRow& row, size_t axis);
 
 absl::StatusOr<PlanResult> SearchPlan(const PlanSpace& space, const PlanAttempt& attempt);
 
