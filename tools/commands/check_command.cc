@@ -13,6 +13,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
+#include "tools/commands/output_check.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/verdict.h"
 #include "tools/json/json_value.h"
@@ -90,6 +91,12 @@ int CheckIsWrong(const std::string& sentence) {
   return kExitUsage;
 }
 
+// Returns one sentence if --update cannot write the baseline; otherwise an empty text.
+std::string WhyNoUpdate(const std::string& baseline, const std::string& input) {
+  return baseline.empty() ? "--update needs --baseline."
+                          : WhyNotWrite(baseline, {input}, "--baseline");
+}
+
 // A baseline without the memory of one process would make each later check fail.
 int RefuseBaseline(const std::string& not_read) {
   return CheckIsWrong(
@@ -149,7 +156,10 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   if (baseline_path.empty() && assertions.empty()) {
     return CheckIsWrong("there is nothing to check: give --baseline or --assert.");
   }
-  if (update && baseline_path.empty()) return CheckIsWrong("--update needs --baseline.");
+  if (update) {
+    const std::string why_not = WhyNoUpdate(baseline_path, input);
+    if (!why_not.empty()) return CheckIsWrong(why_not);
+  }
   Tolerance tolerance;
   if (!ParseTolerance(tolerance_text, &tolerance)) {
     return CheckIsWrong(

@@ -10,6 +10,7 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/output_check.h"
 #include "tools/exports/python_helper.h"
 #include "tools/inputs/open_input.h"
 #include "tools/inputs/runs.h"
@@ -127,6 +128,9 @@ int CollectCommand(const std::vector<std::string>& arguments) {
   if (request.jobs.empty() && request.page.empty()) {
     return CollectIsWrong(absl::InvalidArgumentError(
         "name folders with traces to add, or a page to write with --page."));
+  }
+  if (const std::string wrong = WhyNotWrite(request.page, request.jobs, "--page"); !wrong.empty()) {
+    return CollectIsWrong(absl::InvalidArgumentError(wrong));
   }
   // Checks all jobs before the helper writes anything.
   for (const std::string& job : request.jobs) {

@@ -1,6 +1,5 @@
 // vramstow export: writes a trace, or the recording of another program, in another format.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +18,7 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/output_check.h"
 #include "tools/exports/csv_writer.h"
 #include "tools/exports/merged_trace.h"
 #include "tools/exports/parquet.h"
@@ -59,14 +59,6 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenAsRequested(const std::string& 
   auto source = OpenEvents(file, LookupFor(request.redact));
   if (!source.ok() || !request.redact) return source;
   return std::make_unique<RedactedSource>(*std::move(source), RedactorFor({file}));
-}
-
-// True if both names are of the same file.
-bool IsSameFile(const std::string& a, const std::string& b) {
-  struct stat status_a;
-  struct stat status_b;
-  return stat(a.c_str(), &status_a) == 0 && stat(b.c_str(), &status_b) == 0 &&
-         status_a.st_dev == status_b.st_dev && status_a.st_ino == status_b.st_ino;
 }
 
 // Writes all events with `append`. On failure returns false, and errno says why.
@@ -296,13 +288,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
     made = Made(format.name, *analysis);
   }
   OutputFile out;
-  if (!output.empty()) {
-    if (IsSameFile(file, output)) {
-      return ExportIsWrong(
-          absl::StrCat(output, " is the trace itself: name another file with -o."));
-    }
-    if (!out.Open(output)) return CannotWrite(output);
-  }
+  if (!output.empty() && !out.Open(output)) return CannotWrite(output);
   const int descriptor = output.empty() ? STDOUT_FILENO : out.descriptor();
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
@@ -347,10 +333,6 @@ int ExportMerged(const std::string& file, const Format& format, const ExportRequ
     return ExportIsWrong(absl::StrCat(request.merge, " is of process ", timeline->process, ", ",
                                       file, " of process ", start->process,
                                       ": name the trace of the same process."));
-  }
-  for (const std::string& other : {file, request.merge}) {
-    if (request.output.empty() || !IsSameFile(other, request.output)) continue;
-    return ExportIsWrong(absl::StrCat(request.output, " is the input: name another file with -o."));
   }
   OutputFile out;
   if (!request.output.empty() && !out.Open(request.output)) return CannotWrite(request.output);
@@ -420,6 +402,10 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   if (format->way == Way::kFolder) return ExportFolder(inputs, *format, request);
   if (inputs.size() > 1) {
     return ExportIsWrong(absl::StrCat(name, " accepts one input; only parquet accepts several."));
+  }
+  if (!request.merge.empty()) inputs.push_back(request.merge);
+  if (const std::string wrong = WhyNotWrite(request.output, inputs, "-o"); !wrong.empty()) {
+    return ExportIsWrong(wrong);
   }
   return request.merge.empty() ? ExportFile(inputs.front(), *format, request)
                                : ExportMerged(inputs.front(), *format, request);

@@ -19,6 +19,7 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/output_check.h"
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/replay/replay.h"
@@ -328,6 +329,8 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
     return wrong(
         absl::StrCat("'", Printable(options.memory), "' is not a size: write for example 24GiB."));
   }
+  const std::string no_steps = WhyNotWrite(options.steps, {options.file}, "--steps");
+  if (!no_steps.empty()) return wrong(no_steps);
   const auto specs = ParseModels(options.models);
   if (!specs.ok()) return wrong(Printable(std::string(specs.status().message())));
   BeginReading(options.file);

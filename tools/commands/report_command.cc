@@ -16,6 +16,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
+#include "tools/commands/output_check.h"
 #include "tools/inputs/redacted_source.h"
 #include "tools/inputs/stacked_source.h"
 #include "tools/pipeline/analyze.h"
@@ -35,14 +36,6 @@ constexpr char kReportFooter[] =
     "train-1125-2303-4711.stow --redact -o for-the-forum.html\n  vramstow report before.pickle "
     "after.pickle -o both.html\n\nExit status: 0; 1 if the page could not be written or opened; 2 "
     "if an input cannot be read.";
-
-bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) {
-  std::error_code error;
-  for (const std::string& input : inputs) {
-    if (std::filesystem::equivalent(output, input, error)) return true;
-  }
-  return false;
-}
 
 // Opens the page with the desktop's opener, or the program that BROWSER names, and waits for its
 // end.
@@ -87,8 +80,8 @@ int ReportCommand(const std::vector<std::string>& arguments) {
           {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (!FindDefaultInput("report", &files)) return kExitUsage;
-  if (IsOneOf(output, files)) {
-    Complain("report", absl::StrCat(output, " is the input itself: name another file with -o."));
+  if (const std::string wrong = WhyNotWrite(output, files, "-o"); !wrong.empty()) {
+    Complain("report", wrong);
     return kExitUsage;
   }
   auto inputs = AnalyzePaths(files, "", LookupFor(redact));

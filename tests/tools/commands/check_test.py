@@ -35,6 +35,30 @@ def test_a_run_passes_against_itself_and_fails_against_less(tmp_path: Path) -> N
     assert len(told["failures"]) == 1
 
 
+def test_no_output_replaces_a_trace_or_an_input(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    recorded = trace.read_bytes()
+    link = tmp_path / "link.json"
+    link.symlink_to(trace)
+    for arguments in (
+        ["check", trace, "--baseline", trace, "--update"],
+        ["check", trace, "--baseline", link, "--update"],
+        ["replay", trace, "--steps", trace],
+        ["report", tmp_path, "-o", trace],
+        ["export", trace, "--to", "csv", "-o", trace],
+        ["collect", "--to", tmp_path / "dataset", "--page", trace],
+    ):
+        result = vramstow(*arguments)
+        assert result.returncode == 2, arguments
+        assert " and is not replaced: name another file with -" in result.stderr
+        assert result.stderr.count("\n") == 1
+        assert trace.read_bytes() == recorded, arguments
+    other = tmp_path / "other.csv"
+    other.write_text("Thread,Time,Action,Pointer,Size,Stream\n1,10:00:00:0,allocate,0x10,9,0x0\n")
+    assert "is the input itself" in vramstow("replay", other, "--steps", other).stderr
+    assert other.read_text().startswith("Thread")
+
+
 def test_what_grew_is_told_with_its_site(tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     small = corpus_file("lm-medium-ctx128-training.pickle")
