@@ -127,6 +127,9 @@ int FitCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const std::string wrong = WrongWith(settings);
   if (!wrong.empty()) return FitIsWrong(wrong);
+  if (const absl::Status status = CheckCards(SplitCards(settings.simulate)); !status.ok()) {
+    return FitIsWrong(std::string(status.message()));
+  }
   const RunFolder folder(settings.keep);
   if (!folder.ok()) return FitIsWrong("cannot make a folder for the traces.");
   return settings.once ? FitOnce(settings, folder.path()) : FitCards(settings, folder.path());

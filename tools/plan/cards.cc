@@ -11,12 +11,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "tools/base/words.h"
+#include "tools/launch/driver.h"
+#include "tools/launch/installation.h"
 
 namespace vramstow {
 namespace {
 
 constexpr char kCountOption[] = "count=";
 constexpr char kWorldOption[] = "world=";
+constexpr char kHelp[] = "help";  // asks the simulator for its list of GPUs
 
 void ReadCount(absl::string_view number, PlanCard* card) {
   if (!absl::SimpleAtoi(number, &card->count)) card->count = 0;
@@ -46,6 +49,25 @@ std::vector<std::string> SplitCards(const std::string& cards) {
     }
   }
   return split;
+}
+
+absl::Status CheckCards(const std::vector<std::string>& cards) {
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return installation.status();
+  if (absl::Status status = CheckInstallation(*installation, true); !status.ok()) return status;
+  for (const std::string& card : cards) {
+    if (card.empty() || card.front() == ',') {
+      return absl::InvalidArgumentError(
+          "the list of GPUs has an empty part: write a name between two commas.");
+    }
+    if (card == kHelp) {
+      return absl::InvalidArgumentError(
+          "'help' is no GPU: vramstow run --simulate=help lists them.");
+    }
+    const auto checked = CheckSimulator(installation->simulator_directory, card);
+    if (!checked.ok()) return checked.status();
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PlanCard> ReadPlanCard(const std::string& text,

@@ -1,8 +1,8 @@
 // Cards: reads the machines between which a user wants to choose. The user gives them as SPECs of
 // the simulator.
 //
-// Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors: one
-// sentence. Units: none.
+// Ownership: the results are copies. Threads: pure functions, callable from any thread, but for
+// CheckCards, which the main thread calls. Errors: one sentence. Units: none.
 #ifndef VRAMSTOW_TOOLS_PLAN_CARDS_H_
 #define VRAMSTOW_TOOLS_PLAN_CARDS_H_
 
@@ -19,6 +19,9 @@ namespace vramstow {
 // Splits a list of cards. The options of a card are separated by commas, too. A part of the list
 // without '=' is the begin of a new card.
 std::vector<std::string> SplitCards(const std::string& cards);
+
+// Fails if the list is empty or has an empty part, or if one of its cards cannot be simulated.
+absl::Status CheckCards(const std::vector<std::string>& cards);
 
 struct PlanCard {
   std::string text;         // as requested: "h100x8,memory=64GiB"

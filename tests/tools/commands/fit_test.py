@@ -113,9 +113,27 @@ def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
         result = run_vramstow("fit", *arguments, timeout=60)
         assert result.returncode == 2, arguments
         assert result.stderr.count("\n") == 1
-    unknown = fit(tmp_path, "--simulate=nocard")
-    assert unknown.returncode == 2
-    assert "nocard" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("cards", "sentence"),
+    [
+        ("nocard", "nocard"),
+        ("h100,nocard", "nocard"),
+        ("h100,,l4", "has an empty part"),
+        ("h100,", "has an empty part"),
+        ("h100,help", "vramstow run --simulate=help lists them"),
+    ],
+)
+def test_all_cards_are_checked_before_the_command_runs(
+    tmp_path: Path, cards: str, sentence: str
+) -> None:
+    ran = tmp_path / "ran"
+    for arguments in (["--once", "--", "touch", ran], ["--", "touch", ran, "{batch}"]):
+        result = run_vramstow("fit", f"--simulate={cards}", *arguments, timeout=60)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert sentence in result.stderr and result.stderr.count("\n") == 1
+        assert not ran.exists()
 
 
 def test_traces_are_kept_where_that_is_wanted(tmp_path: Path) -> None:
