@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/units.h"
@@ -101,14 +102,34 @@ std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   return absl::StrCat("\nLive memory on the host, at 24 GiB/s:\n", table.Text(0));
 }
 
+// Says to try the settings. Of those with an option that only newer releases of PyTorch have, the
+// best ones without it are named, too. A trace does not tell the release.
+std::string TryText(const Result& result, const ModelOutcome& outcome) {
+  constexpr char kVariable[] = "PYTORCH_CUDA_ALLOC_CONF=";  // all releases read this name
+  constexpr char kNewOption[] = "large_segment_size_mb";
+  const auto is_new = [&](const ModelOutcome& one) {
+    return absl::StrContains(ConfOf(one), kNewOption);
+  };
+  std::string text = absl::StrCat("Try: ", kVariable, ConfOf(outcome), "\n");
+  if (!is_new(outcome)) return text;
+  absl::StrAppend(&text, kNewOption, " needs PyTorch 2.11 or newer");
+  const auto defaults = std::ranges::find_if(
+      result.searched, [](const ModelOutcome& other) { return ConfOf(other).empty(); });
+  const auto older = std::ranges::find_if(result.searched, [&](const ModelOutcome& other) {
+    return other.out_of_memory == 0 && !is_new(other) && !ConfOf(other).empty() &&
+           (defaults == result.searched.end() || IsBetter(other, *defaults));
+  });
+  if (older != result.searched.end()) {
+    absl::StrAppend(&text, "; with an older one, try ", kVariable, ConfOf(*older));
+  }
+  return text + ".\n";
+}
+
 // Says which settings to try, according to the search. If the job ran out of memory, the settings
 // that serve it are listed separately.
 std::string WhatToTry(const Result& result) {
   const bool died = result.requests.failed > 0;
   const auto serves = [](const ModelOutcome& outcome) { return outcome.out_of_memory == 0; };
-  const auto try_it = [](const ModelOutcome& outcome) {
-    return absl::StrCat("Try: PYTORCH_ALLOC_CONF=", ConfOf(outcome), "\n");
-  };
   const ModelOutcome& best = result.searched.front();
   if (!serves(best)) {
     return absl::StrCat("None of them serves all requests",
@@ -116,11 +137,11 @@ std::string WhatToTry(const Result& result) {
                         ": at least ", Bytes(result.bounds.maximum_load),
                         " live at once. Try: a smaller batch, or vramstow run --offload.\n");
   }
-  if (!died) return ConfOf(best).empty() ? "Try: the defaults\n" : try_it(best);
+  if (!died) return ConfOf(best).empty() ? "Try: the defaults\n" : TryText(result, best);
   const auto other = std::ranges::find_if(result.searched, [&](const ModelOutcome& outcome) {
     return serves(outcome) && !ConfOf(outcome).empty();
   });
-  if (other != result.searched.end()) return try_it(*other);
+  if (other != result.searched.end()) return TryText(result, *other);
   return "The defaults alone serve it here, but the job ran out of memory: something else used a "
          "part of\nthe GPU. vramstow analyze says what.\n";
 }

@@ -62,10 +62,15 @@ const std::vector<RunVariant>& AllRunVariants() {
   return *all;
 }
 
+// All releases of PyTorch read this variable. Newer ones also read kNewConf, if this one is unset.
+constexpr char kConf[] = "PYTORCH_CUDA_ALLOC_CONF";
+constexpr char kNewConf[] = "PYTORCH_ALLOC_CONF";
+
 // Returns the settings of PyTorch's allocator, with expandable segments added to the existing ones.
-std::string ExpandableWord() {
-  const char* before = std::getenv("PYTORCH_CUDA_ALLOC_CONF");
-  return absl::StrCat("PYTORCH_CUDA_ALLOC_CONF=", before == nullptr ? "" : before,
+std::string ExpandableSettings() {
+  const char* before = std::getenv(kConf);
+  if (before == nullptr) before = std::getenv(kNewConf);
+  return absl::StrCat(before == nullptr ? "" : before,
                       before == nullptr || *before == '\0' ? "" : ",", "expandable_segments:True");
 }
 
@@ -89,7 +94,7 @@ std::vector<std::string> CommandOf(const std::vector<std::string>& command, cons
   std::vector<std::string> words = Filled(command, choice);
   const RunVariant* outside = RunVariantOf(choice);
   if (outside != nullptr && outside->expandable) {
-    words.insert(words.begin(), {"env", ExpandableWord()});
+    words.insert(words.begin(), {"env", absl::StrCat(kConf, "=", ExpandableSettings())});
   }
   return words;
 }
@@ -140,7 +145,8 @@ std::string TypedCommand(const std::vector<std::string>& command, const Choice& 
   std::vector<std::string> words = Filled(command, choice);
   std::string before;
   if (const RunVariant* outside = RunVariantOf(choice)) {
-    if (outside->expandable) before = ExpandableWord() + " ";
+    if (outside->expandable)
+      before = absl::StrCat(kConf, "=", ShellWord(ExpandableSettings()), " ");
     if (!outside->flags.empty()) {
       before =
           absl::StrCat("vramstow run ", absl::StrJoin(TypedFlags(outside->flags), " "), " -- ");

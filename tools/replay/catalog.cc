@@ -21,7 +21,7 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
-    {"native", ModelKind::kTorch, "PyTorch's allocator; settings as in PYTORCH_ALLOC_CONF"},
+    {"native", ModelKind::kTorch, "PyTorch's allocator; settings as in PYTORCH_CUDA_ALLOC_CONF"},
     {"expandable", ModelKind::kTorch, "PyTorch's allocator with expandable segments"},
     {"async", ModelKind::kAsync, "cudaMallocAsync's pool"},
     {"rmm-pool", ModelKind::kRmmPool, "RMM's pool; initial_mib:N is its initial size"},

@@ -1,7 +1,7 @@
 // Catalog: creates models by name.
 //
 // A list of models is written "native,expandable,native:max_split_size_mb:64,bfc": a colon and that
-// model's settings may follow a name. PyTorch's settings are written as in PYTORCH_ALLOC_CONF.
+// model's settings may follow a name. PyTorch's settings are written as in PYTORCH_CUDA_ALLOC_CONF.
 //
 // Ownership: the caller owns the results. Threads: pure functions, callable from any thread.
 // Errors: kInvalidArgument with one sentence that names the available models. Units: bytes.

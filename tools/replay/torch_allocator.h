@@ -12,8 +12,8 @@
 //
 // Ownership: owns its blocks; the caller owns the device. Threads: used by one thread at a time.
 // Errors: Allocate returns false when out of memory. Units: bytes. Sources: PyTorch's documentation
-// of the allocator and of PYTORCH_ALLOC_CONF, the notes in c10/cuda/CUDACachingAllocator.cpp, and
-// observed histories.
+// of the allocator and of PYTORCH_CUDA_ALLOC_CONF, the notes in c10/cuda/CUDACachingAllocator.cpp,
+// and observed histories.
 #ifndef VRAMSTOW_TOOLS_REPLAY_TORCH_ALLOCATOR_H_
 #define VRAMSTOW_TOOLS_REPLAY_TORCH_ALLOCATOR_H_
 

@@ -1,4 +1,4 @@
-// TorchSettings: parses PYTORCH_ALLOC_CONF as PyTorch's own allocator does.
+// TorchSettings: parses PYTORCH_CUDA_ALLOC_CONF as PyTorch's own allocator does.
 //
 // Ownership: a plain value. Threads: const functions may be called at the same time. Errors:
 // kInvalidArgument with one sentence. Units: bytes. Source: PyTorch's page "CUDA semantics",

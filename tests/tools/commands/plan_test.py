@@ -21,10 +21,16 @@ Result = subprocess.CompletedProcess[str]
 GIB, EACH = 2**30, 100 * 2**20
 
 
-def plan(folder: Path, *arguments: str, places: str = "{batch}") -> Result:
+def plan(
+    folder: Path,
+    *arguments: str,
+    places: str = "{batch}",
+    env: dict[str, str] | None = None,
+) -> Result:
     job = folder / "job.py"
     job.write_text(JOB)
-    return run_vramstow("plan", *arguments, "--", sys.executable, job, *places.split(), timeout=500)
+    command = [sys.executable, job, *places.split()]
+    return run_vramstow("plan", *arguments, "--", *command, timeout=500, env=env)
 
 
 def rows(result: Result) -> dict[str, dict[str, Any]]:
@@ -220,7 +226,9 @@ def test_an_interrupt_keeps_what_is_known(tmp_path: Path) -> None:
 
 
 def test_without_places_what_can_be_changed_from_outside_is_tried(tmp_path: Path) -> None:
-    result = plan(tmp_path, "--cards", "h100,memory=4GiB", "--json", places="8")
+    environment = os.environ | {"PYTORCH_ALLOC_CONF": "max_split_size_mb:64"}
+    arguments = ("--cards", "h100,memory=4GiB", "--json")
+    result = plan(tmp_path, *arguments, places="8", env=environment)
     assert result.returncode == 0, result.stderr
     told = json.loads(result.stdout)["rows"]
     assert {row["settings"]["with"] for row in told} == {
@@ -230,6 +238,8 @@ def test_without_places_what_can_be_changed_from_outside_is_tried(tmp_path: Path
         "the pool and offloading",
     }
     commands = {row["settings"]["with"]: row["command"] for row in told}
-    assert commands["expandable segments"].startswith("PYTORCH_CUDA_ALLOC_CONF=expandable_segm")
+    assert commands["expandable segments"].startswith(
+        "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64,expandable_segments:True "
+    )
     assert commands["the pool"].startswith("vramstow run --pool=on -- ")
     assert all(row["fits"] for row in told)

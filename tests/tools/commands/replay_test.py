@@ -124,6 +124,27 @@ def test_no_model_needs_less_than_the_load_and_search_finds_no_worse() -> None:
     assert best["peak_reserved_bytes"] <= by_name(result)["native"]["peak_reserved_bytes"]
 
 
+def test_an_option_that_older_releases_lack_is_told(tmp_path: Path) -> None:
+    # A block of 3 MiB needs a segment of 20 MiB, unless segments are small.
+    small = ("allocate", 0xF000000, 3 * MIB)
+    best = (
+        "Try: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,large_segment_size_mb:2\n"
+        "large_segment_size_mb needs PyTorch 2.11 or newer"
+    )
+    assert f"{best}.\n" in run(log_of(tmp_path, small), "--search").stdout
+    log = log_of(
+        tmp_path,
+        small,
+        ("allocate", 0x1000000, 30 * MIB),
+        ("allocate", 0x9000000, 30 * MIB),
+        ("free", 0x1000000, 30 * MIB),
+        ("free", 0x9000000, 30 * MIB),
+        ("allocate", 0x1000000, 60 * MIB),
+    )
+    older = "; with an older one, try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.\n"
+    assert best + older in run(log, "--search").stdout
+
+
 def test_text_has_the_same_numbers(tmp_path: Path) -> None:
     log = log_of(tmp_path, ("allocate", 0x1000000, 30 * MIB))
     text = run(log, "--search").stdout
@@ -189,4 +210,4 @@ def test_a_dead_job_is_replayed_with_the_memory_of_its_card(tmp_path: Path) -> N
     enough = run("--search", "--memory", "8GiB", trace).stdout
     assert "as the job had" not in enough and "does not serve it" not in enough
     assert "Try: the defaults" not in enough
-    assert "Try: PYTORCH_ALLOC_CONF=" in enough
+    assert "Try: PYTORCH_CUDA_ALLOC_CONF=" in enough

@@ -246,7 +246,7 @@ SequenceCause ReleaseCause(const MovedFunction& moved, uint64_t events) {
 SequenceCause SegmentsCause() {
   return {"allocator",
           "the same requests are in other segments: memory was cached before the recording, or "
-          "PYTORCH_ALLOC_CONF is different on one side",
+          "PYTORCH_CUDA_ALLOC_CONF is different on one side",
           {},
           0};
 }
