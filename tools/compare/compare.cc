@@ -21,24 +21,19 @@ namespace {
 
 constexpr size_t kLeastIterations = 4;  // fewer iterations have no steady second half
 
-// The merged facts of several processes have no call sites, only libraries.
-const JsonValue* SitesOf(const JsonValue& facts) {
-  for (const char* key : {"by_site", "by_library"}) {
-    const JsonValue* list = facts.Find(key);
-    if (list != nullptr && !list->items().empty()) return list;
-  }
-  return nullptr;
-}
+// The merged facts of several processes have no call sites, only libraries, and so have those of a
+// trace without call stacks.
+bool HasSites(const JsonValue& facts) { return !facts.Items("by_site").empty(); }
 
 const JsonValue* SteadySitesOf(const JsonValue& facts) {
   const JsonValue* steady = facts.Find("steady");
   return steady == nullptr ? nullptr : steady->Find("sites");
 }
 
-void AddSites(const JsonValue& facts, bool is_after, std::map<std::string, SiteChange>* changes) {
-  const JsonValue* sites = SitesOf(facts);
-  if (sites == nullptr) return;
-  for (const JsonValue& row : sites->items()) {
+// `key` names the list of the facts: "by_site" or "by_library".
+void AddSites(const JsonValue& facts, const char* key, bool is_after,
+              std::map<std::string, SiteChange>* changes) {
+  for (const JsonValue& row : facts.Items(key)) {
     const std::string library = row.Text("library");
     const std::string site = library.empty() ? row.Text("site") : library;
     SiteChange& change = (*changes)[site];
@@ -50,6 +45,10 @@ void AddSites(const JsonValue& facts, bool is_after, std::map<std::string, SiteC
     (is_after ? change.peak_after : change.peak_before) += at_peak;
     (is_after ? change.end_after : change.end_before) += row.Integer("bytes_at_end");
   }
+}
+
+void AddSteadySites(const JsonValue& facts, bool is_after,
+                    std::map<std::string, SiteChange>* changes) {
   const JsonValue* steady = SteadySitesOf(facts);
   if (steady == nullptr) return;
   for (const JsonValue& row : steady->items()) {
@@ -163,8 +162,15 @@ std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValu
 
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after) {
   std::map<std::string, SiteChange> by_site;
-  AddSites(before, false, &by_site);
-  AddSites(after, true, &by_site);
+  // Source lines cannot be compared with libraries.
+  const bool are_alike = HasSites(before) == HasSites(after);
+  const char* const list = HasSites(before) && HasSites(after) ? "by_site" : "by_library";
+  AddSites(before, list, false, &by_site);
+  AddSites(after, list, true, &by_site);
+  if (are_alike && SteadySitesOf(before) != nullptr && SteadySitesOf(after) != nullptr) {
+    AddSteadySites(before, false, &by_site);
+    AddSteadySites(after, true, &by_site);
+  }
   std::vector<SiteChange> changes;
   for (auto& [key, change] : by_site) {
     if (change.peak_before == change.peak_after && change.end_before == change.end_after &&

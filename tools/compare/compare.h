@@ -45,8 +45,8 @@ std::string FullPath(const std::string& name);
 
 // Returns the figures that are compared by default, if both sides have them.
 std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after);
-// Returns the call sites (without call stacks, the libraries) whose bytes changed, the largest
-// change first.
+// Returns the call sites whose bytes changed, the largest change first. If one side has no call
+// sites, returns the libraries.
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after);
 
 // Adds the steady state, which is the second half of the iterations, if there are at least four. It

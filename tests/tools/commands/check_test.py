@@ -275,3 +275,27 @@ def test_a_misspelt_name_gets_its_likely_meaning(tmp_path: Path, given: str, mea
         assert f"no number '{given}', did you mean {meant}? See" in result.stderr
     unlike = [VRAMSTOW, "check", write(tmp_path), "--assert", "frobnication < 3"]
     assert "did you mean" not in run_program(*unlike).stderr
+
+
+def test_source_lines_are_not_compared_with_libraries(tmp_path: Path) -> None:
+    # Several ranks together have no call sites, only libraries.
+    small = corpus_file("lm-medium-ctx128-training.pickle")
+    large = corpus_file("lm-medium-ctx512-training.pickle")
+    base = tmp_path / "base.json"
+    assert vramstow("check", small, "--baseline", base, "--update").returncode == 0
+    facts = json.loads(base.read_text())
+    facts["by_site"] = []
+    base.write_text(json.dumps(facts))
+    told = json.loads(vramstow("check", large, "--baseline", base, "--json").stdout)
+    libraries = {row["library"] for row in facts["by_library"]}
+    assert told["sites"]
+    for site in told["sites"]:
+        assert site.partition(" at the peak: ")[2] in libraries
+    risen = (12074 - 6900) * 2**20
+    assert sum(map(bytes_of, told["sites"])) < risen * 1.1
+
+
+def bytes_of(site: str) -> float:
+    """Returns the bytes of a line like "+1.5 GiB at the peak: …"."""
+    size, unit = site.removeprefix("+").split()[:2]
+    return float(size) * {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit]
