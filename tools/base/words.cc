@@ -46,7 +46,8 @@ std::string Count(uint64_t count) {
 }
 
 std::string Counted(uint64_t count, std::string_view noun) {
-  return absl::StrFormat("%s %s%s", Count(count), noun, count == 1 ? "" : "s");
+  const char* const ending = count == 1 ? "" : noun.ends_with('s') ? "es" : "s";
+  return absl::StrFormat("%s %s%s", Count(count), noun, ending);
 }
 
 std::string Time(uint64_t nanoseconds) {

@@ -193,8 +193,7 @@ std::string OtherFailures(const FactSet& set, const Facts& main, const TextStyle
     }
   }
   if (left == 0) return stories;
-  const std::string words =
-      Counted(left, "other process") + (left == 1 ? "" : "es") + " ran out of memory, too.";
+  const std::string words = Counted(left, "other process") + " ran out of memory, too.";
   return Labelled("Also", words, style) + stories;
 }
 

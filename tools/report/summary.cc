@@ -60,7 +60,6 @@ std::string Processes(const FactSet& set) {
   }
   const auto pid = highest->trace_metadata.find("process.pid");
   std::string text = Counted(set.traces.size(), "process");
-  if (set.traces.size() > 1) text.insert(text.size() - 1, "e");  // processes
   if (ranks > 0) text += absl::StrCat(" (", Counted(ranks, "rank"), ")");
   text += absl::StrCat(", highest peak ", Bytes(highest->peak.allocated_bytes));
   if (highest->rank.has_value()) return absl::StrCat(text, " in rank ", *highest->rank);
