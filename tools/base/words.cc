@@ -31,6 +31,26 @@ size_t OffsetOf(std::string_view text, size_t skipped) {
   return offset;
 }
 
+// Returns the word in the quotes in which shells read escapes: $'...'. All bytes that a terminal
+// would not show as they are become escapes, so that a copy of the text is the word again.
+std::string EscapedWord(std::string_view word) {
+  std::string quoted = "$'";
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      quoted += "\\n";
+    } else if (c == '\t') {
+      quoted += "\\t";
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      absl::StrAppendFormat(&quoted, "\\x%02x", byte);
+    } else {
+      if (c == '\'' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string Bytes(uint64_t bytes) { return FormatBytes(bytes).text; }
@@ -128,9 +148,10 @@ std::string ShellWord(const std::string& word) {
            std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
   });
   if (is_plain && !word.empty()) return word;
+  if (Printable(word) != word) return EscapedWord(word);
   std::string quoted = "'";
   for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return Printable(quoted + "'");
+  return quoted + "'";
 }
 
 std::string Wrapped(std::string_view text, size_t width) {

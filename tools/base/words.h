@@ -27,7 +27,8 @@ std::string Ratio(uint64_t part, uint64_t whole);
 std::string WriteErrorInWords(uint32_t error);
 // Makes text from a trace safe for a terminal: control characters and invalid UTF-8 become '?'.
 std::string Printable(std::string_view text);
-// Returns a word as it is typed into a shell, in quotes if it needs them.
+// Returns a word as it is typed into a shell, in quotes if it needs them: '…', or $'…' with escapes
+// if a terminal would not show all of its characters.
 std::string ShellWord(const std::string& word);
 // Shortens a text to `width` columns by leaving out its middle ("trans…ion.py", or with dots in
 // ASCII).

@@ -70,7 +70,7 @@ bool HasTurns(const MixReport& report) {
 // Returns the command of a job as a user types it into a shell.
 std::string TypedCommandOf(const std::string& text) {
   return absl::StrJoin(WordsOfJob(text), " ", [](std::string* typed, const std::string& word) {
-    absl::StrAppend(typed, ShellWord(Printable(word)));
+    absl::StrAppend(typed, ShellWord(word));
   });
 }
 

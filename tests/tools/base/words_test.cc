@@ -52,6 +52,18 @@ TEST(Words, AWordForTheShellIsQuotedWhereItHasToBe) {
   EXPECT_EQ(ShellWord("my traces"), "'my traces'");
   EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
   EXPECT_EQ(ShellWord(""), "''");
+  EXPECT_EQ(ShellWord("größe 1"), "'größe 1'");
+}
+
+TEST(Words, AWordForTheShellIsTheSameAgainWhateverItsBytesAre) {
+  EXPECT_EQ(ShellWord("a\nb\tit's\\"), "$'a\\nb\\tit\\'s\\\\'");
+  EXPECT_EQ(ShellWord("\x1b[0m\xff"), "$'\\x1b[0m\\xff'");
+}
+
+TEST(Words, AProcessHasItsOwnPlural) {
+  EXPECT_EQ(Counted(1, "other process"), "1 other process");
+  EXPECT_EQ(Counted(2, "other process"), "2 other processes");
+  EXPECT_EQ(Counted(2, "event"), "2 events");
 }
 
 TEST(Words, TextIsShortenedInTheMiddle) {
