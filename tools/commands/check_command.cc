@@ -39,6 +39,7 @@ constexpr char kCheckFooter[] =
     "wrong arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
+constexpr char kSchemaName[] = "vramstow.analysis";
 
 // Reads the text of a baseline that is a file of facts. Returns an empty text on success, otherwise
 // one sentence.
@@ -54,7 +55,8 @@ std::string ReadFacts(const std::string& path, JsonValue* baseline) {
                         "; --update writes this run as a baseline.");
   }
   auto parsed = JsonValue::Parse(text.str());
-  if (!parsed.has_value() || !parsed->Has("peak")) {
+  const JsonValue* schema = parsed.has_value() ? parsed->Find("schema") : nullptr;
+  if (schema == nullptr || schema->Text("name") != kSchemaName) {
     return absl::StrCat(path,
                         " is not a baseline: --update or vramstow analyze --json writes one.");
   }
@@ -84,6 +86,23 @@ std::string ReadBaseline(const std::string& path, const std::string& within, Jso
   }
   const std::string problem = ReadFacts(path, baseline);
   return problem.empty() || why_not_analysed.empty() ? problem : why_not_analysed;
+}
+
+// Adds a failure for each figure that rose. Returns one sentence if the baseline is none; otherwise
+// an empty text.
+std::string CompareWithBaseline(const std::string& path, const std::string& within,
+                                const JsonValue& facts, const Tolerance& tolerance,
+                                Verdict* verdict) {
+  JsonValue baseline;
+  if (std::string problem = ReadBaseline(path, within, &baseline); !problem.empty()) return problem;
+  AddSteadyState({}, &baseline);
+  if (CompareFigures(baseline, facts).empty()) {
+    return absl::StrCat(path,
+                        " has none of the figures that are compared: --update or vramstow analyze "
+                        "--json writes a baseline.");
+  }
+  CheckBaseline(baseline, facts, tolerance, verdict);
+  return "";
 }
 
 int CheckIsWrong(const std::string& sentence) {
@@ -182,11 +201,9 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       return kExitCannotWrite;
     }
   } else if (!baseline_path.empty()) {
-    JsonValue baseline;
-    const std::string problem = ReadBaseline(baseline_path, within, &baseline);
+    const std::string problem =
+        CompareWithBaseline(baseline_path, within, facts, tolerance, &verdict);
     if (!problem.empty()) return CheckIsWrong(problem);
-    AddSteadyState({}, &baseline);
-    CheckBaseline(baseline, facts, tolerance, &verdict);
   }
   if (const absl::Status status = CheckAssertions(facts, assertions, &verdict); !status.ok()) {
     return CheckIsWrong(std::string(status.message()));

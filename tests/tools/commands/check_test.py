@@ -246,6 +246,24 @@ def test_a_baseline_that_cannot_be_analysed_gets_the_true_reason(tmp_path: Path)
         assert (told.returncode, told.stderr) == (2, f"vramstow check: {reason}")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"peak":1}',
+        '{"peak":{"allocated_bytes":1}}',
+        '{"schema":{"name":"vramstow.analysis","version":1}}',
+        '{"schema":{"name":"vramstow.analysis","version":1},"peak":1}',
+    ],
+)
+def test_a_baseline_with_which_nothing_can_be_compared_is_none(tmp_path: Path, text: str) -> None:
+    base = tmp_path / "base.json"
+    base.write_text(text)
+    result = vramstow("check", write(tmp_path), "--baseline", base)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "--update or vramstow analyze --json writes" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_no_tolerance_at_all_needs_no_unit(tmp_path: Path) -> None:
     trace = write(tmp_path)
     assert vramstow("check", trace, "--baseline", trace, "--tolerance", "0").returncode == 0
