@@ -95,6 +95,9 @@ std::string WrongWith(const FitSettings& settings) {
   if (settings.range.step == 0 || settings.repeat == 0 || settings.range.from > settings.range.to) {
     return "--step and --repeat must be at least 1, and --from must not be above --to.";
   }
+  if (settings.range.to > kMaxFitValue) {
+    return absl::StrCat("--to must be at most ", kMaxFitValue, ".");
+  }
   return "";
 }
 

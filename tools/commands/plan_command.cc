@@ -90,8 +90,9 @@ int PlanLargest(const PlanTask& task, const PlanRequest& request, const std::str
     std::vector<uint64_t> values;
     for (const std::string& value : task.placeholders.front().values) {
       uint64_t number = 0;
-      if (!absl::SimpleAtoi(value, &number)) {
-        return PlanIsWrong("--largest needs whole numbers for {batch}.");
+      if (!absl::SimpleAtoi(value, &number) || number > kMaxFitValue) {
+        return PlanIsWrong(absl::StrCat("--largest needs whole numbers for {batch}, of at most ",
+                                        kMaxFitValue, "."));
       }
       values.push_back(number);
     }

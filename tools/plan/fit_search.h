@@ -31,9 +31,12 @@ struct FitRun {
   uint64_t processes_on_gpu = 1;  // how many used it at the same time
 };
 
+// The largest value that can be tried. The search multiplies values.
+inline constexpr uint64_t kMaxFitValue = 1'000'000'000'000;
+
 struct FitRange {
   uint64_t from = 1;
-  uint64_t to = 0;
+  uint64_t to = 0;    // at most kMaxFitValue
   uint64_t step = 1;  // only from + k · step is tried
 };
 

@@ -108,6 +108,7 @@ def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
         ["--simulate=h100", "--", "true"],
         ["--simulate=h100", "--step", "0", "--", "true", "{batch}"],
         ["--simulate=h100", "--from", "9", "--to", "3", "--", "true", "{batch}"],
+        ["--simulate=h100", "--from", "0", "--to", f"{2**64 - 1}", "--", "true", "{batch}"],
         ["--", "true", "{batch}"],
     ):
         result = run_vramstow("fit", *arguments, timeout=60)
