@@ -109,7 +109,7 @@ std::string OutcomeOf(const PlanTrial& trial, double margin) {
   const uint64_t usable = UsableBytes(trial.total_bytes, margin);
   const bool is_tight = trial.fits && *trial.peak_bytes > usable;
   return absl::StrCat(
-      is_tight ? absl::StrFormat("tight, less than %.0f%% stays free", 100 * margin) : outcome,
+      is_tight ? absl::StrCat("tight, less than ", MarginText(margin), " stays free") : outcome,
       ", ", Bytes(*trial.peak_bytes), " at the peak");
 }
 
@@ -140,6 +140,8 @@ Placeholder RunVariants() {
   for (const RunVariant& one : AllRunVariants()) outside.values.emplace_back(one.name);
   return outside;
 }
+
+std::string MarginText(double margin) { return absl::StrFormat("%g%%", 100 * margin); }
 
 std::string TypedCommand(const std::vector<std::string>& command, const Choice& choice) {
   std::vector<std::string> words = Filled(command, choice);

@@ -36,6 +36,9 @@ Placeholder RunVariants();
 // Returns the command that a user has to type for a choice.
 std::string TypedCommand(const std::vector<std::string>& command, const Choice& choice);
 
+// Returns a margin as a percentage, such as "2.5%".
+std::string MarginText(double margin);
+
 class PlanRehearser {
  public:
   // `margin` is the part of a GPU's memory that has to stay free.

@@ -22,7 +22,8 @@ constexpr double kSecondsPerHour = 3600;
 
 bool Fits(const PlanRow& row) { return row.fits; }
 bool IsTight(const PlanRow& row) { return row.tight; }
-bool DoesNotFit(const PlanRow& row) { return !row.fits && !row.tight; }
+bool IsNotReached(const PlanRow& row) { return row.not_reached; }
+bool DoesNotFit(const PlanRow& row) { return !row.fits && !row.tight && !row.not_reached; }
 bool IsFitted(const PlanRow& row) { return row.source == PlanRow::Source::kFitted; }
 
 std::string About(const PlanRow& row, const std::string& text) {
@@ -55,7 +56,7 @@ std::string HoursText(const PlanReport& report, const PlanRow& row) {
 
 bool HasSteps(const PlanReport& report) {
   return std::ranges::any_of(report.result.rows, [](const PlanRow& row) {
-    return !DoesNotFit(row) && row.step.has_value();
+    return (row.fits || row.tight) && row.step.has_value();
   });
 }
 
@@ -113,13 +114,14 @@ bool IsOfSameGroup(const PlanRow& a, const PlanRow& b) {
   return differing <= 1;
 }
 
-std::string OthersTable(const PlanReport& report) {
+// Returns a table of the rows that `is_selected` selects, with the reasons.
+std::string OthersTable(const PlanReport& report, bool (*is_selected)(const PlanRow&)) {
   Table table(std::vector<Table::Align>(2 + report.names.size(), Table::Align::kLeft));
   size_t shown = 0;
   size_t others = 0;
   const PlanRow* last = nullptr;
   for (const PlanRow& row : report.result.rows) {
-    if (!DoesNotFit(row)) continue;
+    if (!is_selected(row)) continue;
     ++others;
     if ((last != nullptr && IsOfSameGroup(*last, row)) || shown == kMaxOthers) continue;
     last = &row;
@@ -206,30 +208,35 @@ std::string TextOf(const PlanReport& report) {
   const std::vector<PlanRow>& rows = report.result.rows;
   const bool any_fits = !rows.empty() && rows.front().fits;
   const bool any_tight = std::ranges::any_of(rows, IsTight);
+  const std::string margin = MarginText(report.margin);
   std::string text;
   if (report.result.interrupted) {
     absl::StrAppend(&text, "Interrupted; these are the results so far.\n\n");
   }
   if (any_fits) {
-    absl::StrAppendFormat(&text, "Fits, with %.0f%% of the GPU's memory free%s:\n",
-                          report.margin * 100, HasSteps(report) ? "; the fastest first" : "");
+    absl::StrAppend(&text, "Fits, with ", margin, " of the GPU's memory free",
+                    HasSteps(report) ? "; the fastest first" : "", ":\n");
     text += FittingTable(report, Fits);
   } else if (any_tight) {
-    absl::StrAppendFormat(&text, "Nothing fits with %.0f%% of the GPU's memory free.\n",
-                          report.margin * 100);
+    absl::StrAppend(&text, "Nothing fits with ", margin, " of the GPU's memory free.\n");
+  } else if (report.result.interrupted) {
+    text += "Nothing fits so far.\n";
   } else {
     text += "Nothing fits.\n";
   }
   if (any_tight) {
-    absl::StrAppendFormat(&text, "%sTight: fits and leaves less than %.0f%% of the GPU's memory:\n",
-                          any_fits ? "\n" : "", report.margin * 100);
+    absl::StrAppend(&text, any_fits ? "\n" : "", "Tight: fits and leaves less than ", margin,
+                    " of the GPU's memory:\n");
     text += FittingTable(report, IsTight);
   }
   if (std::ranges::any_of(rows, IsFitted)) {
     text += "  ~ is fitted between simulated runs; the first row was always run itself.\n";
   }
   if (std::ranges::any_of(rows, DoesNotFit)) {
-    absl::StrAppend(&text, "\nDoes not fit:\n", OthersTable(report));
+    absl::StrAppend(&text, "\nDoes not fit:\n", OthersTable(report, DoesNotFit));
+  }
+  if (std::ranges::any_of(rows, IsNotReached)) {
+    absl::StrAppend(&text, "\nNot tried:\n", OthersTable(report, IsNotReached));
   }
   for (const std::string& hint : report.hints) {
     absl::StrAppend(&text, "\n", Wrapped(hint, kTextColumns), "\n");

@@ -50,8 +50,9 @@ class Searcher {
     if (!error_.ok() && !absl::IsCancelled(error_)) return error_;
     result_.interrupted = absl::IsCancelled(error_);
     for (PlanRow& row : result_.rows) {
-      if (row.source == Source::kUnknown && row.why_not.empty())
-        row.why_not = "The search did not get to it.";
+      if (row.source != Source::kUnknown || !row.why_not.empty()) continue;
+      row.not_reached = true;
+      row.why_not = "The search did not get to it.";
     }
     Order();
     return std::move(result_);

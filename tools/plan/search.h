@@ -67,9 +67,10 @@ struct PlanRow {
   std::string card;
   Choice choice;
   Source source = Source::kUnknown;
-  bool fits = false;    // with the margin
-  bool tight = false;   // fits onto the card, but without the margin; then fits is false
-  bool failed = false;  // for another reason than memory
+  bool fits = false;         // with the margin
+  bool tight = false;        // fits onto the card, but without the margin; then fits is false
+  bool failed = false;       // for another reason than memory
+  bool not_reached = false;  // the search was interrupted before anything was known
   std::optional<uint64_t> peak_bytes;
   uint64_t total_bytes = 0;
   std::optional<PlanStep> step;
