@@ -144,12 +144,15 @@ std::string UnusedLine(const Facts& facts, const TextStyle& style) {
     (is_used ? used : unused).push_back(absl::StrCat(card->device));
   }
   if (unused.empty() || used.empty() || facts.kind != "stow") return "";
+  // A trace does not have CUDA_VISIBLE_DEVICES, so it does not tell the numbers outside of the
+  // process.
   return Labelled("Unused",
                   absl::StrCat("The process has a context on GPU ", absl::StrJoin(unused, ", "),
                                ", which takes ", ContextWords(CardsOf(facts)),
-                               ", but allocates no memory there. CUDA_VISIBLE_DEVICES=",
-                               absl::StrJoin(used, ","),
-                               ", or torch.cuda.set_device() before any other call, avoids this."),
+                               ", but allocates no memory there. torch.cuda.set_device(",
+                               used.size() == 1 ? used.front() : "",
+                               ") before any other call avoids this. The numbers count the GPUs "
+                               "that are visible to the process."),
                   style);
 }
 

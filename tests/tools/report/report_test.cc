@@ -422,6 +422,8 @@ TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   facts.devices[1].total_bytes = 80 * kGiB;
   EXPECT_THAT(Screen({facts}), HasSubstr("Unused   The process has a context on GPU 1, which "
                                          "takes some hundred MiB"));
+  EXPECT_THAT(Screen({facts}), HasSubstr("torch.cuda.set_device(0) before"));
+  EXPECT_THAT(Screen({facts}), testing::Not(HasSubstr("CUDA_VISIBLE_DEVICES")));
   facts.devices[0].free_bytes_at_start = 80 * kGiB - (512 << 20);
   EXPECT_THAT(Screen({facts}), HasSubstr("takes up to 512 MiB there\n         (this much was "
                                          "in use on GPU 0 before the first allocation)"));
