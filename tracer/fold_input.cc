@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -31,6 +32,17 @@ bool IsKept(const ChunkHeader& header) {
 bool IsOfBuffer(const ChunkHeader& header) {
   const ChunkKind kind = static_cast<ChunkKind>(header.kind);
   return kind == ChunkKind::kEvents || kind == ChunkKind::kTickedEvents;
+}
+
+// Returns the header in a slot whose thread may write to it now, so the copy may have fields of two
+// chunks. CopySlots finds this out by their numbers, so ThreadSanitizer need not.
+__attribute__((no_sanitize("thread"))) ChunkHeader HeaderInUse(const uint8_t* slot) {
+  constexpr size_t kWords = sizeof(ChunkHeader) / sizeof(uint64_t);
+  static_assert(kWords * sizeof(uint64_t) == sizeof(ChunkHeader));
+  const volatile uint64_t* const from = reinterpret_cast<const volatile uint64_t*>(slot);
+  uint64_t words[kWords];
+  for (size_t i = 0; i < kWords; ++i) words[i] = from[i];
+  return std::bit_cast<ChunkHeader>(words);
 }
 
 }  // namespace
@@ -100,7 +112,7 @@ bool FoldInput::ListSlots() {
       const uint8_t* const bytes = slot.bytes;
       if (bytes == nullptr) continue;
       Chunk chunk;
-      std::memcpy(&chunk.header, bytes, sizeof chunk.header);
+      chunk.header = HeaderInUse(bytes);
       if (chunk.header.state != kChunkOpen || !IsOfBuffer(chunk.header)) continue;
       chunk.position = kInSlot;
       chunk.offset = reinterpret_cast<uintptr_t>(bytes);
@@ -156,8 +168,7 @@ bool FoldInput::CopySlots() {
     std::memcpy(copy, slot + sizeof(ChunkHeader), committed);
     std::atomic_thread_fence(std::memory_order_acquire);
     // The slot may contain its next chunk by now. Its earlier chunk is then in the ring.
-    ChunkHeader now;
-    std::memcpy(&now, slot, sizeof now);
+    const ChunkHeader now = HeaderInUse(slot);
     if (now.number != chunk.header.number || now.state != kChunkOpen) return false;
     std::memset(copy + committed, 0, kDecodePadding);
     chunk.header.committed = committed;
