@@ -29,8 +29,9 @@ IdleCounts& GlobalIdleCounts() {
 
 void ListIdleKernels() {
   DriverGlobals& globals = Globals();
-  const MutexLock lock(&globals.mutex);
+  // In a forked child the lock may be held for ever, by a thread that the child does not have.
   if (globals.forked) return;
+  const MutexLock lock(&globals.mutex);
   std::vector<std::pair<uint64_t, std::string>> lines;
   for (const auto& [key, count] : GlobalIdleCounts()) {
     lines.emplace_back(count, ReadableName(key.first) + key.second);

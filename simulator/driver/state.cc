@@ -23,7 +23,9 @@ void LingerInExit() {
   nanosleep(&a_while, nullptr);
 }
 
+// A forked child runs this handler, too, but the driver and its memory belong to the parent.
 void NoteExit() {
+  if (Globals().forked) return;
   Globals().exiting = static_cast<uint64_t>(pthread_self());
   Globals().shut_down = true;
   if (Globals().exit_is_strict) LingerInExit();

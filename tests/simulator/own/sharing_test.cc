@@ -103,6 +103,32 @@ TEST(SharingTest, ProcessesOfOneRunShareTheCards) {
   EXPECT_EQ(kAlone, FreeMiB(std::string(kSpec) + ",share=none", run));
 }
 
+// The child runs the handlers of exit, and the memory of its parent stays what it was.
+TEST(SharingTest, ForkedChildThatExitsLeavesTheMemoryOfItsParent) {
+  const std::string run = RunName("f");
+  EXPECT_EQ(0, InChild(kSpec, [&] {
+              setenv("VRAMSTOW_RUN_ID", run.c_str(), 1);
+              const Driver& driver = GetDriver();
+              CUdeviceptr block = 0;
+              CHECK_IN_CHILD(StartDriver(driver));
+              CHECK_IN_CHILD(driver.cuMemAlloc(&block, kHeld) == CUDA_SUCCESS);
+              const pid_t child = fork();
+              if (child == 0) exit(0);
+              int status = 0;
+              CHECK_IN_CHILD(waitpid(child, &status, 0) == child && status == 0);
+              size_t free = 0;
+              CHECK_IN_CHILD(driver.cuMemGetInfo(&free, nullptr) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(free / kMiB == kAlone - kHeld / kMiB);
+              CHECK_IN_CHILD(driver.cuMemFree(block) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuMemGetInfo(&free, nullptr) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(free / kMiB == kAlone);
+              CHECK_IN_CHILD(driver.cuMemAlloc(&block, kHeld) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(!FileOf("self").empty());
+              CHECK_IN_CHILD(access(FileOf("self").c_str(), R_OK) == 0);
+              return 0;
+            }));
+}
+
 TEST(SharingTest, NameOverrulesTheRun) {
   const std::string name = std::string(kSpec) + ",share=" + RunName("shared");
   Holder holder(name, RunName("x").c_str(), kHeld);
