@@ -176,8 +176,12 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int 
     if (stream->capture != nullptr || event->capture != nullptr) {
       return CaptureEventWait(call, event, stream, flags);
     }
-    const std::vector<Mark> waits = PendingMarks(call, event);
-    if (!waits.empty()) call.machine().timeline.Enqueue(stream->queue, nullptr, waits, 0);
+    const CUresult refused = RefuseImplicit(call, stream);
+    if (refused != CUDA_SUCCESS) return refused;
+    std::vector<Mark> waits = PendingMarks(call, event);
+    // As documented for the legacy stream, the wait orders the work of all blocking streams, even
+    // if the event was reached.
+    if (!waits.empty() || stream->legacy) Submit(call, stream, nullptr, std::move(waits));
     return CUDA_SUCCESS;
   });
 }

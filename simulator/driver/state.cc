@@ -164,8 +164,8 @@ std::vector<Mark> MarksOf(const Context& context) {
   add(*context.legacy);
   for (const auto& [thread, stream] : context.per_thread) add(*stream);
   for (const Stream* stream : context.streams) add(*stream);
-  for (const Mark& mark : context.left_behind) {
-    if (!mark.Reached()) marks.push_back(mark);
+  for (const LeftBehind& left : context.left_behind) {
+    if (!left.mark.Reached()) marks.push_back(left.mark);
   }
   return marks;
 }

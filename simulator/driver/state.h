@@ -91,6 +91,12 @@ struct Event {
   bool Recorded() const { return time != nullptr; }
 };
 
+// The pending work of a stream that was destroyed.
+struct LeftBehind {
+  Mark mark;
+  bool blocking = false;  // the legacy stream waits for it
+};
+
 struct Context {
   uint64_t id = 0;
   int device = 0;
@@ -102,7 +108,7 @@ struct Context {
   std::unique_ptr<Stream> legacy;
   std::unordered_map<uint64_t, std::unique_ptr<Stream>> per_thread;  // by thread
   std::unordered_set<Stream*> streams;  // streams that the application created
-  std::vector<Mark> left_behind;        // pending work of destroyed streams
+  std::vector<LeftBehind> left_behind;  // pending work of destroyed streams
   std::unordered_set<Event*> events;
   std::unordered_set<Context*> peers;  // contexts whose memory may be used from here
   size_t limits[CU_LIMIT_MAX] = {};

@@ -59,13 +59,15 @@ Stream* FindExistingStream(State* state, Context* context, CUstream handle) {
   return found == context->per_thread.end() ? nullptr : found->second.get();
 }
 
-Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
+Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work, std::vector<Mark> waits) {
   const Context& context = *stream->context;
-  std::vector<Mark> waits;
   if (stream->legacy) {
     for (const auto& [thread, other] : context.per_thread) AddWait(&waits, *other);
     for (const Stream* other : context.streams) {
       if (other->Blocking()) AddWait(&waits, *other);
+    }
+    for (const LeftBehind& left : context.left_behind) {
+      if (left.blocking) waits.push_back(left.mark);
     }
   } else if (stream->Blocking()) {
     AddWait(&waits, *context.legacy);
@@ -78,11 +80,14 @@ Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
   return mark;
 }
 
-// Pending work of the stream still runs, so a wait for the context also waits for it.
+// Pending work of the stream still runs, so a wait for the context also waits for it, and so does
+// the legacy stream if the stream was a blocking one.
 void EndStream(State* state, Stream* stream) {
-  std::vector<Mark>& left_behind = stream->context->left_behind;
-  std::erase_if(left_behind, [](const Mark& mark) { return mark.Reached(); });
-  if (!stream->queue->idle()) left_behind.push_back({stream->queue, stream->queue->enqueued()});
+  std::vector<LeftBehind>& left_behind = stream->context->left_behind;
+  std::erase_if(left_behind, [](const LeftBehind& left) { return left.mark.Reached(); });
+  if (!stream->queue->idle()) {
+    left_behind.push_back({{stream->queue, stream->queue->enqueued()}, stream->Blocking()});
+  }
   stream->context->streams.erase(stream);
   state->streams.Remove(stream);
 }

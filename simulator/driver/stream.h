@@ -19,8 +19,8 @@ Stream* FindExistingStream(State* state, Context* context, CUstream handle);
 
 // Appends work to a stream that is not capturing. Obeys the implicit order of the legacy stream:
 // its work waits for all blocking streams of its context, and their work waits for the legacy
-// stream.
-Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work);
+// stream. The work waits for `waits`, too.
+Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work, std::vector<Mark> waits = {});
 
 // Records an event in a stream that is not capturing.
 Mark RecordNow(Call& call, Event* event, Stream* stream);

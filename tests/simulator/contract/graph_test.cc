@@ -221,6 +221,16 @@ TEST_F(CaptureTest, LegacyStreamWouldDependOnABlockingCapture) {
   EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, driver_.cuStreamEndCapture(blocking, &graph));
 }
 
+TEST_F(CaptureTest, WaitOfTheLegacyStreamWouldDependOnABlockingCapture) {
+  CUstream blocking = NewStream(CU_STREAM_DEFAULT);
+  CUevent event = NewEvent();
+  CUgraph graph = nullptr;
+  Begin(blocking, CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+              driver_.cuStreamWaitEvent(CU_STREAM_LEGACY, event, 0));
+  EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, driver_.cuStreamEndCapture(blocking, &graph));
+}
+
 TEST_F(GraphTest, BuiltByHandRunsInOrder) {
   const CUdeviceptr block = Allocate(kMiB);
   CUgraph graph = nullptr;

@@ -47,6 +47,39 @@ TEST_F(OrderTest, LegacyStreamOrdersTwoBlockingStreams) {
   EXPECT_EQ(3, LastByteIn(block, second));
 }
 
+TEST_F(OrderTest, LegacyStreamWaitsForABlockingStreamThatWasDestroyed) {
+  const CUdeviceptr block = Allocate(kLarge);
+  CUstream stream = nullptr;
+  ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+  for (unsigned char value = 1; value < 5; ++value) FillLarge(block, value, stream);
+  ASSERT_OK(driver_.cuStreamDestroy(stream));
+  EXPECT_EQ(4, LastByteIn(block, CU_STREAM_LEGACY));
+}
+
+// The wait needs no event that is still to come: it is an action in the legacy stream like any
+// other.
+TEST_F(OrderTest, WaitForAnEventInTheLegacyStreamOrdersTwoBlockingStreams) {
+  const CUdeviceptr block = Allocate(kLarge);
+  CUstream first = NewStream(CU_STREAM_DEFAULT);
+  CUstream second = NewStream(CU_STREAM_DEFAULT);
+  CUstream third = NewStream();
+  for (const bool is_pending : {false, true}) {
+    CUevent event = NewEvent(CU_EVENT_DISABLE_TIMING);
+    ASSERT_OK(driver_.cuEventRecord(event, third));
+    ASSERT_OK(driver_.cuEventSynchronize(event));
+    if (is_pending) {
+      FillLarge(Allocate(kLarge), 1, third);
+      ASSERT_OK(driver_.cuEventRecord(event, third));
+    }
+    const int last = is_pending ? 9 : 4;
+    for (int value = last - 3; value <= last; ++value) {
+      FillLarge(block, static_cast<unsigned char>(value), first);
+    }
+    ASSERT_OK(driver_.cuStreamWaitEvent(CU_STREAM_LEGACY, event, 0));
+    EXPECT_EQ(last, LastByteIn(block, second)) << is_pending;
+  }
+}
+
 TEST_F(OrderTest, SynchronousFillIsBehindBlockingStreams) {
   const CUdeviceptr block = Allocate(kLarge);
   CUstream stream = NewStream(CU_STREAM_DEFAULT);
