@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/rounding.h"
+#include "simulator/device/sizes.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -33,6 +34,7 @@ Contents::Contents(AddressSpace* space, Memory* memory, VirtualMemory* virtual_m
 
 Result Contents::Check(uint64_t address, uint64_t size, int device, bool write,
                        bool peer_ok) const {
+  if (!EndsInAddresses(address, size)) return Result::kIllegalAddress;
   if (!IsDevice(address) || size == 0) return Result::kSuccess;
   const Block* block = memory_->FindAround(address);
   // Pages of a pool stay usable for work that was submitted before a block in them was freed.
@@ -340,6 +342,7 @@ void Contents::Fill(uint64_t to, uint32_t value, int width, uint64_t count) {
 
 void* Contents::Translate(uint64_t address, uint64_t size, bool write) {
   if (!IsDevice(address)) return HostPointer(address);
+  if (!EndsInAddresses(address, size)) return nullptr;
   const Block* block = memory_->FindAround(address);
   if (block != nullptr && block->kind != BlockKind::kPool) {
     if (size > block->size - (address - block->address)) return nullptr;

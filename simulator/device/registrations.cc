@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/device/sizes.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -29,6 +31,7 @@ Result Registrations::FindPieces(uint64_t address, uint64_t size, std::vector<Pi
     pieces->push_back({0, block->address, block->id, offset, size});
     return Result::kSuccess;
   }
+  if (!EndsInAddresses(address, size)) return Result::kInvalidValue;
   for (uint64_t at = address; at < address + size;) {
     const Mapping* mapping = virtual_->FindMapping(at);
     if (mapping == nullptr) return Result::kInvalidValue;

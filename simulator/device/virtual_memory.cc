@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/rounding.h"
+#include "simulator/device/sizes.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -293,6 +294,7 @@ bool VirtualMemory::ShowPhysical(uint64_t address, Physical* physical) {
 }
 
 bool VirtualMemory::Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles) {
+  if (!EndsInAddresses(address, size)) return false;
   uint64_t at = address;
   while (at < address + size) {
     const auto found = mappings_.find(at);
@@ -378,7 +380,7 @@ bool VirtualMemory::IsOnHost(uint64_t address) const {
 uint64_t VirtualMemory::BytesOnHost(uint64_t address, uint64_t size) const {
   uint64_t bytes = 0;
   if (host_mappings_ == 0) return bytes;
-  const uint64_t end = address + size;
+  const uint64_t end = AddSizes(address, size);
   auto at = mappings_.upper_bound(address);
   if (at != mappings_.begin()) --at;
   for (; at != mappings_.end() && at->first < end; ++at) {
@@ -414,6 +416,7 @@ void VirtualMemory::HideFile(uint64_t address, uint64_t size) {
 }
 
 Result VirtualMemory::Check(uint64_t address, uint64_t size, int device, bool write) const {
+  if (!EndsInAddresses(address, size)) return Result::kIllegalAddress;
   const Access needed = write ? Access::kReadWrite : Access::kRead;
   uint64_t at = address;
   while (at < address + size) {

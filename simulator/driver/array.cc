@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/device/sizes.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 
@@ -47,12 +48,13 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 namespace {
 
 CUresult CreateArray(const char* name, CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  const uint64_t pitch = ChannelBytes(shape.Format) * shape.NumChannels * shape.Width;
+  const uint64_t pitch = MultiplySizes(ChannelBytes(shape.Format) * shape.NumChannels, shape.Width);
   const uint64_t height = std::max<uint64_t>(shape.Height, 1);
-  const uint64_t bytes = pitch * height * std::max<uint64_t>(shape.Depth, 1);
+  const uint64_t bytes =
+      MultiplySizes(MultiplySizes(pitch, height), std::max<uint64_t>(shape.Depth, 1));
   return ServeMemory(
       name, Needs::kContext, {.bytes = bytes}, [&](Call& call, Call::Line& line) -> CUresult {
-        if (handle == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+        if (handle == nullptr || bytes == 0 || bytes == kHugeSize) return CUDA_ERROR_INVALID_VALUE;
         if (shape.NumChannels != 1 && shape.NumChannels != 2 && shape.NumChannels != 4) {
           return CUDA_ERROR_INVALID_VALUE;
         }

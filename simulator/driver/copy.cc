@@ -181,7 +181,8 @@ CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box) {
 
 uint64_t CopyBox::Reach(const CopySide& side) const {
   if (Bytes() == 0) return 0;
-  return (depth - 1) * side.slice + (height - 1) * side.pitch + width;
+  const uint64_t slices = MultiplySizes(depth - 1, side.slice);
+  return AddSizes(slices, AddSizes(MultiplySizes(height - 1, side.pitch), width));
 }
 
 std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox& box,

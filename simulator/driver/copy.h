@@ -8,6 +8,7 @@
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
 
+#include "simulator/device/sizes.h"
 #include "simulator/driver/call.h"
 
 namespace vramstow::simulator {
@@ -33,7 +34,7 @@ struct CopyBox {
   static CopyBox Row(uint64_t to, uint64_t from, uint64_t bytes) {
     return {.to = {to, bytes, bytes}, .from = {from, bytes, bytes}, .width = bytes};
   }
-  uint64_t Bytes() const { return width * height * depth; }
+  uint64_t Bytes() const { return MultiplySizes(MultiplySizes(width, height), depth); }
   uint64_t Reach(const CopySide& side) const;  // from the first byte to the end of the last
 };
 

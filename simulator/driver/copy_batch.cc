@@ -33,7 +33,9 @@ bool ReadOperand(const CUmemcpy3DOperand& operand, const CUextent3D& extent, uin
     const CUoffset3D& at = operand.op.array.offset;
     side->pitch = array->pitch;
     side->slice = array->pitch * array->height;
-    side->address = array->address + at.z * side->slice + at.y * side->pitch + at.x * element;
+    const uint64_t offset =
+        AddSizes(MultiplySizes(at.z, side->slice), MultiplySizes(at.y, side->pitch));
+    side->address = AddSizes(array->address, AddSizes(offset, MultiplySizes(at.x, element)));
     return true;
   }
   if (operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER || operand.op.ptr.ptr == 0) return false;
@@ -44,8 +46,8 @@ bool ReadOperand(const CUmemcpy3DOperand& operand, const CUextent3D& extent, uin
   const uint64_t layer = pointer.layerHeight == 0 ? extent.height : pointer.layerHeight;
   if (row < extent.width || layer < extent.height) return false;
   side->address = pointer.ptr;
-  side->pitch = row * element;
-  side->slice = side->pitch * layer;
+  side->pitch = MultiplySizes(row, element);
+  side->slice = MultiplySizes(side->pitch, layer);
   return true;
 }
 
@@ -58,7 +60,7 @@ CUresult SubmitOperation(Call& call, Stream* stream, const CUDA_MEMCPY3D_BATCH_O
   const uint64_t element =
       std::max<uint64_t>({1, ElementBytes(operation.src), ElementBytes(operation.dst)});
   CopyBox box;
-  box.width = extent.width * element;
+  box.width = MultiplySizes(extent.width, element);
   box.height = extent.height;
   box.depth = extent.depth;
   if (!ReadOperand(operation.src, extent, element, &box.from) ||

@@ -16,11 +16,14 @@ struct ShapeSide {
   size_t pitch, height;
 };
 
-// Computes where one side's box begins, and its pitches. Returns false if the side is not valid.
+// Computes where one side's box begins, and its pitches. Returns false if the side is not valid. As
+// documented, rows and slices must not lie upon each other.
 bool ReadSide(const ShapeSide& side, const CUDA_MEMCPY3D& shape, CopySide* out) {
   uint64_t base = 0;
-  uint64_t pitch = side.pitch != 0 ? side.pitch : side.x_bytes + shape.WidthInBytes;
-  uint64_t height = side.height != 0 ? side.height : side.y + shape.Height;
+  const uint64_t row_end = AddSizes(side.x_bytes, shape.WidthInBytes);
+  const uint64_t last_row = AddSizes(side.y, shape.Height);
+  uint64_t pitch = side.pitch != 0 ? side.pitch : row_end;
+  uint64_t height = side.height != 0 ? side.height : last_row;
   switch (side.type) {
     case CU_MEMORYTYPE_HOST:
       base = reinterpret_cast<uintptr_t>(side.host);
@@ -40,10 +43,12 @@ bool ReadSide(const ShapeSide& side, const CUDA_MEMCPY3D& shape, CopySide* out) 
     default:
       return false;
   }
-  if (base == 0 || (shape.Height > 1 && pitch < side.x_bytes + shape.WidthInBytes)) return false;
+  if (base == 0 || (shape.Height > 1 && pitch < row_end)) return false;
+  if (shape.Depth > 1 && (pitch < row_end || height < last_row)) return false;
   out->pitch = pitch;
-  out->slice = pitch * height;
-  out->address = base + side.z * out->slice + side.y * pitch + side.x_bytes;
+  out->slice = MultiplySizes(pitch, height);
+  const uint64_t offset = AddSizes(MultiplySizes(side.z, out->slice), MultiplySizes(side.y, pitch));
+  out->address = AddSizes(base, AddSizes(offset, side.x_bytes));
   return true;
 }
 

@@ -5,6 +5,7 @@
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
 
+#include "simulator/device/sizes.h"
 #include "simulator/driver/call.h"
 
 namespace vramstow::simulator {
@@ -17,9 +18,13 @@ struct FillBox {
   uint64_t width = 0;
   uint64_t height = 1;
 
+  uint64_t RowBytes() const { return MultiplySizes(width, static_cast<uint64_t>(element)); }
   uint64_t Reach() const {
-    return width == 0 || height == 0 ? 0 : (height - 1) * pitch + width * element;
+    if (width == 0 || height == 0) return 0;
+    return AddSizes(MultiplySizes(height - 1, pitch), RowBytes());
   }
+  // False if rows would lie upon each other.
+  bool HasOwnRows() const { return height <= 1 || pitch >= RowBytes(); }
 };
 
 CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchronous);

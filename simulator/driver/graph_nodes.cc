@@ -140,6 +140,7 @@ CUresult ReadFill(const CUDA_MEMSET_NODE_PARAMS* given, NodeParameters* paramete
               .element = static_cast<int>(given->elementSize),
               .width = given->width,
               .height = given->height};
+  if (!node.box.HasOwnRows()) return CUDA_ERROR_INVALID_VALUE;
   *parameters = node;
   return CUDA_SUCCESS;
 }

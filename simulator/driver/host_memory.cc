@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "base/rounding.h"
+#include "simulator/device/sizes.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 
@@ -109,7 +110,8 @@ CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned int flags) {
   return ServeMemory(
       "cuMemHostRegister", Needs::kContext, {.device = kHost, .address = address, .bytes = bytes},
       [&](Call& call, Call::Line&) -> CUresult {
-        if (memory == nullptr || bytes == 0 || (flags & ~kRegisterFlags) != 0) {
+        if (memory == nullptr || bytes == 0 || (flags & ~kRegisterFlags) != 0 ||
+            !EndsInAddresses(address, bytes)) {
           return CUDA_ERROR_INVALID_VALUE;
         }
         const CUresult refused = RefuseUnsafe(call);

@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "base/rounding.h"
+#include "simulator/device/sizes.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_memory.h"
@@ -78,7 +79,7 @@ CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
 
 CUresult cuMemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                          unsigned int element) {
-  return ServeMemory("cuMemAllocPitch", Needs::kContext, {.bytes = width * height},
+  return ServeMemory("cuMemAllocPitch", Needs::kContext, {.bytes = MultiplySizes(width, height)},
                      [&](Call& call, Call::Line& line) -> CUresult {
                        if (address == nullptr || pitch == nullptr || width == 0 || height == 0) {
                          return CUDA_ERROR_INVALID_VALUE;
@@ -87,12 +88,15 @@ CUresult cuMemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size
                          return CUDA_ERROR_INVALID_VALUE;
                        const CUresult refused = RefuseUnsafe(call);
                        if (refused != CUDA_SUCCESS) return refused;
-                       *pitch = vramstow::RoundUp(width, kPitchUnit);
-                       line.bytes = *pitch * height;
+                       const uint64_t row = vramstow::RoundUp(width, kPitchUnit);
+                       line.bytes = MultiplySizes(row, height);
+                       if (row < width || line.bytes == kHugeSize) return CUDA_ERROR_INVALID_VALUE;
                        const CUresult result =
                            Allocate(call, address, line.bytes, BlockKind::kPitched);
-                       if (result == CUDA_SUCCESS) line.address = *address;
-                       return result;
+                       if (result != CUDA_SUCCESS) return result;
+                       *pitch = row;
+                       line.address = *address;
+                       return CUDA_SUCCESS;
                      });
 }
 

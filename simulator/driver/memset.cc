@@ -55,6 +55,7 @@ std::shared_ptr<Work> MakeFillWork(State* state, Context* context, const FillBox
 }
 
 CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchronous) {
+  if (!box.HasOwnRows()) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
     if (!asynchronous) return RefuseCapturing(call, stream);
     return CaptureFill(call, stream, box);

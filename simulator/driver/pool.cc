@@ -73,6 +73,7 @@ void Trim(State* state, Pool* pool, uint64_t keep) {
 
 bool Grow(State* state, Pool* pool, uint64_t size) {
   const uint64_t exact = RoundUp(size, kDevicePage);
+  if (exact < size) return false;
   for (const uint64_t bytes : {std::max(exact, kChunkMin), exact}) {
     if (pool->size_max != 0 && pool->reserved + bytes > pool->size_max) continue;
     const uint64_t address = AllocateChunk(state, pool->place, bytes);
@@ -137,6 +138,7 @@ CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, P
         }
         const uint64_t least = std::max<uint64_t>(bytes, 1);  // 0 bytes get a block, too
         const uint64_t size = RoundUp(least, kSmallUnit);
+        if (size < least) return CUDA_ERROR_OUT_OF_MEMORY;
         if (stream->capture != nullptr) {
           if (!on_device) return CUDA_ERROR_NOT_SUPPORTED;
           uint64_t start = 0;

@@ -81,6 +81,20 @@ TEST(Memory, WithPitchHasAlignedRows) {
   ASSERT_CUDA(cudaFree(pitched.ptr));
 }
 
+TEST(Memory, OfMoreRowsThanANumberHoldsIsRefused) {
+  cudaPitchedPtr pitched = {};
+  const size_t half = size_t{1} << 32;
+  EXPECT_EQ(cudaMalloc3D(&pitched, {100, half, half}), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMalloc3D(&pitched, {100, half + 1, half}), cudaErrorInvalidValue);
+  EXPECT_EQ(pitched.ptr, nullptr);
+  DeviceBuffer buffer(64);
+  pitched = {buffer.get(), 4, 4, 2};
+  EXPECT_EQ(cudaMemset3D(pitched, 1, {1, 2, ~size_t{0}}), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset3D(pitched, 1, {1, 1, ~size_t{0}}), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset3D(pitched, 1, {1, 3, 2}), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
 TEST(Memory, OfTheHostIsReadAndWrittenByTheHost) {
   void* pointer = nullptr;
   ASSERT_CUDA(cudaMallocHost(&pointer, 4096));

@@ -74,7 +74,11 @@ cudaError_t Fill3D(const Parameters& parameters, cudaMemcpyKind kind, Copy* copy
     return error;
   }
   *copy = {};
-  copy->srcXInBytes = parameters.srcPos.x * source_scale;
+  if (__builtin_mul_overflow(parameters.srcPos.x, source_scale, &copy->srcXInBytes) ||
+      __builtin_mul_overflow(parameters.dstPos.x, destination_scale, &copy->dstXInBytes) ||
+      __builtin_mul_overflow(parameters.extent.width, width_scale, &copy->WidthInBytes)) {
+    return cudaErrorInvalidValue;
+  }
   copy->srcY = parameters.srcPos.y;
   copy->srcZ = parameters.srcPos.z;
   copy->srcMemoryType =
@@ -83,7 +87,6 @@ cudaError_t Fill3D(const Parameters& parameters, cudaMemcpyKind kind, Copy* copy
   SetPointer(copy->srcMemoryType, parameters.srcPtr.ptr, &copy->srcHost, &copy->srcDevice);
   copy->srcPitch = parameters.srcPtr.pitch;
   copy->srcHeight = parameters.srcPtr.ysize;
-  copy->dstXInBytes = parameters.dstPos.x * destination_scale;
   copy->dstY = parameters.dstPos.y;
   copy->dstZ = parameters.dstPos.z;
   copy->dstMemoryType =
@@ -94,7 +97,6 @@ cudaError_t Fill3D(const Parameters& parameters, cudaMemcpyKind kind, Copy* copy
   copy->dstHost = const_cast<void*>(host);
   copy->dstPitch = parameters.dstPtr.pitch;
   copy->dstHeight = parameters.dstPtr.ysize;
-  copy->WidthInBytes = parameters.extent.width * width_scale;
   copy->Height = parameters.extent.height;
   copy->Depth = parameters.extent.depth;
   return cudaSuccess;

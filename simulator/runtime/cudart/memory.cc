@@ -77,7 +77,11 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
   }
   void* pointer = nullptr;
   size_t pitch = 0;
-  cudaError_t error = cudaMallocPitch(&pointer, &pitch, extent.width, extent.height * extent.depth);
+  size_t rows = 0;
+  if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) {
+    return Leave(cudaErrorInvalidValue);
+  }
+  cudaError_t error = cudaMallocPitch(&pointer, &pitch, extent.width, rows);
   if (error == cudaSuccess) {
     *pitched = {pointer, pitch, extent.width, extent.height};
   }

@@ -20,12 +20,23 @@ cudaError_t ForSlices(const cudaPitchedPtr& pointer, const cudaExtent& extent, F
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) {
     return cudaSuccess;
   }
+  size_t rows = 0;
+  size_t slice_bytes = 0;
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) {
+    return cudaErrorInvalidValue;
+  }
   if (extent.height == pointer.ysize || extent.depth == 1) {
-    return FromDriver(fill(
-        Rows{Address(pointer.ptr), pointer.pitch, extent.width, extent.height * extent.depth}));
+    return FromDriver(fill(Rows{Address(pointer.ptr), pointer.pitch, extent.width, rows}));
+  }
+  // Slices do not lie upon each other.
+  if (pointer.ysize < extent.height ||
+      __builtin_mul_overflow(pointer.pitch, pointer.ysize, &slice_bytes) ||
+      __builtin_mul_overflow(slice_bytes, extent.depth, &bytes)) {
+    return cudaErrorInvalidValue;
   }
   for (size_t z = 0; z < extent.depth; ++z) {
-    CUdeviceptr slice = Address(pointer.ptr) + z * pointer.pitch * pointer.ysize;
+    CUdeviceptr slice = Address(pointer.ptr) + z * slice_bytes;
     CUresult result = fill(Rows{slice, pointer.pitch, extent.width, extent.height});
     if (result != CUDA_SUCCESS) {
       return FromDriver(result);

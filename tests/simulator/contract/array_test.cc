@@ -96,6 +96,22 @@ TEST_F(ArrayTest, ThreeChannelsAndNoWidthAreRefused) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuArrayCreate(&array, nullptr));
 }
 
+TEST_F(ArrayTest, ShapeOfMoreBytesThanANumberHoldsIsRefused) {
+  const size_t shapes[][3] = {{(size_t{1} << 62) + 1, 0, 0},
+                              {size_t{1} << 31, size_t{1} << 31, 0},
+                              {size_t{1} << 20, size_t{1} << 21, size_t{1} << 21}};
+  for (const auto& [width, height, depth] : shapes) {
+    CUDA_ARRAY3D_DESCRIPTOR shape = {};
+    shape.Width = width;
+    shape.Height = height;
+    shape.Depth = depth;
+    shape.Format = CU_AD_FORMAT_FLOAT;
+    shape.NumChannels = 1;
+    CUarray array = nullptr;
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuArray3DCreate(&array, &shape)) << width;
+  }
+}
+
 TEST_F(ArrayTest, VolumeKeepsItsDescriptor) {
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
   shape.Width = 8;
@@ -153,6 +169,24 @@ TEST_F(BoxTest, PitchSmallerThanARowIsRefused) {
   copy.WidthInBytes = 16;
   copy.Height = 4;
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpy2D(&copy));
+}
+
+TEST_F(BoxTest, SlicesUponEachOtherAndOffsetsThatWrapAreRefused) {
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = Allocate(4096);
+  copy.dstDevice = Allocate(4096);
+  copy.srcPitch = copy.dstPitch = 64;
+  copy.srcHeight = copy.dstHeight = 4;
+  copy.WidthInBytes = 16;
+  copy.Height = 4;
+  copy.Depth = 2;
+  EXPECT_OK(driver_.cuMemcpy3D(&copy));
+  copy.srcHeight = 3;
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpy3D(&copy));
+  copy.srcHeight = 4;
+  copy.srcZ = size_t{1} << 56;  // of slices of 256 bytes
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpy3D(&copy));
 }
 
 TEST_F(BoxTest, BoxBeyondItsBlockIsRefused) {

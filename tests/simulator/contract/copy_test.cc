@@ -45,6 +45,21 @@ TEST_F(CopyTest, OutsideOfABlockIsRefused) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpyDtoH(byte, 0, sizeof(byte)));
 }
 
+// An end that does not fit into 64 bits must not become an end inside the block.
+TEST_F(CopyTest, SizeThatWrapsIsRefused) {
+  std::vector<CUdeviceptr> blocks = {Allocate(4096)};
+  CUdeviceptr pooled = 0;
+  ASSERT_OK(driver_.cuMemAllocAsync(&pooled, 4096, nullptr));
+  blocks.push_back(pooled);
+  char host[64] = {};
+  for (const CUdeviceptr block : blocks) {
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpyDtoH(host, block, ~size_t{0}));
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemcpyHtoD(block, host, ~size_t{0}));
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD8(block, 1, ~size_t{0}));
+  }
+  EXPECT_OK(driver_.cuMemFreeAsync(pooled, nullptr));
+}
+
 TEST_F(CopyTest, FreedMemoryIsRefused) {
   CUdeviceptr block = 0;
   char byte = 0;
@@ -186,6 +201,21 @@ TEST_F(FillTest, MisalignedIsRefused) {
   const CUdeviceptr block = Allocate(64);
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD32(block + 2, 1, 4));
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD16(block + 1, 1, 4));
+}
+
+TEST_F(FillTest, SizeThatWrapsIsRefused) {
+  const CUdeviceptr block = Allocate(4096);
+  constexpr size_t kHalf = size_t{1} << 63;
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD32(block, 5, (size_t{1} << 62) + 1));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD16(block, 5, kHalf + 1));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD2D8(block, kHalf, 5, 16, 3));
+}
+
+TEST_F(FillTest, PitchSmallerThanARowIsRefused) {
+  const CUdeviceptr block = Allocate(4096);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD2D8(block, 0, 5, 16, size_t{1} << 63));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD2D32(block, 60, 5, 16, 2));
+  EXPECT_OK(driver_.cuMemsetD2D32(block, 0, 5, 16, 1)) << "one row needs no pitch";
 }
 
 TEST_F(FillTest, HostMemoryThatIsNotPinnedIsRefused) {

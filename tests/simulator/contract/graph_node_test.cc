@@ -389,5 +389,14 @@ TEST_F(GraphRuleTest, FillOfAnOddElementIsRefused) {
               driver_.cuGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill, context_));
 }
 
+TEST_F(GraphRuleTest, FillOfRowsUponEachOtherIsRefused) {
+  CUDA_MEMSET_NODE_PARAMS fill = FillOf(Allocate(64), 1, 8);
+  fill.pitch = 4;
+  fill.height = 2;
+  CUgraphNode node = nullptr;
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
+              driver_.cuGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill, context_));
+}
+
 }  // namespace
 }  // namespace vramstow::simulator

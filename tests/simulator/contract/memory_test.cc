@@ -108,6 +108,27 @@ TEST_F(MemoryTest, PitchIsAMultipleAndLargeEnough) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemAllocPitch(&block, &pitch, 1001, 7, 5));
 }
 
+// A size that does not fit into 64 bits must not become a small one.
+TEST_F(MemoryTest, RowsThatAreTooLongTogetherAreRefused) {
+  constexpr size_t kMost = ~size_t{0};
+  const struct {
+    size_t width, height;
+  } shapes[] = {{size_t{1} << 33, size_t{1} << 31},
+                {(size_t{1} << 33) + 512, size_t{1} << 31},
+                {kMost, 16},
+                {kMost, 1},
+                {16, kMost}};
+  for (const auto& shape : shapes) {
+    CUdeviceptr block = 0;
+    size_t pitch = 7;
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
+                driver_.cuMemAllocPitch(&block, &pitch, shape.width, shape.height, 4))
+        << shape.width;
+    EXPECT_EQ(0u, block);
+    EXPECT_EQ(7u, pitch);
+  }
+}
+
 TEST_F(MemoryTest, AddressRangeIsTheBlockAsAskedFor) {
   const CUdeviceptr block = Allocate(1000);
   CUdeviceptr base = 0;
@@ -184,6 +205,11 @@ TEST_F(HostMemoryTest, RegisteringTwiceIsRefused) {
               driver_.cuMemHostRegister(memory.data(), memory.size(), 0));
   EXPECT_OK(driver_.cuMemHostUnregister(memory.data()));
   EXPECT_CUDA(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, driver_.cuMemHostUnregister(memory.data()));
+}
+
+TEST_F(HostMemoryTest, RegisteringBeyondTheLastAddressIsRefused) {
+  std::vector<char> memory(4096);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemHostRegister(memory.data(), ~size_t{0}, 0));
 }
 
 TEST_F(HostMemoryTest, ManagedMemoryIsForBothSides) {

@@ -314,6 +314,18 @@ TEST_F(HostPoolRuleTest, PinnedPoolGivesHostMemoryThatOnlyThePoolTakesBack) {
   EXPECT_OK(driver_.cuMemPoolDestroy(pool));
 }
 
+TEST_F(HostPoolRuleTest, SizeThatWrapsIsOutOfMemory) {
+  CUmemoryPool pool = Make(Properties(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST));
+  const CUdeviceptr small = Take(pool, 4096, nullptr);
+  CUdeviceptr block = 0;
+  for (const size_t bytes : {~size_t{0}, ~size_t{0} - 512}) {
+    EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY,
+                driver_.cuMemAllocFromPoolAsync(&block, bytes, pool, nullptr));
+  }
+  EXPECT_OK(driver_.cuMemFreeAsync(small, nullptr));
+  EXPECT_OK(driver_.cuMemPoolDestroy(pool));
+}
+
 TEST_F(HostPoolRuleTest, NoPoolIsMadeAtTheNodeOfTheCurrentThread) {
   CUmemoryPool pool = nullptr;
   for (const int id : {-1, 0, 1}) {

@@ -115,6 +115,20 @@ TEST_F(VirtualMemoryTest, UnmapTakesWholeMappingsOnly) {
   EXPECT_OK(driver_.cuMemAddressFree(range, 2 * unit_));
 }
 
+TEST_F(VirtualMemoryTest, SizeThatWrapsIsRefused) {
+  const CUdeviceptr range = Reserve(unit_);
+  const CUmemGenericAllocationHandle handle = Create(unit_);
+  ASSERT_OK(driver_.cuMemMap(range, unit_, 0, handle, 0));
+  ASSERT_OK(driver_.cuMemSetAccess(range, unit_, &access_, 1));
+  const size_t beyond = ~size_t{0} - unit_ + 1;
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemSetAccess(range, beyond, &access_, 1));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemUnmap(range, beyond));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemsetD8(range, 1, ~size_t{0}));
+  EXPECT_OK(driver_.cuMemUnmap(range, unit_));
+  EXPECT_OK(driver_.cuMemRelease(handle));
+  EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
+}
+
 TEST_F(VirtualMemoryTest, RangeWithMappingsIsNotFreed) {
   const CUdeviceptr range = Reserve(2 * unit_);
   const CUmemGenericAllocationHandle handle = Create(unit_);
