@@ -108,7 +108,7 @@ bool IsCaptured(const State& state, const Graph* graph) {
                      [graph](const auto& capture) { return capture->graph == graph; });
 }
 
-void InvalidateCapture(Stream* stream, CUresult /*why*/) {
+void InvalidateCapture(Stream* stream) {
   if (stream->capture == nullptr) return;
   Invalidate(stream->capture.get());
   stream->capture->streams.erase(stream);

@@ -57,7 +57,9 @@ CUresult RefuseCapturedEvent(Call& call, Event* event);
 
 // Invalidates the captures of `context`. Returns true if there was a capture in progress.
 bool InvalidateCapturesOf(Call& call, Context* context);
-void InvalidateCapture(Stream* stream, CUresult why);
+// Takes a stream that ends out of its capture, if it has one. The capture becomes invalid, and it
+// ends if the stream is the one that began it.
+void InvalidateCapture(Stream* stream);
 
 // Returns the stream's last node that does work on the device, or null if there is none.
 GraphNode* FindLastNode(const Stream& stream);

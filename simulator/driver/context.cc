@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simulator/driver/capture.h"
 #include "simulator/driver/functions.h"
 #include "simulator/driver/graph.h"
 #include "simulator/driver/host_memory.h"
@@ -71,10 +72,16 @@ CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Con
   return CUDA_SUCCESS;
 }
 
+bool FinishWork(Call& call, const Context& context) {
+  const uint64_t id = context.id;
+  if (context.sticky == CUDA_SUCCESS) WaitForContext(&call.state(), context);
+  // A primary context that another thread made meanwhile may have the same address.
+  return context.alive && context.id == id;
+}
+
 void EndContext(Call& call, Context* context) {
   State& state = call.state();
   Machine& machine = call.machine();
-  if (context->sticky == CUDA_SUCCESS) WaitForContext(&state, *context);
   for (const Mark& mark : MarksOf(*context)) machine.timeline.Abandon(mark.queue);
   UnloadModules(&state, context);
   for (Block* block : machine.memory.BlocksOf(context)) {
@@ -90,6 +97,7 @@ void EndContext(Call& call, Context* context) {
     ReleaseHostPages(&machine.contents, *block);
     machine.memory.Release(block);
   }
+  for (const auto& [thread, stream] : context->per_thread) InvalidateCapture(stream.get());
   const std::vector<Stream*> streams(context->streams.begin(), context->streams.end());
   for (Stream* stream : streams) EndStream(&state, stream);
   const std::vector<Event*> events(context->events.begin(), context->events.end());
@@ -175,7 +183,10 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     if (state.primary == nullptr || !state.primary->alive || state.primary_references == 0) {
       return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (--state.primary_references == 0) EndContext(call, state.primary);
+    if (--state.primary_references > 0) return CUDA_SUCCESS;
+    // During the wait another thread may end the context, or retain it again.
+    Context* context = state.primary;
+    if (FinishWork(call, *context) && state.primary_references == 0) EndContext(call, context);
     return CUDA_SUCCESS;
   });
 }
@@ -187,7 +198,9 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return Serve("cuDevicePrimaryCtxReset", Needs::kInit, [&](Call& call) {
     if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
     DeviceState& state = call.state().devices[device];
-    if (state.primary != nullptr && state.primary->alive) EndContext(call, state.primary);
+    Context* context = state.primary;
+    if (context == nullptr || !context->alive) return CUDA_SUCCESS;
+    if (FinishWork(call, *context)) EndContext(call, context);
     return CUDA_SUCCESS;
   });
 }
@@ -241,6 +254,7 @@ CUresult cuCtxDestroy_v2(CUcontext handle) {
     Context* context = FindContext(&call.state(), handle);
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     if (context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!FinishWork(call, *context)) return CUDA_ERROR_INVALID_CONTEXT;  // another thread ended it
     EndContext(call, context);
     // As documented, the context is popped from the calling thread's stack if it is current there.
     ThreadState& thread = call.thread();

@@ -13,7 +13,11 @@ namespace vramstow::simulator {
 // Charges the device for a context. Returns CUDA_ERROR_OUT_OF_MEMORY if the device has no room.
 CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Context** context);
 
-// Frees all that the context owns. Pending work is finished first unless the context is broken.
+// Waits for the pending work of a context that is about to end, unless the context is broken. Other
+// threads may call the driver during the wait. Returns false if one of them has ended the context.
+bool FinishWork(Call& call, const Context& context);
+
+// Frees all that the context owns, and drops the work that is still pending.
 void EndContext(Call& call, Context* context);
 
 // Returns the living context of a handle, or null.

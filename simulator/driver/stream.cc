@@ -83,6 +83,7 @@ Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work, std::vector<
 // Pending work of the stream still runs, so a wait for the context also waits for it, and so does
 // the legacy stream if the stream was a blocking one.
 void EndStream(State* state, Stream* stream) {
+  InvalidateCapture(stream);
   std::vector<LeftBehind>& left_behind = stream->context->left_behind;
   std::erase_if(left_behind, [](const LeftBehind& left) { return left.mark.Reached(); });
   if (!stream->queue->idle()) {
@@ -175,7 +176,6 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
   return Serve("cuStreamDestroy", Needs::kInit, [&](Call& call) {
     Stream* stream = call.state().streams.Find(handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    InvalidateCapture(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     EndStream(&call.state(), stream);
     return CUDA_SUCCESS;
   });

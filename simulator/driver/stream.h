@@ -25,7 +25,8 @@ Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work, std::vector<
 // Records an event in a stream that is not capturing.
 Mark RecordNow(Call& call, Event* event, Stream* stream);
 
-// Ends a stream that the application created; its pending work still runs.
+// Ends a stream that the application created. Its pending work still runs, and its capture becomes
+// invalid.
 void EndStream(State* state, Stream* stream);
 
 CUresult SynchronizeContext(Call& call, Context* context);

@@ -102,6 +102,22 @@ TEST_F(UndefinedContextRuleTest, StreamsAndEventsOfADestroyedContextAreRefused) 
   EXPECT_NE(CUDA_SUCCESS, driver_.cuEventQuery(event));
 }
 
+TEST_F(UndefinedContextRuleTest, CaptureEndsWithItsContext) {
+  for (const bool is_per_thread : {false, true}) {
+    CUcontext made = NewContext();
+    CUstream stream = CU_STREAM_PER_THREAD;
+    if (!is_per_thread) {
+      ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    }
+    ASSERT_OK(driver_.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ASSERT_OK(driver_.cuCtxDestroy(made));
+    CUdeviceptr block = 0;
+    ASSERT_OK(driver_.cuMemAlloc(&block, 4096)) << "a capture would forbid it";
+    EXPECT_OK(driver_.cuMemsetD8Async(block, 0, 4096, CU_STREAM_LEGACY));
+    EXPECT_OK(driver_.cuMemFree(block));
+  }
+}
+
 TEST_F(ContextRuleTest, PrimaryContextIsNotDestroyed) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_CONTEXT, driver_.cuCtxDestroy(context_));
   EXPECT_EQ(context_, Current());

@@ -98,6 +98,56 @@ TEST(ProcessTest, CallsBeforeInitAreRefused) {
             }));
 }
 
+// Host functions that a test lets run and end.
+struct Gate {
+  std::atomic<bool> is_entered{false};
+  std::atomic<bool> is_open{false};
+
+  static void Enter(void* gate) {
+    auto* self = static_cast<Gate*>(gate);
+    self->is_entered = true;
+    while (!self->is_open) usleep(100);
+  }
+};
+
+// Two ends of the primary context wait for a host function. Meanwhile this thread retains the
+// context again if `retains` is true.
+int EndTwice(bool retains) {
+  const Driver& driver = GetDriver();
+  CHECK_IN_CHILD(StartDriver(driver));
+  size_t before = 0;
+  CHECK_IN_CHILD(driver.cuMemGetInfo(&before, nullptr) == CUDA_SUCCESS);
+  Gate gate;
+  CHECK_IN_CHILD(driver.cuLaunchHostFunc(nullptr, Gate::Enter, &gate) == CUDA_SUCCESS);
+  while (!gate.is_entered) usleep(100);
+  std::thread releases([&] { driver.cuDevicePrimaryCtxRelease(0); });
+  std::thread resets([&] {
+    if (!retains) driver.cuDevicePrimaryCtxReset(0);
+  });
+  usleep(50'000);  // if the threads are later than that, the test proves less
+  CUcontext context = nullptr;
+  const auto retain = [&] { return driver.cuDevicePrimaryCtxRetain(&context, 0); };
+  CHECK_IN_CHILD(!retains || retain() == CUDA_SUCCESS);
+  gate.is_open = true;
+  releases.join();
+  resets.join();
+  CHECK_IN_CHILD(retains || retain() == CUDA_SUCCESS);
+  CUdeviceptr block = 0;
+  size_t free = 0;
+  CHECK_IN_CHILD(driver.cuCtxSetCurrent(context) == CUDA_SUCCESS);
+  CHECK_IN_CHILD(driver.cuMemGetInfo(&free, nullptr) == CUDA_SUCCESS && free == before);
+  CHECK_IN_CHILD(driver.cuMemAlloc(&block, 4096) == CUDA_SUCCESS);
+  return 0;
+}
+
+TEST(ProcessTest, ContextThatIsRetainedDuringItsReleaseLives) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,context=64MiB", [] { return EndTwice(true); }));
+}
+
+TEST(ProcessTest, ContextThatTwoThreadsEndIsEndedOnce) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,context=64MiB", [] { return EndTwice(false); }));
+}
+
 TEST(ProcessTest, CallsAfterShutdownAreRefusedAndHarmless) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", []() -> int {
               static const Driver& driver = GetDriver();
