@@ -37,6 +37,14 @@ uint64_t ChannelBytes(CUarray_format format) {
 
 Array* FindArray(const void* handle) { return Arrays().Find(handle); }
 
+void RemoveArraysOf(const Context* context) {
+  const std::unordered_set<const void*> handles = Arrays().all();
+  for (const void* handle : handles) {
+    Array* array = FindArray(handle);
+    if (array->owner == context) Arrays().Remove(array);
+  }
+}
+
 uint64_t BytesOfElement(const Array& array) {
   return ChannelBytes(array.shape.Format) * array.shape.NumChannels;
 }
@@ -65,7 +73,7 @@ CUresult CreateArray(const char* name, CUarray* handle, const CUDA_ARRAY3D_DESCR
             call.device(), bytes, BlockKind::kArray, call.context(), &block);
         if (result != Result::kSuccess) return ToDriver(result);
         auto array = std::make_unique<Array>(
-            Array{block->address, pitch, height, bytes, call.device(), shape});
+            Array{block->address, pitch, height, bytes, call.context(), shape});
         Array* made = Arrays().Add(std::move(array));
         *handle = reinterpret_cast<CUarray>(made);
         line.address = reinterpret_cast<uintptr_t>(made);
@@ -99,16 +107,15 @@ CUresult cuArrayDestroy(CUarray handle) {
                        Array* array = FindArray(handle);
                        if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
                        line.bytes = array->bytes;
-                       line.device = array->device;
+                       line.device = array->owner->device;
                        const CUresult refused = RefuseUnsafe(call);
                        if (refused != CUDA_SUCCESS) return refused;
-                       const CUresult waited = WaitForContext(&call.state(), *call.context());
+                       const CUresult waited = WaitForContext(&call.state(), *array->owner);
                        if (waited != CUDA_SUCCESS) return waited;
                        array = FindArray(handle);
                        if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-                       if (Block* block = call.machine().memory.FindExact(array->address)) {
-                         call.machine().memory.Release(block);
-                       }
+                       Memory& memory = call.machine().memory;
+                       memory.Release(memory.FindExact(array->address));
                        Arrays().Remove(array);
                        return CUDA_SUCCESS;
                      });

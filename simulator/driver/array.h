@@ -16,11 +16,13 @@ struct Array {
   uint64_t pitch = 0;
   uint64_t height = 0;  // rows of a slice, at least 1
   uint64_t bytes = 0;
-  int device = 0;
+  Context* owner = nullptr;
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
 };
 
 Array* FindArray(const void* handle);
+// Removes the arrays of a context that ends. Their memory is freed with the context's blocks.
+void RemoveArraysOf(const Context* context);
 uint64_t BytesOfElement(const Array& array);
 
 }  // namespace vramstow::simulator

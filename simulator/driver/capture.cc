@@ -180,7 +180,7 @@ CUresult CaptureEventRecord(Call& call, Event* event, Stream* stream, unsigned f
   const CUresult refused = RefuseInvalid(*stream);
   if (refused != CUDA_SUCCESS) return refused;
   if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0) {
-    Append(call, stream, EventNode{event, true});
+    Append(call, stream, EventNode{event->shared_from_this(), true});
     return CUDA_SUCCESS;
   }
   event->capture = stream->capture;
@@ -193,7 +193,7 @@ CUresult CaptureEventWait(Call& call, Event* event, Stream* stream, unsigned fla
     const CUresult refused = RefuseInvalid(*stream);
     if (refused != CUDA_SUCCESS) return refused;
     if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
-      Append(call, stream, EventNode{event, false});
+      Append(call, stream, EventNode{event->shared_from_this(), false});
       return CUDA_SUCCESS;
     }
     if (event->capture == nullptr) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simulator/driver/array.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/functions.h"
 #include "simulator/driver/graph.h"
@@ -84,6 +85,7 @@ void EndContext(Call& call, Context* context) {
   Machine& machine = call.machine();
   for (const Mark& mark : MarksOf(*context)) machine.timeline.Abandon(mark.queue);
   UnloadModules(&state, context);
+  RemoveArraysOf(context);
   for (Block* block : machine.memory.BlocksOf(context)) {
     if (IsFromPool(*block)) {
       FreeToPool(call, block);
@@ -100,9 +102,7 @@ void EndContext(Call& call, Context* context) {
   for (const auto& [thread, stream] : context->per_thread) InvalidateCapture(stream.get());
   const std::vector<Stream*> streams(context->streams.begin(), context->streams.end());
   for (Stream* stream : streams) EndStream(&state, stream);
-  const std::vector<Event*> events(context->events.begin(), context->events.end());
-  for (Event* event : events) state.events.Remove(event);
-  context->events.clear();
+  while (!context->events.empty()) RemoveEvent(&state, context->events.begin()->first);
   TrimPools(&state);
   TrimGraphMemory(&state, context->device);
   context->per_thread.clear();

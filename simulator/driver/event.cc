@@ -94,13 +94,11 @@ CUresult cuEventCreate(CUevent* handle, unsigned int flags) {
     if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    auto event = std::make_unique<Event>();
+    auto event = std::make_shared<Event>();
     event->context = call.context();
     event->flags = flags;
     event->id = static_cast<uint32_t>(++call.state().next_id);
-    Event* made = call.state().events.Add(std::move(event));
-    call.context()->events.insert(made);
-    *handle = reinterpret_cast<CUevent>(made);
+    *handle = reinterpret_cast<CUevent>(AddEvent(&call.state(), std::move(event)));
     return CUDA_SUCCESS;
   });
 }
@@ -110,8 +108,7 @@ CUresult cuEventDestroy_v2(CUevent handle) {
   return Serve("cuEventDestroy", Needs::kInit, [&](Call& call) {
     Event* event = call.state().events.Find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    event->context->events.erase(event);
-    call.state().events.Remove(event);
+    RemoveEvent(&call.state(), event);
     return CUDA_SUCCESS;
   });
 }

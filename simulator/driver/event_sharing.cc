@@ -172,14 +172,12 @@ CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
     shared->slot = OpenSlot(ticket);
     if (shared->slot == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     shared->ticket = ticket;
-    auto event = std::make_unique<Event>();
+    auto event = std::make_shared<Event>();
     event->context = call.context();
     event->id = static_cast<uint32_t>(++call.state().next_id);
     event->flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
     event->shared = std::move(shared);
-    Event* made = call.state().events.Add(std::move(event));
-    call.context()->events.insert(made);
-    *out = reinterpret_cast<CUevent>(made);
+    *out = reinterpret_cast<CUevent>(AddEvent(&call.state(), std::move(event)));
     return CUDA_SUCCESS;
   });
 }

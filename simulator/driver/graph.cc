@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/rounding.h"
+#include "simulator/driver/event_sharing.h"
 #include "simulator/driver/host_worker.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
@@ -380,9 +381,9 @@ CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream) {
     }
     if (!node.enabled) continue;
     if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
-      last = timeline.Enqueue(stream->queue, nullptr, {node.event->mark}, 0);
+      last = timeline.Enqueue(stream->queue, nullptr, PendingMarks(call, node.event.get()), 0);
     } else if (node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
-      last = RecordNow(call, node.event, stream);
+      last = RecordNow(call, node.event.get(), stream);
     } else if (node.work != nullptr) {
       last = Submit(call, stream, Observed(call, *stream, node.work, [&] {
                       node.note.graph = static_cast<uint32_t>(executable->id);

@@ -44,7 +44,7 @@ struct ChildNode {
   std::shared_ptr<Graph> graph;
 };
 struct EventNode {
-  Event* event = nullptr;
+  std::shared_ptr<Event> event;
   bool record = false;
 };
 // An allocation of a graph: its addresses, and, from the first instantiation on, the device memory
@@ -108,7 +108,7 @@ struct Graph {
 struct ExecNode {
   uint64_t original = 0;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  Event* event = nullptr;
+  std::shared_ptr<Event> event;
   std::shared_ptr<Work> work;
   vramstowSimulatorWork note = {};  // the profiler's record of the work
   std::vector<size_t> dependents;

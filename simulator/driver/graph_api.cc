@@ -273,7 +273,9 @@ CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode handle) {
-  return WithNode("cuGraphDestroyNode", handle, [](Call&, GraphNode* node) {
+  return WithNode("cuGraphDestroyNode", handle, [](Call& call, GraphNode* node) {
+    // The next node of a capture may depend on it.
+    if (IsCaptured(call.state(), node->graph)) return CUDA_ERROR_ILLEGAL_STATE;
     RemoveNode(node);
     return CUDA_SUCCESS;
   });

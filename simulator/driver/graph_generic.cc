@@ -192,7 +192,7 @@ CUresult SetEvent(const char* name, CUgraphNode handle, CUevent event_handle, bo
     if (node == nullptr || event == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto* parameters = std::get_if<EventNode>(&node->parameters);
     if (parameters == nullptr || parameters->record != record) return CUDA_ERROR_INVALID_VALUE;
-    parameters->event = event;
+    parameters->event = event->shared_from_this();
     return CUDA_SUCCESS;
   });
 }

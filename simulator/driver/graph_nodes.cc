@@ -163,7 +163,7 @@ CUresult ReadBatch(Call& call, const Context& context, const CUDA_BATCH_MEM_OP_N
 CUresult ReadEvent(Call& call, CUevent handle, bool record, NodeParameters* parameters) {
   Event* event = call.state().events.Find(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *parameters = EventNode{event, record};
+  *parameters = EventNode{event->shared_from_this(), record};
   return CUDA_SUCCESS;
 }
 
@@ -420,7 +420,7 @@ CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* out) {
   return With<EventNode>("cuGraphEventRecordNodeGetEvent", node,
                          [&](Call&, GraphNode*, const EventNode* event) {
                            if (out == nullptr || !event->record) return CUDA_ERROR_INVALID_VALUE;
-                           *out = reinterpret_cast<CUevent>(event->event);
+                           *out = reinterpret_cast<CUevent>(event->event.get());
                            return CUDA_SUCCESS;
                          });
 }
@@ -429,7 +429,7 @@ CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* out) {
   return With<EventNode>("cuGraphEventWaitNodeGetEvent", node,
                          [&](Call&, GraphNode*, const EventNode* event) {
                            if (out == nullptr || event->record) return CUDA_ERROR_INVALID_VALUE;
-                           *out = reinterpret_cast<CUevent>(event->event);
+                           *out = reinterpret_cast<CUevent>(event->event.get());
                            return CUDA_SUCCESS;
                          });
 }

@@ -60,6 +60,19 @@ Tenancy* FindTenancy(const Spec& spec) {
   return globals.tenancy;
 }
 
+Event* AddEvent(State* state, std::shared_ptr<Event> event) {
+  Event* made = event.get();
+  state->events.Note(made);
+  made->context->events.emplace(made, std::move(event));
+  return made;
+}
+
+void RemoveEvent(State* state, Event* event) {
+  state->events.Forget(event);
+  event->shared.reset();  // other processes lose it, even if a graph holds the event
+  event->context->events.erase(event);
+}
+
 void PublishTime(const Machine& machine) {
   // Only the clock of clock=model can join the time of another process.
   if (!machine.model.is_on()) return;

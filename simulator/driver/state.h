@@ -76,7 +76,8 @@ struct Stream {
   bool Blocking() const { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
 };
 
-struct Event {
+// A graph may hold an event whose handle was destroyed.
+struct Event : public std::enable_shared_from_this<Event> {
   Context* context = nullptr;
   unsigned flags = CU_EVENT_DEFAULT;
   uint32_t id = 0;
@@ -109,7 +110,7 @@ struct Context {
   std::unordered_map<uint64_t, std::unique_ptr<Stream>> per_thread;  // by thread
   std::unordered_set<Stream*> streams;  // streams that the application created
   std::vector<LeftBehind> left_behind;  // pending work of destroyed streams
-  std::unordered_set<Event*> events;
+  std::unordered_map<Event*, std::shared_ptr<Event>> events;
   std::unordered_set<Context*> peers;  // contexts whose memory may be used from here
   size_t limits[CU_LIMIT_MAX] = {};
   CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
@@ -188,6 +189,10 @@ bool PrimaryIsPrivate();
 // Returns the counters that are shared with other processes of the run, or null if the GPUs cannot
 // be shared. Needs no lock.
 Tenancy* FindTenancy(const Spec& spec);
+
+// Adds an event, which belongs to its context. Removes the handle of an event.
+Event* AddEvent(State* state, std::shared_ptr<Event> event);
+void RemoveEvent(State* state, Event* event);
 
 // Shows the virtual time to the processes that share the GPUs, if there are any. Must be called
 // with the lock held.

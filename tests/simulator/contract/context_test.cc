@@ -102,6 +102,23 @@ TEST_F(UndefinedContextRuleTest, StreamsAndEventsOfADestroyedContextAreRefused) 
   EXPECT_NE(CUDA_SUCCESS, driver_.cuEventQuery(event));
 }
 
+TEST_F(UndefinedContextRuleTest, ArraysOfADestroyedContextAreRefused) {
+  CUcontext made = NewContext();
+  CUDA_ARRAY_DESCRIPTOR shape = {};
+  shape.Width = kMiB;
+  shape.Height = 64;
+  shape.Format = CU_AD_FORMAT_UNSIGNED_INT8;
+  shape.NumChannels = 1;
+  CUarray array = nullptr;
+  ASSERT_OK(driver_.cuArrayCreate(&array, &shape));
+  ASSERT_OK(driver_.cuCtxDestroy(made));
+  const CUdeviceptr block = Allocate(64 * kMiB);  // may lie where the array lay
+  const size_t before = FreeBytes();
+  EXPECT_CUDA(CUDA_ERROR_INVALID_HANDLE, driver_.cuArrayDestroy(array));
+  EXPECT_EQ(before, FreeBytes());
+  EXPECT_OK(driver_.cuMemsetD8(block, 1, 64));
+}
+
 TEST_F(UndefinedContextRuleTest, CaptureEndsWithItsContext) {
   for (const bool is_per_thread : {false, true}) {
     CUcontext made = NewContext();

@@ -288,6 +288,52 @@ TEST_F(GraphRuleTest, EventNodesRecordForOtherStreams) {
   EXPECT_OK(driver_.cuGraphExecDestroy(executable));
 }
 
+TEST_F(GraphRuleTest, EventThatWasDestroyedStaysWithItsGraph) {
+  constexpr size_t kSize = 128 * kMiB;
+  const CUdeviceptr block = Allocate(kSize);
+  CUevent waited = nullptr;
+  CUevent recorded = nullptr;
+  ASSERT_OK(driver_.cuEventCreate(&waited, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(driver_.cuEventCreate(&recorded, CU_EVENT_DEFAULT));
+  CUgraphNode nodes[2] = {};
+  ASSERT_OK(driver_.cuGraphAddEventWaitNode(&nodes[0], graph_, nullptr, 0, waited));
+  ASSERT_OK(driver_.cuGraphAddEventRecordNode(&nodes[1], graph_, nodes, 1, recorded));
+  CUgraphExec executable = Instantiate();
+  CUstream fills = NewStream();
+  for (unsigned char value = 1; value < 5; ++value) {
+    ASSERT_OK(driver_.cuMemsetD8Async(block, value, kSize, fills));
+  }
+  ASSERT_OK(driver_.cuEventRecord(waited, fills));
+  ASSERT_OK(driver_.cuEventDestroy(recorded));
+  ASSERT_OK(driver_.cuEventDestroy(waited));
+  CUevent others[] = {NewEvent(), NewEvent()};  // may lie where the destroyed ones lay
+  CUstream stream = NewStream();
+  ASSERT_OK(driver_.cuGraphLaunch(executable, stream));
+  const CUdeviceptr copy = Allocate(64);
+  ASSERT_OK(driver_.cuMemcpyDtoDAsync(copy, block + kSize - 64, 64, stream));
+  ASSERT_OK(driver_.cuStreamSynchronize(stream));
+  EXPECT_EQ(4, Read(copy, 1)[0]) << "the launch waited for the fills";
+  for (CUevent other : others) {
+    float time = 0;
+    EXPECT_CUDA(CUDA_ERROR_INVALID_HANDLE, driver_.cuEventElapsedTime(&time, other, other))
+        << "nothing recorded it";
+  }
+  EXPECT_OK(driver_.cuGraphExecDestroy(executable));
+}
+
+TEST_F(GraphRuleTest, NodeOfACaptureIsNotDestroyed) {
+  const CUdeviceptr block = Allocate(64);
+  CUgraphNode fill = Fill(block, 1);
+  CUstream stream = NewStream();
+  ASSERT_OK(driver_.cuStreamBeginCaptureToGraph(stream, graph_, &fill, nullptr, 1,
+                                                CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_CUDA(CUDA_ERROR_ILLEGAL_STATE, driver_.cuGraphDestroyNode(fill));
+  ASSERT_OK(driver_.cuMemsetD8Async(block, 2, 64, stream));
+  CUgraph graph = nullptr;
+  EXPECT_OK(driver_.cuStreamEndCapture(stream, &graph));
+  EXPECT_EQ(graph_, graph);
+}
+
 TEST_F(GraphRuleTest, LaunchesOfOneExecutableDoNotOverlap) {
   const CUdeviceptr block = Allocate(64);
   CUgraphNode first = Fill(block, 1);
