@@ -48,6 +48,7 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
                        std::vector<Mark> waits, uint64_t duration_ns) {
   if (work != nullptr && work->OnHost()) ++pending_host_work_;
   asked_in_a_row_ = 0;
+  NoteOrder(queue.get(), waits);
   std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
   Queue::Operation operation = {.work = std::move(work),
                                 .appended = {},
@@ -62,6 +63,43 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   const Mark mark = {queue, queue->enqueued_};
   if (modelled_ && queue->operations_.size() > kFarAhead) HoldBack(queue);
   return mark;
+}
+
+void Timeline::NoteOrder(Queue* queue, const std::vector<Mark>& marks) {
+  auto& orders = queue->orders_;
+  for (const Mark& mark : marks) {
+    const Queue* other = mark.queue.get();
+    if (other == nullptr || other == queue || mark.sequence == 0) continue;
+    const auto known = orders.find(other);
+    // A queue that has ended may have had the same address.
+    if (known != orders.end() && !known->second.queue.expired()) {
+      if (known->second.sequence >= mark.sequence) continue;
+    } else {
+      std::erase_if(orders, [](const auto& entry) { return entry.second.queue.expired(); });
+    }
+    orders[other] = {mark.queue, queue->enqueued_ + 1, mark.sequence};
+  }
+}
+
+bool Timeline::ComesAfter(const QueuePointer& queue, const Mark& mark) {
+  if (mark.queue == nullptr) return true;
+  std::vector<Mark> open = {{queue, queue->enqueued_ + 1}};
+  std::unordered_map<const Queue*, uint64_t> seen;  // up to which sequence
+  while (!open.empty()) {
+    const Mark at = std::move(open.back());
+    open.pop_back();
+    if (at.queue == mark.queue && at.sequence >= mark.sequence) return true;
+    uint64_t& known = seen[at.queue.get()];
+    if (known >= at.sequence) continue;
+    known = at.sequence;
+    for (const auto& [key, order] : at.queue->orders_) {
+      if (order.since > at.sequence) continue;
+      if (QueuePointer other = order.queue.lock()) {
+        open.push_back({std::move(other), order.sequence});
+      }
+    }
+  }
+  return false;
 }
 
 // Returns the time at which the mark (a point in a queue) is expected to be reached. The mark must

@@ -39,6 +39,7 @@
 #include <functional>
 #include <memory>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "simulator/device/random.h"
@@ -102,7 +103,15 @@ class Queue {
     RealTime enqueued_at;       // real time at the enqueue
   };
 
+  // Operations of this queue from `since` on come after the first `sequence` ones of `queue`.
+  struct Order {
+    std::weak_ptr<Queue> queue;
+    uint64_t since = 0;
+    uint64_t sequence = 0;
+  };
+
   std::deque<Operation> operations_;
+  std::unordered_map<const Queue*, Order> orders_;          // the latest one for each other queue
   std::vector<std::pair<uint64_t, QueuePointer>> blocked_;  // queues that wait for a sequence here
   uint64_t enqueued_ = 0;
   uint64_t completed_ = 0;
@@ -130,6 +139,13 @@ class Timeline {
   // does not include the start delay.
   Mark Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work, std::vector<Mark> waits,
                uint64_t duration_ns);
+
+  // Notes that later operations of the queue come after these marks, which may be reached already.
+  // Enqueue does the same for the marks that its operation waits for.
+  static void NoteOrder(Queue* queue, const std::vector<Mark>& marks);
+  // True if marks that operations of `queue` waited for, or that they will wait for, show that the
+  // next operation comes after `mark`. The answer may be false although older marks showed it.
+  static bool ComesAfter(const QueuePointer& queue, const Mark& mark);
 
   // Makes `work` a part of the last operation of the queue: it runs right after that one, takes no
   // time of its own and changes no order. Runs it at once if no operation is pending in the queue.

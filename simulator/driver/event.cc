@@ -175,9 +175,11 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int 
     }
     const CUresult refused = RefuseImplicit(call, stream);
     if (refused != CUDA_SUCCESS) return refused;
-    std::vector<Mark> waits = PendingMarks(call, event);
-    // As documented for the legacy stream, the wait orders the work of all blocking streams, even
-    // if the event was reached.
+    // A wait for an event that was reached orders streams, too: frees behind which the stream is,
+    // and for the legacy stream, as documented, the work of all blocking streams.
+    std::vector<Mark> waits = AwaitedMarks(call, event);
+    Timeline::NoteOrder(stream->queue.get(), waits);
+    std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
     if (!waits.empty() || stream->legacy) Submit(call, stream, nullptr, std::move(waits));
     return CUDA_SUCCESS;
   });
@@ -207,7 +209,7 @@ CUresult cuCtxWaitEvent(CUcontext context_handle, CUevent handle) {
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     Event* event = call.state().events.Find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    const std::vector<Mark> waits = PendingMarks(call, event);
+    const std::vector<Mark> waits = AwaitedMarks(call, event);
     Timeline& timeline = call.machine().timeline;
     timeline.Enqueue(context->legacy->queue, nullptr, waits, 0);
     for (const auto& [thread, stream] : context->per_thread) {

@@ -111,14 +111,15 @@ void PublishRecord(Call& call, Event* event) {
   WakeHostWorker();
 }
 
+std::vector<Mark> AwaitedMarks(Call& call, Event* event) {
+  if (IsForeign(*event)) return {ForeignMark(call, event->shared.get())};
+  std::vector<Mark> marks = event->more;
+  marks.push_back(event->mark);
+  return marks;
+}
+
 std::vector<Mark> PendingMarks(Call& call, Event* event) {
-  std::vector<Mark> marks;
-  if (IsForeign(*event)) {
-    marks = {ForeignMark(call, event->shared.get())};
-  } else {
-    marks = event->more;
-    marks.push_back(event->mark);
-  }
+  std::vector<Mark> marks = AwaitedMarks(call, event);
   std::erase_if(marks, [](const Mark& mark) { return mark.Reached(); });
   return marks;
 }

@@ -33,7 +33,8 @@ Exports& OwnExports();
 void PublishRecord(Call& call, Event* event);
 
 // Returns the marks (points in queues) that must be reached for the latest record, whichever
-// process made it. Marks that are reached already are left out.
+// process made it. PendingMarks leaves out those that are reached already.
+std::vector<Mark> AwaitedMarks(Call& call, Event* event);
 std::vector<Mark> PendingMarks(Call& call, Event* event);
 
 // Returns whether the event is reached, and advances the clock as polling does.

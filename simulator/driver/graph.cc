@@ -381,7 +381,7 @@ CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream) {
     }
     if (!node.enabled) continue;
     if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
-      last = timeline.Enqueue(stream->queue, nullptr, PendingMarks(call, node.event.get()), 0);
+      last = timeline.Enqueue(stream->queue, nullptr, AwaitedMarks(call, node.event.get()), 0);
     } else if (node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
       last = RecordNow(call, node.event.get(), stream);
     } else if (node.work != nullptr) {

@@ -88,14 +88,14 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
 }
 
 // Claims memory of a pending free, that is, of a freed block whose stream may not have reached the
-// free yet. The block must be large enough. If `queue` is not null, the block must have been freed
-// in that queue. The rest of the block stays pending.
-uint64_t ReusePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
+// free yet. The block must be large enough and usable. The rest of the block stays pending. Adds
+// the mark of the free to `frees`.
+template <typename Usable>
+uint64_t TakePending(Pool* pool, uint64_t size, const Usable& is_usable, std::vector<Mark>* frees) {
   for (auto pending = pool->pending.begin(); pending != pool->pending.end(); ++pending) {
-    if (pending->size < size) continue;
-    if (queue != nullptr && pending->mark.queue.get() != queue) continue;
+    if (pending->size < size || !is_usable(*pending)) continue;
     const uint64_t address = pending->address;
-    *mark = pending->mark;
+    frees->push_back(pending->mark);
     pending->address += size;
     pending->size -= size;
     if (pending->size == 0) pool->pending.erase(pending);
@@ -104,17 +104,75 @@ uint64_t ReusePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark)
   return 0;
 }
 
+// Claims a range that pending frees and free memory cover together, and adds the marks of these
+// frees to `frees`.
+void Claim(Pool* pool, uint64_t address, uint64_t size, std::vector<Mark>* frees) {
+  const uint64_t end = address + size;
+  std::vector<Pool::Pending> rest;
+  std::map<uint64_t, uint64_t> claimed;  // start -> end
+  for (const Pool::Pending& pending : pool->pending) {
+    const uint64_t pending_end = pending.address + pending.size;
+    const uint64_t start = std::max(pending.address, address);
+    const uint64_t stop = std::min(pending_end, end);
+    if (start >= stop) {
+      rest.push_back(pending);
+      continue;
+    }
+    claimed[start] = stop;
+    frees->push_back(pending.mark);
+    if (pending.address < start) {
+      rest.push_back({pending.mark, pending.address, start - pending.address});
+    }
+    if (stop < pending_end) rest.push_back({pending.mark, stop, pending_end - stop});
+  }
+  claimed[end] = end;
+  uint64_t at = address;
+  for (const auto& [start, stop] : claimed) {
+    if (at < start) pool->free.AllocateAt(at, start - at);
+    at = stop;
+  }
+  pool->pending = std::move(rest);
+}
+
+// Claims memory that usable pending frees make only together, or together with free memory beside
+// them. On a GPU they need not lie beside each other.
+template <typename Usable>
+uint64_t TakeJoined(Pool* pool, uint64_t size, const Usable& is_usable, std::vector<Mark>* frees) {
+  if (pool->pending.empty()) return 0;
+  RangeAllocator joined = pool->free;
+  for (const Pool::Pending& pending : pool->pending) {
+    if (is_usable(pending)) joined.Add(pending.address, pending.size);
+  }
+  const uint64_t address = joined.Take(size, kSmallUnit);
+  if (address != 0) Claim(pool, address, size, frees);
+  return address;
+}
+
 uint64_t AllocateFrom(Call& call, Pool* pool, Stream* stream, uint64_t size) {
-  Mark mark;
-  uint64_t address = ReusePending(pool, size, stream->queue.get(), &mark);
+  const bool follows = pool->reuse_follow_events != 0 && !pool->pending.empty();
+  std::vector<Mark> frees;
+  if (follows) {
+    AddImplicitWaits(*stream, &frees);
+    Timeline::NoteOrder(stream->queue.get(), frees);
+    frees.clear();
+  }
+  const auto is_ordered = [&](const Pool::Pending& pending) {
+    return pending.mark.queue == stream->queue ||
+           (follows && Timeline::ComesAfter(stream->queue, pending.mark));
+  };
+  uint64_t address = TakePending(pool, size, is_ordered, &frees);
   if (address != 0) return address;
   if (pool->reuse_opportunistic != 0) Sweep(pool);
   address = pool->free.Take(size, kSmallUnit);
+  if (address == 0) address = TakeJoined(pool, size, is_ordered, &frees);
   if (address != 0) return address;
   if (Grow(&call.state(), pool, size)) return pool->free.Take(size, kSmallUnit);
-  if (pool->reuse_internal != 0) {
-    address = ReusePending(pool, size, nullptr, &mark);
-    if (address != 0) call.machine().timeline.Enqueue(stream->queue, nullptr, {mark}, 0);
+  if (pool->reuse_internal == 0) return 0;
+  const auto is_any = [](const Pool::Pending&) { return true; };
+  address = TakePending(pool, size, is_any, &frees);
+  if (address == 0) address = TakeJoined(pool, size, is_any, &frees);
+  if (address != 0) {
+    call.machine().timeline.Enqueue(stream->queue, nullptr, std::move(frees), 0);
   }
   return address;
 }
@@ -306,6 +364,7 @@ void TrimPools(State* state) {
   for (const void* handle : Pools().pools.all()) {
     Pool* pool = Pools().pools.Find(handle);
     const uint64_t keep = pool->destroyed ? 0 : pool->release_threshold;
+    Sweep(pool);
     if (pool->reserved > keep) Trim(state, pool, keep);
   }
 }

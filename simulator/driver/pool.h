@@ -1,10 +1,12 @@
 // Implements stream-ordered memory pools.
 //
 // Idea: a pool holds chunks of memory (pool_place.h) and divides them into blocks. The stream that
-// freed a block may reuse it at once. Other streams may reuse the block when its stream has reached
-// the free. If memory is short, a stream may also be made to wait for another stream's free. Chunks
-// that are wholly free are returned to the device on trimming, or at a synchronization while the
-// pool holds more than its release threshold.
+// freed a block may reuse it at once, and so may a stream that is ordered behind the free by an
+// event or the legacy stream. Other streams may reuse the block when its stream has reached the
+// free, or after a synchronization. If memory is short, a stream may also be made to wait for
+// another stream's free. Attributes of the pool can keep other streams from reuse until a
+// synchronization. Chunks that are wholly free are returned to the device on trimming, or at a
+// synchronization while the pool holds more than its release threshold.
 //
 // Modelled: chunks have at least 32 MiB, and block sizes are multiples of 512 bytes.
 //
@@ -56,7 +58,8 @@ Pool* NewPool(const PoolPlace& place);
 // Frees a block of a pool by cuMemFree, after all work that could use it has ended.
 void FreeToPool(Call& call, Block* block);
 
-// Returns memory above each pool's release threshold to its device, after a synchronization.
+// Makes the memory of frees that were reached usable for all streams after a synchronization, and
+// returns memory above each pool's release threshold to its device.
 void TrimPools(State* state);
 
 }  // namespace vramstow::simulator

@@ -24,7 +24,7 @@ Stream* PerThreadStream(Call& call, Context* context) {
 }
 
 void AddWait(std::vector<Mark>* waits, const Stream& stream) {
-  if (!stream.queue->idle()) waits->push_back({stream.queue, stream.queue->enqueued()});
+  waits->push_back({stream.queue, stream.queue->enqueued()});
 }
 
 }  // namespace
@@ -59,19 +59,23 @@ Stream* FindExistingStream(State* state, Context* context, CUstream handle) {
   return found == context->per_thread.end() ? nullptr : found->second.get();
 }
 
-Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work, std::vector<Mark> waits) {
-  const Context& context = *stream->context;
-  if (stream->legacy) {
-    for (const auto& [thread, other] : context.per_thread) AddWait(&waits, *other);
+void AddImplicitWaits(const Stream& stream, std::vector<Mark>* waits) {
+  const Context& context = *stream.context;
+  if (stream.legacy) {
+    for (const auto& [thread, other] : context.per_thread) AddWait(waits, *other);
     for (const Stream* other : context.streams) {
-      if (other->Blocking()) AddWait(&waits, *other);
+      if (other->Blocking()) AddWait(waits, *other);
     }
     for (const LeftBehind& left : context.left_behind) {
-      if (left.blocking) waits.push_back(left.mark);
+      if (left.blocking) waits->push_back(left.mark);
     }
-  } else if (stream->Blocking()) {
-    AddWait(&waits, *context.legacy);
+  } else if (stream.Blocking()) {
+    AddWait(waits, *context.legacy);
   }
+}
+
+Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work, std::vector<Mark> waits) {
+  AddImplicitWaits(*stream, &waits);
   const uint64_t duration = work == nullptr ? 0 : work->DurationNs();
   const bool on_host = work != nullptr && work->OnHost();
   Mark mark =

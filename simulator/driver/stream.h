@@ -17,6 +17,9 @@ inline constexpr int kPriorityGreatest = -5;
 // Returns null if that stream does not exist. Creates no stream.
 Stream* FindExistingStream(State* state, Context* context, CUstream handle);
 
+// Adds the marks that the next work of the stream waits for because of the legacy stream.
+void AddImplicitWaits(const Stream& stream, std::vector<Mark>* waits);
+
 // Appends work to a stream that is not capturing. Obeys the implicit order of the legacy stream:
 // its work waits for all blocking streams of its context, and their work waits for the legacy
 // stream. The work waits for `waits`, too.

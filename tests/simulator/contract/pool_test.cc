@@ -252,6 +252,109 @@ TEST_F(PoolRuleTest, BlockOfAnotherStreamIsOrderedByAnEvent) {
   EXPECT_OK(driver_.cuMemPoolDestroy(pool));
 }
 
+// A pool of 64 MiB that allows only some ways to reuse memory of pending frees.
+class PoolReuseTest : public PoolRuleTest {
+ protected:
+  static constexpr size_t kWhole = 64 * kMiB;
+
+  void SetUp() override {
+    PoolRuleTest::SetUp();
+    if (!IsSkipped()) pool_ = NewPool(kWhole);
+  }
+  void TearDown() override {
+    if (pool_ != nullptr) {
+      EXPECT_OK(driver_.cuMemPoolDestroy(pool_));
+    }
+    PoolRuleTest::TearDown();
+  }
+  void Allow(bool follow_events, bool opportunistic, bool internal) {
+    ASSERT_OK(Set(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, ~uint64_t{0}));
+    ASSERT_OK(Set(pool_, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, follow_events ? 1 : 0));
+    ASSERT_OK(Set(pool_, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, opportunistic ? 1 : 0));
+    ASSERT_OK(Set(pool_, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, internal ? 1 : 0));
+  }
+  void FreeWhole(CUstream stream) {
+    ASSERT_OK(driver_.cuMemFreeAsync(Take(pool_, kWhole, stream), stream));
+  }
+  CUresult TakeWhole(CUstream stream) {
+    CUdeviceptr block = 0;
+    const CUresult result = driver_.cuMemAllocFromPoolAsync(&block, kWhole, pool_, stream);
+    if (result == CUDA_SUCCESS) {
+      EXPECT_OK(driver_.cuMemFreeAsync(block, stream));
+    }
+    return result;
+  }
+
+  CUmemoryPool pool_ = nullptr;
+};
+
+TEST_F(PoolReuseTest, FreesOfOneStreamServeALargerBlockTogether) {
+  CUstream stream = NewStream();
+  HeldStream held(stream);
+  CUdeviceptr parts[4] = {};
+  for (CUdeviceptr& part : parts) part = Take(pool_, kWhole / 4, stream);
+  for (const int i : {2, 0, 3, 1}) ASSERT_OK(driver_.cuMemFreeAsync(parts[i], stream));
+  EXPECT_OK(TakeWhole(stream));
+  EXPECT_TRUE(held.LetGo());
+  EXPECT_OK(TakeWhole(stream));
+}
+
+TEST_F(PoolReuseTest, FreesOfTwoStreamsServeALargerBlockBehindBoth) {
+  CUstream streams[] = {NewStream(), NewStream()};
+  CUdeviceptr parts[2] = {};
+  for (int i = 0; i < 2; ++i) parts[i] = Take(pool_, kWhole / 2, streams[i]);
+  HeldStream held(streams[0]);
+  for (int i = 0; i < 2; ++i) ASSERT_OK(driver_.cuMemFreeAsync(parts[i], streams[i]));
+  CUstream third = NewStream();
+  EXPECT_OK(TakeWhole(third));
+  EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuStreamQuery(third));
+  EXPECT_TRUE(held.LetGo());
+  EXPECT_OK(driver_.cuStreamSynchronize(third));
+}
+
+TEST_F(PoolReuseTest, StreamThatWaitedForTheFreeHasItsMemory) {
+  Allow(/*follow_events=*/true, /*opportunistic=*/false, /*internal=*/false);
+  for (const bool is_reached : {false, true}) {
+    CUstream maker = NewStream();
+    CUstream between = NewStream();
+    CUstream user = NewStream();
+    CUevent events[] = {NewEvent(CU_EVENT_DISABLE_TIMING), NewEvent(CU_EVENT_DISABLE_TIMING)};
+    auto held = std::make_unique<HeldStream>(maker);
+    FreeWhole(maker);
+    ASSERT_OK(driver_.cuEventRecord(events[0], maker));
+    if (is_reached) {
+      EXPECT_TRUE(held->LetGo());
+      while (driver_.cuEventQuery(events[0]) != CUDA_SUCCESS) continue;
+    }
+    EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY, TakeWhole(user)) << "no order, " << is_reached;
+    ASSERT_OK(driver_.cuStreamWaitEvent(between, events[0], 0));
+    ASSERT_OK(driver_.cuEventRecord(events[1], between));
+    ASSERT_OK(driver_.cuStreamWaitEvent(user, events[1], 0));
+    EXPECT_OK(TakeWhole(user));
+    held.reset();
+    EXPECT_OK(driver_.cuCtxSynchronize());
+  }
+}
+
+TEST_F(PoolReuseTest, LegacyStreamHasTheMemoryThatABlockingStreamFreed) {
+  Allow(/*follow_events=*/true, /*opportunistic=*/false, /*internal=*/false);
+  CUstream blocking = NewStream(CU_STREAM_DEFAULT);
+  HeldStream held(blocking);
+  FreeWhole(blocking);
+  EXPECT_OK(TakeWhole(CU_STREAM_LEGACY));
+  EXPECT_TRUE(held.LetGo());
+}
+
+TEST_F(PoolReuseTest, SynchronizationMakesFreesUsableForEveryStream) {
+  Allow(/*follow_events=*/false, /*opportunistic=*/false, /*internal=*/false);
+  CUstream maker = NewStream();
+  CUstream user = NewStream();
+  FreeWhole(maker);
+  EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY, TakeWhole(user));
+  ASSERT_OK(driver_.cuStreamSynchronize(maker));
+  EXPECT_OK(TakeWhole(user));
+}
+
 TEST_F(PoolRuleTest, MostSizeIsKept) {
   CUmemoryPool pool = NewPool(64 * kMiB);
   CUdeviceptr block = 0;

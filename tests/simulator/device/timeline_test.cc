@@ -80,6 +80,28 @@ TEST(TimelineTest, MarksOrderQueuesUnderEverySeed) {
   }
 }
 
+TEST(TimelineTest, MarksThatWereReachedStillOrderQueues) {
+  Timeline timeline(1, false);
+  const QueuePointer first = Timeline::NewQueue();
+  const QueuePointer second = Timeline::NewQueue();
+  const QueuePointer third = Timeline::NewQueue();
+  const Mark before = timeline.Enqueue(first, nullptr, {}, 0);
+  const Mark after = timeline.Enqueue(first, nullptr, {}, 0);
+  const Mark of_second = timeline.Enqueue(second, nullptr, {before}, 0);
+  Finish(&timeline, after);
+  EXPECT_FALSE(Timeline::ComesAfter(third, before));
+  timeline.Enqueue(third, nullptr, {of_second}, 0);
+  for (const QueuePointer& queue : {first, second, third}) {
+    EXPECT_TRUE(Timeline::ComesAfter(queue, before));
+  }
+  EXPECT_FALSE(Timeline::ComesAfter(third, after));
+  const Mark of_second_later = timeline.Enqueue(second, nullptr, {after}, 0);
+  EXPECT_TRUE(Timeline::ComesAfter(second, after));
+  EXPECT_FALSE(Timeline::ComesAfter(third, after)) << "it came after an earlier point of `second`";
+  Timeline::NoteOrder(third.get(), {of_second_later});
+  EXPECT_TRUE(Timeline::ComesAfter(third, after));
+}
+
 TEST(TimelineTest, DurationsAddUpInAQueue) {
   Timeline timeline(1, false);
   const QueuePointer queue = Timeline::NewQueue();
