@@ -318,8 +318,9 @@ Timeline::HostWork Timeline::PopHostWork() {
 }
 
 void Timeline::FinishHostWork(const QueuePointer& queue) {
+  if (queue->operations_.empty()) return;  // the queue was abandoned meanwhile
   --pending_host_work_;
-  if (!queue->operations_.empty()) Complete(queue, now_ns());
+  Complete(queue, now_ns());
 }
 
 void Timeline::Abandon(const QueuePointer& queue) {

@@ -56,6 +56,11 @@ class Work {
   virtual void Run(uint64_t time_ns) = 0;
   virtual uint64_t DurationNs() const { return 0; }
   virtual bool OnHost() const { return false; }
+  // Host work that only waits is not run, so that it occupies no thread. Instead the result of
+  // MakePoll is called with the lock held, again and again, until it returns true. It is empty for
+  // other work.
+  using Poll = std::function<bool()>;
+  virtual Poll MakePoll() { return {}; }
   // Returns the engine that runs this work. An engine is a part of the machine, such as a GPU's
   // copy engine for one direction; it runs the work of all queues one after the other. A negative
   // number means no engine.

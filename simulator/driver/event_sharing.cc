@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
-#include <thread>
 
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_worker.h"
@@ -40,17 +38,16 @@ class Outside : public Work {
  public:
   Outside(Slot slot, uint64_t id, uint64_t record)
       : slot_(std::move(slot)), id_(id), record_(record) {}
-  void Run(uint64_t /*time_ns*/) override {
-    constexpr auto kShortest = std::chrono::microseconds(20);
-    constexpr auto kLongest = std::chrono::milliseconds(2);
-    std::chrono::microseconds pause = kShortest;
-    while (!IsReached(*slot_, record_) && slot_->id == id_) {
-      std::this_thread::sleep_for(pause);
-      pause = std::min<std::chrono::microseconds>(pause * 2, kLongest);
-      if (pause == kLongest && ProcessStart(slot_->recorder) == 0) return;
-    }
-  }
+  void Run(uint64_t /*time_ns*/) override {}
   bool OnHost() const override { return true; }
+  Poll MakePoll() override {
+    return [this, polls = 0u]() mutable {
+      if (IsReached(*slot_, record_) || slot_->id != id_) return true;
+      // Whether the other process lives costs more to find out than whether it made progress.
+      constexpr unsigned kPollsPerLook = 16;
+      return ++polls % kPollsPerLook == 0 && ProcessStart(slot_->recorder) == 0;
+    };
+  }
 
  private:
   Slot slot_;

@@ -36,6 +36,7 @@ class ObservedWork : public Work {
   }
   uint64_t DurationNs() const override { return duration_ns_; }
   bool OnHost() const override { return work_->OnHost(); }
+  Poll MakePoll() override { return work_->MakePoll(); }
   int Engine() const override { return work_->Engine(); }
 
  private:

@@ -2,8 +2,6 @@
 #include "simulator/driver/stream_values.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "simulator/driver/capture.h"
@@ -32,7 +30,7 @@ bool Holds(const StreamValue& wished, uint64_t now) {
   }
 }
 
-// Executes operations one after the other. An operation that waits polls the memory until it holds
+// Executes operations one after the other. An operation that waits is asked until the memory holds
 // the awaited value, which the host, another stream or another process may write.
 class ValuesWork : public Work {
  public:
@@ -44,17 +42,23 @@ class ValuesWork : public Work {
                        [](const StreamValue& value) { return !value.write; });
   }
   void Run(uint64_t /*time_ns*/) override {
-    const bool is_on_host = OnHost();
     for (const StreamValue& value : values_) {
-      if (!value.write) {
-        Wait(value);
-      } else if (is_on_host) {
-        const MutexLock lock(&Globals().mutex);
-        if (!IsEnded()) Write(value);
-      } else {
-        if (context_->sticky == CUDA_SUCCESS) Write(value);
-      }
+      if (context_->sticky == CUDA_SUCCESS) Write(value);
     }
+  }
+  Poll MakePoll() override {
+    if (!OnHost()) return {};
+    return [this, next = size_t{0}]() mutable {
+      for (; next < values_.size() && !IsEnded(); ++next) {
+        const StreamValue& value = values_[next];
+        if (value.write) {
+          Write(value);
+        } else if (!IsOver(value)) {
+          return false;
+        }
+      }
+      return true;
+    };
   }
   void AddUses(std::vector<vramstowSimulatorRange>* uses) const override {
     for (const StreamValue& value : values_) {
@@ -81,13 +85,9 @@ class ValuesWork : public Work {
     state_->machine->contents.Copy(value.address, reinterpret_cast<uintptr_t>(&value.value),
                                    value.size);
   }
-  void Wait(const StreamValue& value) {
-    constexpr auto kPause = std::chrono::microseconds(50);
-    while (!IsOver(value)) std::this_thread::sleep_for(kPause);
-  }
+  // True if the memory holds the awaited value, or can hold it no more.
   bool IsOver(const StreamValue& value) {
-    const MutexLock lock(&Globals().mutex);
-    if (IsEnded() || !Reaches(value)) return true;
+    if (!Reaches(value)) return true;
     uint64_t now = 0;
     state_->machine->contents.Copy(reinterpret_cast<uintptr_t>(&now), value.address, value.size);
     return Holds(value, now);

@@ -1,6 +1,7 @@
 // Tests the order between streams: which work waits for which, values in memory, events, attributes
 // of streams.
 #include <string.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -232,6 +233,25 @@ TEST_F(ValueTest, StreamWaitsForAValueOfTheHost) {
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuStreamQuery(stream));
   *flag = 6;
   EXPECT_OK(driver_.cuStreamSynchronize(stream));
+  EXPECT_OK(driver_.cuMemFreeHost(host));
+}
+
+TEST_F(ValueTest, ManyWaitsKeepNoHostFunctionFromRunning) {
+  constexpr int kWaits = 100;
+  void* host = nullptr;
+  ASSERT_OK(driver_.cuMemHostAlloc(&host, 64, 0));
+  memset(host, 0, 64);
+  const auto address = reinterpret_cast<CUdeviceptr>(host);
+  for (int i = 0; i < kWaits; ++i) {
+    ASSERT_OK(driver_.cuStreamWaitValue32(NewStream(), address, 1, CU_STREAM_WAIT_VALUE_EQ));
+  }
+  CUstream stream = NewStream();
+  const auto write = [](void* to) { *static_cast<std::atomic<uint32_t>*>(to) = 1; };
+  ASSERT_OK(driver_.cuLaunchHostFunc(stream, write, host));
+  for (int i = 0; i < 5000 && driver_.cuStreamQuery(stream) != CUDA_SUCCESS; ++i) usleep(1000);
+  EXPECT_OK(driver_.cuStreamQuery(stream));
+  write(host);
+  EXPECT_OK(driver_.cuCtxSynchronize());
   EXPECT_OK(driver_.cuMemFreeHost(host));
 }
 

@@ -249,6 +249,18 @@ TEST(TimelineTest, HostWorkIsHandedOutInOrderAndBlocksItsQueue) {
   EXPECT_EQ(0u, timeline.pending_host_work());
 }
 
+TEST(TimelineTest, HostWorkOfAnAbandonedQueueIsCountedOnce) {
+  Timeline timeline(1, false);
+  const QueuePointer queue = Timeline::NewQueue();
+  timeline.Enqueue(queue, std::make_shared<Call>([](uint64_t) {}, true), {}, 0);
+  const Timeline::HostWork item = timeline.PopHostWork();
+  ASSERT_NE(nullptr, item.work);
+  timeline.Abandon(queue);
+  EXPECT_EQ(0u, timeline.pending_host_work());
+  timeline.FinishHostWork(item.queue);
+  EXPECT_EQ(0u, timeline.pending_host_work());
+}
+
 TEST(TimelineTest, AbandonedQueueReleasesWhoWaitsForIt) {
   Timeline timeline(1, false);
   std::vector<int> order;
