@@ -59,6 +59,11 @@ bool ReadShareableFile(int descriptor, const std::vector<int>& cards, Physical* 
   return true;
 }
 
+uint64_t InodeOf(int descriptor) {
+  struct stat state;
+  return fstat(descriptor, &state) == 0 ? state.st_ino : 0;
+}
+
 // Copies the written bytes of [offset, offset + size) to the beginning of a file of that size.
 bool CopyFile(int from, uint64_t offset, uint64_t size, int to) {
   const uint64_t end = offset + size;
@@ -127,7 +132,12 @@ Result VirtualMemory::Create(const Physical& wish, uint64_t* handle) {
     return Result::kOutOfMemory;
   }
   Physical physical = wish;
-  physical.imported = false;
+  if (wish.device != kHost) {
+    const auto discharge = [device = wish.device, size = wish.size](Memory* memory) {
+      memory->Discharge(device, size);
+    };
+    physical.charge = std::shared_ptr<Memory>(memory_, discharge);
+  }
   physical.file = -1;
   physical.offset = Physical::kNoOffset;
   *handle = AddPhysical(physical);
@@ -149,7 +159,11 @@ uint64_t VirtualMemory::AddPhysical(const Physical& wish) {
 Result VirtualMemory::Export(uint64_t handle, int* descriptor) {
   Physical* physical = Find(handle);
   if (physical == nullptr || physical->handle_types == 0) return Result::kInvalidValue;
-  if (physical->file < 0 && !GiveOwnFile(physical)) return Result::kOutOfMemory;
+  if (physical->file < 0) {
+    if (!GiveOwnFile(physical)) return Result::kOutOfMemory;
+    physical->inode = InodeOf(physical->file);
+    if (physical->charge != nullptr) charge_of_[physical->inode] = physical->charge;
+  }
   *descriptor = fcntl(physical->file, F_DUPFD_CLOEXEC, 0);
   return *descriptor < 0 ? Result::kOutOfMemory : Result::kSuccess;
 }
@@ -202,7 +216,9 @@ Result VirtualMemory::Import(int descriptor, uint64_t* handle) {
   physical.file = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (physical.file < 0) return Result::kOutOfMemory;
   physical.offset = 0;
-  physical.imported = true;
+  physical.inode = InodeOf(physical.file);
+  const auto own = charge_of_.find(physical.inode);
+  if (own != charge_of_.end()) physical.charge = own->second.lock();
   *handle = AddPhysical(physical);
   return Result::kSuccess;
 }
@@ -220,7 +236,6 @@ Physical* VirtualMemory::FindMapped(uint64_t address) {
 // Frees the memory once it has no handles, no mappings and no registrations.
 void VirtualMemory::Drop(Physical* physical) {
   if (physical->handles > 0 || physical->mappings > 0 || physical->registrations > 0) return;
-  const bool host = physical->device == kHost;
   if (physical->file >= 0) {
     close(physical->file);
   } else {
@@ -228,8 +243,10 @@ void VirtualMemory::Drop(Physical* physical) {
       space_->PunchFile(CommonFile(*physical), physical->offset, physical->size);
     }
   }
-  if (!host && !physical->imported) memory_->Discharge(physical->device, physical->size);
-  physical_.erase(physical->handle);
+  const uint64_t inode = physical->inode;
+  physical_.erase(physical_.find(physical->handle));
+  const auto own = charge_of_.find(inode);
+  if (own != charge_of_.end() && own->second.expired()) charge_of_.erase(own);
 }
 
 Result VirtualMemory::Release(uint64_t handle) {

@@ -41,7 +41,10 @@ struct Physical {
   int mappings = 0;
   int registrations = 0;  // registrations for network cards
   int file = -1;          // a file of its own, once exported; -1: its device's file
-  bool imported = false;  // created by another process, which is charged for it
+  uint64_t inode = 0;     // of that file
+  // Discharges the device when the last object of this process that has the memory ends. Null for
+  // memory of the host, and for memory of another process, which is charged for it.
+  std::shared_ptr<void> charge;
   bool sync_memops = false;
   bool rdma = false;  // created so that network cards may register it
   // True if the memory holds bytes that were copied from memory of the host.
@@ -80,7 +83,7 @@ class VirtualMemory {
   // Makes a file descriptor that stands for shareable physical memory; the caller closes it.
   Result Export(uint64_t handle, int* descriptor);
   // Opens the physical memory that a descriptor stands for. Export made the descriptor, in this or
-  // another process.
+  // another process. Memory of this process is charged as long as one of its handles lives.
   Result Import(int descriptor, uint64_t* handle);
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
@@ -143,6 +146,7 @@ class VirtualMemory {
   std::map<uint64_t, Reservation> reservations_;
   std::map<uint64_t, Mapping> mappings_;
   std::unordered_map<uint64_t, Physical> physical_;
+  std::unordered_map<uint64_t, std::weak_ptr<void>> charge_of_;  // by inode of an exported file
   uint64_t last_handle_ = 0;
   uint64_t host_mappings_ = 0;  // number of mappings that show host memory
 };

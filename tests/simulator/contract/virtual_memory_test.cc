@@ -225,6 +225,25 @@ TEST_F(VirtualMemoryTest, DescriptorsShareTheMemory) {
   EXPECT_OK(driver_.cuMemAddressFree(range, 2 * unit_));
 }
 
+TEST_F(VirtualMemoryTest, ImportedMemoryIsInUseUntilItsLastHandle) {
+  properties_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const size_t before = FreeBytes();
+  const CUmemGenericAllocationHandle handle = Create(8 * unit_);
+  int descriptor = -1;
+  ASSERT_OK(driver_.cuMemExportToShareableHandle(&descriptor, handle,
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  CUmemGenericAllocationHandle imported = 0;
+  ASSERT_OK(driver_.cuMemImportFromShareableHandle(
+      &imported, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  close(descriptor);
+  EXPECT_EQ(before - 8 * unit_, FreeBytes()) << "counted once";
+  EXPECT_OK(driver_.cuMemRelease(handle));
+  EXPECT_EQ(before - 8 * unit_, FreeBytes()) << "the import holds it";
+  EXPECT_OK(driver_.cuMemRelease(imported));
+  EXPECT_EQ(before, FreeBytes());
+}
+
 TEST_F(VirtualMemoryTest, MemoryThatMayBeSharedTakesNoDescriptorUntilItIs) {
   properties_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   rlimit before = {};
