@@ -37,7 +37,9 @@ def pools() -> None:
     with torch.cuda.use_mem_pool(pool):
         inside = torch.ones(1 << 20, device="cuda")
     outside = torch.ones(1 << 20, device="cuda")
-    print("in the pool", sum(part["allocated_size"] for part in pool.snapshot()), pool.use_count())
+    if hasattr(pool, "snapshot"):  # from release 2.6 on
+        inside_bytes = sum(part["allocated_size"] for part in pool.snapshot())
+        print("in the pool", inside_bytes, pool.use_count())
     del inside, pool
     print("sum", float(outside.sum()))
 
