@@ -27,7 +27,11 @@ class Suite:
     card: str
     options: tuple[str, ...] = ()
     seconds: int = 3600
-    modes: tuple[str, ...] = ("plain", "traced", "pool")  # plain and traced first
+    modes: tuple[str, ...] = (
+        "plain",
+        "traced",
+        "pool",
+    )  # the second one is traced
 
 
 PYTORCH_TESTS = (
@@ -60,6 +64,7 @@ SUITES = [
         ("test_cuda.py",),
         "h200,memory=8GiB",
         ("-k", PYTORCH_TESTS, "--timeout=90"),
+        modes=("native", "traced", "pool"),
     ),
 ]
 

@@ -13,6 +13,8 @@ HERE = Path(__file__).resolve().parent
 # The name of each mode, whether the interposer is loaded, and its settings.
 MODES: dict[str, tuple[bool, tuple[str, ...]]] = {
     "plain": (False, ()),
+    # Values are computed as in the other modes, but PyTorch's allocator is not observed.
+    "native": (True, ("--pool=off", "--level=segments")),
     "traced": (True, ("--pool=off",)),
     "pool": (True, ("--pool=on",)),
     "segments": (True, ("--pool=on", "--level=segments")),
