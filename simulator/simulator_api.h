@@ -23,6 +23,10 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size);
 // Returns a description of the simulated GPUs of this process, for a trace. Never null.
 const char* vramstowSimulatorDescription(void);
 
+// Returns a number that differs between groups of processes (share= in the SPEC) and between sizes
+// of memory. Simulated GPUs with different numbers are different ones, although they have one UUID.
+uint64_t vramstowSimulatorGroup(void);
+
 // A rank that runs. It belongs to a job with world= in its SPEC.
 struct vramstowSimulatorRank {
   int rank;

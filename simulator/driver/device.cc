@@ -11,15 +11,7 @@
 namespace vramstow::simulator {
 
 CUuuid CardUuid(const Spec& spec, int card) {
-  constexpr uint64_t kPrime = 0x100000001b3;  // of FNV-1a
-  uint64_t seed = 0x76726d73746f77 + static_cast<uint64_t>(spec.card.pci_device_id) * 4096 + card;
-  // Two groups of processes have different GPUs, as have GPUs of different sizes in one group.
-  if (!spec.share.empty() && spec.share != "none") {
-    for (const char letter : spec.share)
-      seed = (seed ^ static_cast<unsigned char>(letter)) * kPrime;
-    seed = (seed ^ spec.memory_bytes) * kPrime;
-  }
-  Random random(seed);
+  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card.pci_device_id) * 4096 + card);
   CUuuid uuid;
   for (size_t i = 0; i < sizeof(uuid.bytes); i += sizeof(uint64_t)) {
     const uint64_t part = random.Next();
@@ -253,6 +245,19 @@ int vramstowSimulatorRanks(const char* spec, int index, vramstowSimulatorRank* r
   } catch (...) {
     return -1;
   }
+}
+
+uint64_t vramstowSimulatorGroup(void) {
+  constexpr uint64_t kPrime = 0x100000001b3;  // of FNV-1a
+  uint64_t hash = 0xcbf29ce484222325;
+  DriverGlobals& globals = Globals();
+  if (globals.forked) return 0;
+  const MutexLock lock(&globals.mutex);
+  const State& state = globals.state();
+  if (state.machine == nullptr) return 0;
+  const Spec& spec = state.machine->spec();
+  for (const char letter : spec.share) hash = (hash ^ static_cast<unsigned char>(letter)) * kPrime;
+  return (hash ^ spec.memory_bytes) * kPrime;
 }
 
 const char* vramstowSimulatorDescription(void) {

@@ -410,26 +410,18 @@ def test_a_paused_program_gives_its_memory_until_it_is_resumed(
     assert paused.shared()["out_bytes"] > 0
 
 
-UUID = """
-import ctypes
-cuda = ctypes.CDLL("libcuda.so.1")
-uuid = (ctypes.c_ubyte * 16)()
-assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetUuid_v2(uuid, 0) == 0
-print(bytes(uuid).hex())
-"""
-
-
-def test_each_group_and_size_has_a_gpu_of_its_own() -> None:
-    """Otherwise jobs of different groups would wait for each other's turns."""
-    cards = ["h100", "h100,share=one", "h100,share=two", "h100,share=two,memory=2GiB"]
-    uuids = [
-        run_vramstow(
-            "run", f"--simulate={card}", "--", sys.executable, "-c", UUID, check=True
-        ).stdout
-        for card in cards * 2
+def test_groups_and_sizes_of_simulated_gpus_have_turns_of_their_own(share: Share) -> None:
+    """Two programs do not fit, and wait for each other; the others have GPUs of their own."""
+    sharers = [share(75, 20, seed, card=SMALL_CARD) for seed in range(2)]
+    alone = [
+        share(75, 20, 2, card=f"{SMALL_CARD},share=other{os.getpid()}"),
+        share(75, 20, 3, card="h100,memory=256MiB,context=16MiB"),
     ]
-    assert uuids[: len(cards)] == uuids[len(cards) :]
-    assert len(set(uuids)) == len(cards)
+    for sharer in (*sharers, *alone):
+        assert sharer.end() == 0, sharer.said()
+        assert "all bytes right" in sharer.said()
+    assert sum(sharer.shared()["out_bytes"] for sharer in sharers) > 0
+    assert [sharer.shared()["out_bytes"] for sharer in alone] == [0, 0]
 
 
 def test_a_paused_program_ends_without_being_resumed(share: Share, tmp_path: Path) -> None:

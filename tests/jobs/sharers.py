@@ -23,7 +23,8 @@ SMALL_CARD = "h100,memory=128MiB,context=16MiB"
 def run_words(folder: Path, traces: Path, card: str = CARD, more: str = "") -> list[str]:
     """Returns the beginning of a command line: the program after it shares the simulated GPU of
     this test."""
-    simulate = f"--simulate={card},share=t{os.getpid()}"
+    group = "" if "share=" in card else f",share=t{os.getpid()}"
+    simulate = f"--simulate={card}{group}"
     share = f"--share=dir={folder / 'tables'}{more}"
     own = [simulate, share, f"--trace-dir={traces}", f"--control-dir={folder / 'control'}"]
     return [str(VRAMSTOW), "run", *own]

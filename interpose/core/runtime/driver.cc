@@ -41,6 +41,7 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
 #undef VRAMSTOW_QUERY
   look_up("vramstowSimulatorDescription", &simulator_);
+  look_up("vramstowSimulatorGroup", &simulator_group_);
   look_up("vramstowSimulatorWatchUncomputedReads", &simulator_watch_);
   look_up("vramstowSimulatorCountUncomputedReads", &simulator_count_);
   look_up("vramstowSimulatorWatchUses", &simulator_watch_uses_);
@@ -118,6 +119,11 @@ int Driver::CudaVersion() const {
 const char* Driver::simulator_description() const {
   auto* function = reinterpret_cast<const char* (*)()>(Load(simulator_));
   return function == nullptr ? nullptr : function();
+}
+
+uint64_t Driver::SimulatedGroup() const {
+  const auto ask = reinterpret_cast<uint64_t (*)()>(Load(simulator_group_));
+  return ask == nullptr ? 0 : ask();
 }
 
 void Driver::WatchUncomputedReads(int (*seen)(const char* by, void* user), void* user) const {

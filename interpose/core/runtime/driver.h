@@ -91,6 +91,9 @@ class Driver {
 
   // Returns the description of the simulated GPU, or null on a real driver.
   const char* simulator_description() const;
+  // Returns what tells simulated GPUs with one UUID apart (vramstowSimulatorGroup); 0 on a real
+  // driver.
+  uint64_t SimulatedGroup() const;
   // WatchUncomputedReads makes a simulated driver call `seen` the first time the program reads a
   // value that the driver did not compute; `seen` runs under the driver's lock.
   // CountUncomputedReads returns the number of such reads, which is 0 with a real driver.
@@ -145,6 +148,7 @@ class Driver {
   VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
 #undef VRAMSTOW_QUERY
   Address simulator_{nullptr};
+  Address simulator_group_{nullptr};
   Address simulator_watch_{nullptr};
   Address simulator_count_{nullptr};
   Address simulator_watch_uses_{nullptr};

@@ -16,7 +16,7 @@ uint64_t NumberOf(const CUuuid& uuid) {
   uint64_t halves[2];
   static_assert(sizeof halves == sizeof uuid.bytes);
   std::memcpy(halves, uuid.bytes, sizeof halves);
-  return std::max<uint64_t>(halves[0] ^ halves[1], 1);
+  return halves[0] ^ halves[1];
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ bool IdentifyCard(const Driver& driver, int device, SharedCard* card) {
   const auto ask = driver.cuDeviceGetUuid_v2();
   if (ask == nullptr || ask(&uuid, device) != CUDA_SUCCESS) return false;
   WriteDeviceUuid(uuid.bytes, card->name);
-  card->number = NumberOf(uuid);
+  card->number = std::max<uint64_t>(NumberOf(uuid) ^ driver.SimulatedGroup(), 1);
   return true;
 }
 

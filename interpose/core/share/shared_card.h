@@ -15,7 +15,7 @@
 namespace vramstow {
 
 struct SharedCard {
-  uint64_t number = 0;  // in the table; made of the UUID, never 0
+  uint64_t number = 0;  // in the table; made of the UUID and of a simulated GPU's group, never 0
   char name[kDeviceUuidBytes] = {};
 };
 
