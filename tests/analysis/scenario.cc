@@ -437,6 +437,10 @@ class Runner {
                       std::to_string(counts.handled_failures) + " handled",
                   rest, line);
     }
+    if (what == "lacking") {
+      const uint64_t lacking = failures.empty() ? 0 : failures.back().demand.lacking_bytes;
+      return Same(FormatBytes(lacking).text, rest, line);
+    }
     if (what == "step") return CheckStep(rest, line);
     if (what == "carried") return CheckCarried(rest, line);
     if (what == "moves") return CheckMovesCost(rest, line);

@@ -84,7 +84,7 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Ite
   const bool is_our_pool = pool != facts.trace_metadata.end() && pool->second == "on";
   is_of_library_ = IsLibraryFailure(failure) && !is_our_pool;
   FindFreeSegments();
-  const uint64_t available = takes + FromPool(takes);
+  const uint64_t available = AvailableOf(takes);
   const uint64_t requested = failure.requested_bytes;
   lacking_ = available < requested ? requested - available : requested;
   room_ = live_bytes_ + takes + failure.pool_free_bytes;
@@ -110,25 +110,26 @@ void FailureMoment::FindFreeSegments() {
   }
 }
 
-uint64_t FailureMoment::FromPool(uint64_t takes) {
+uint64_t FailureMoment::AvailableOf(uint64_t takes) {
   const OutOfMemoryFacts& failure = *failure_;
-  if (!failure.has_pool || is_of_library_) return 0;
+  if (!failure.has_pool || is_of_library_) return takes;
+  const uint64_t largest = failure.largest_free_range_bytes.value_or(0);
   if (failure.pool_movable_bytes.has_value()) {
     // A pool that moves chunks would have served the request from this free memory, unless the
     // memory was reserved for private pools.
     is_bound_ = takes + *failure.pool_movable_bytes >= failure.requested_bytes;
-  } else {
-    // PyTorch's own allocator had a large enough piece of free memory, and could not use it. Small
-    // requests are served from separate segments.
-    constexpr uint64_t kSmall = 1 << 20;
-    is_bound_ = failure.requested_bytes > kSmall &&
-                failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;
-    const bool is_of_pytorch = GivesBackFirst(*facts_) && !failure.call.starts_with("cu");
-    is_bound_ |= is_of_pytorch && takes + BytesOf(free_segments_) >= failure.requested_bytes;
+    return is_bound_ ? takes : std::max(takes + *failure.pool_movable_bytes, largest);
   }
-  if (is_bound_) return 0;
-  return std::max(failure.pool_movable_bytes.value_or(0),
-                  failure.largest_free_range_bytes.value_or(0));
+  // PyTorch's own allocator had a large enough piece of free memory, and could not use it. Small
+  // requests are served from separate segments.
+  constexpr uint64_t kSmall = 1 << 20;
+  is_bound_ = failure.requested_bytes > kSmall && largest >= failure.requested_bytes;
+  const uint64_t returnable = takes + BytesOf(free_segments_);
+  const bool is_of_pytorch = GivesBackFirst(*facts_) && !failure.call.starts_with("cu");
+  is_bound_ |= is_of_pytorch && returnable >= failure.requested_bytes;
+  // A free piece of a segment with blocks cannot be joined with the device's free memory, so only
+  // the larger of the two counts.
+  return is_bound_ ? takes : std::max(returnable, largest);
 }
 
 bool FailureMoment::IsWeight(const Life& life) const {

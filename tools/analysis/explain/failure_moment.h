@@ -40,8 +40,9 @@ class FailureMoment {
   uint64_t event() const { return failure_->event; }
   uint64_t requested() const { return failure_->requested_bytes; }
   const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
-  // The bytes that were missing: with so many more free bytes, the request would have been served.
-  // If enough was free but fragmented, this is the whole request.
+  // The bytes that were missing: with so many more free bytes, in the right place, the request
+  // would have been served. If a large enough piece was free but could not be used, this is the
+  // whole request.
   uint64_t lacking() const { return lacking_; }
   // The bytes of the GPU that this process can have: live memory plus the memory it may still
   // allocate.
@@ -85,9 +86,10 @@ class FailureMoment {
   const OutOfMemoryFacts* failure_;
   Holders holders_;
   void FindFreeSegments();
-  // Returns how much of the pool's free memory the request could have used. Sets is_bound_ if that
-  // memory belonged to private pools.
-  uint64_t FromPool(uint64_t takes);
+  // Returns the largest request that could have been served, of the device's memory that the
+  // process may still take and of the pool's free memory. Sets is_bound_ if the pool's free memory
+  // would have been enough, but belonged to private pools.
+  uint64_t AvailableOf(uint64_t takes);
 
   std::vector<const Life*> live_;
   std::vector<const Life*> free_segments_;
