@@ -93,6 +93,22 @@ TEST(Proof, ACauseComesBeforeFragmentationThatLeavesNoRoomForAnotherRequest) {
   }
 }
 
+TEST(Proof, OnlyThePoolIsNamedIfExpandableSegmentsDoNotServeTheRequest) {
+  for (const bool is_served : {false, true}) {
+    Job job;
+    AdviceFacts advice = Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, 300 * kMiB);
+    advice.fits = is_served;
+    advice.action = "Set expandable_segments:True, or let vramstow's pool serve the job.";
+    advice.replays.front().would_serve = is_served;
+    advice.replays.push_back({.model = "vramstow", .would_serve = true});
+    ComposeAdvice({.advice = {advice}, .replays = {{.model = "native"}}}, &job.facts);
+    ASSERT_EQ(job.facts.advice.size(), 1u);
+    EXPECT_EQ(job.facts.advice.front().fits, true);
+    EXPECT_EQ(job.facts.advice.front().action.starts_with("Let vramstow's pool"), !is_served);
+    EXPECT_EQ(job.facts.advice.front().replays.size(), is_served ? 2u : 1u);
+  }
+}
+
 TEST(Proof, WithoutABlockTheRequestIsServed) {
   Job job;
   job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});

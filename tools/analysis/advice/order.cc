@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <utility>
+
+#include "tools/analysis/advice/other_allocator.h"
 
 namespace vramstow {
 namespace {
@@ -111,6 +114,21 @@ bool HasNoEffect(const AdviceFacts& advice) {
   return advice.proof.is_proved && advice.proof.lowered_bytes == 0 && !advice.proof.is_fault;
 }
 
+// If only vramstow's pool serves the request in a replay, the advice and its replays name only the
+// pool.
+void NameWhatServes(AdviceFacts* advice) {
+  const auto answer_of = [&](std::string_view model) {
+    return std::ranges::find(advice->replays, model, &ReplayFacts::model);
+  };
+  const auto expandable = answer_of("expandable");
+  const auto pool = answer_of("vramstow");
+  if (expandable == advice->replays.end() || pool == advice->replays.end()) return;
+  if (expandable->would_serve || !pool->would_serve) return;
+  RecommendThePoolAlone(advice);
+  advice->replays.erase(expandable);
+  if (advice->fits.has_value()) advice->fits = true;
+}
+
 // Orders the advice for the last failure by the results of a replay.
 std::vector<AdviceFacts> ByReplay(const OutOfMemoryFacts& failure, std::vector<AdviceFacts> given) {
   struct Ranked {
@@ -120,6 +138,7 @@ std::vector<AdviceFacts> ByReplay(const OutOfMemoryFacts& failure, std::vector<A
   };
   std::vector<Ranked> order;
   for (AdviceFacts& one : given) {
+    if (one.id == AdviceId::kOutOfMemoryByFragmentation) NameWhatServes(&one);
     const int group = ClassOf(one, &one == given.data());
     // Fragmentation was not the reason if no allocator could have joined the free pieces.
     const bool is_of_pieces =

@@ -24,6 +24,12 @@ std::string CostOfOtherAllocator(const Evidence& evidence) {
                                             "expandable segments cannot be shared by CUDA IPC.";
 }
 
+void RecommendThePoolAlone(AdviceFacts* advice) {
+  advice->action =
+      "Let vramstow's pool serve the job. Expandable segments would not serve the request.";
+  advice->cost = "No cost is known.";
+}
+
 Change UseOtherAllocator(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   Change change;
   if (!evidence.IsOurPool()) {

@@ -16,6 +16,9 @@ namespace vramstow {
 // Returns advice for fragmented free memory.
 std::string OtherAllocator(const Evidence& evidence);
 std::string CostOfOtherAllocator(const Evidence& evidence);
+// Changes advice for fragmented free memory so that it names only vramstow's pool. A replay has
+// shown that expandable segments would not serve the request, and that the pool would.
+void RecommendThePoolAlone(AdviceFacts* advice);
 Change UseOtherAllocator(const Evidence& evidence, const AdviceFacts& advice);
 // Returns the change in which the same allocator releases its cached memory before a request fails.
 Change GiveBackCache(const Evidence& evidence, const AdviceFacts& advice);

@@ -82,23 +82,44 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
   if (!found.empty()) advice->holder = found.front().holder;
 }
 
+// Returns the device memory that the process may still take, besides the memory that it holds.
+uint64_t BytesOfDevice(const OutOfMemoryFacts& failure) {
+  const uint64_t held = failure.demand.live_bytes + failure.pool_free_bytes;
+  return failure.has_story ? failure.demand.room_bytes - std::min(failure.demand.room_bytes, held)
+                           : 0;
+}
+
+std::string EvidenceOf(const OutOfMemoryFacts& failure) {
+  const bool is_one = failure.pool_free_ranges == 1;
+  std::string text = AdviceText(failure.requested_bytes) + " were requested while the pool had " +
+                     AdviceText(failure.pool_free_bytes) + " free in ";
+  text += is_one ? "one piece"
+                 : std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
+                       AdviceText(failure.largest_free_range_bytes.value_or(0));
+  const uint64_t of_device = BytesOfDevice(failure);
+  if (failure.pool_free_bytes < failure.requested_bytes) {
+    text += ", and the device had " + AdviceText(of_device) + " free";
+  }
+  return text + ".";
+}
+
 Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
   for (const OutOfMemoryFacts& failure : evidence.facts().out_of_memory) {
-    if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
+    // The free memory of the device counts too, because a pool that combines free pieces combines
+    // them with that memory.
+    const uint64_t free_bytes = failure.pool_free_bytes + BytesOfDevice(failure);
+    if (!failure.has_pool || failure.pool_free_bytes == 0) continue;
+    if (free_bytes < failure.requested_bytes) continue;
     // A library other than PyTorch can use the free memory only if vramstow's pool holds it.
     if (IsLibraryFailure(failure) && !evidence.IsOurPool()) continue;
     const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
                                      failure.pool_movable_bytes.value_or(0));
     if (usable >= failure.requested_bytes) continue;
-    AdviceFacts advice{
-        .title = "Memory ran out because of fragmentation",
-        .bytes = failure.requested_bytes,
-        .evidence = AdviceText(failure.requested_bytes) + " were requested while the pool had " +
-                    AdviceText(failure.pool_free_bytes) + " free in " +
-                    std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
-                    AdviceText(*failure.largest_free_range_bytes) + ".",
-        .cost = CostOfOtherAllocator(evidence),
-        .action = OtherAllocator(evidence)};
+    AdviceFacts advice{.title = "Memory ran out because of fragmentation",
+                       .bytes = failure.requested_bytes,
+                       .evidence = EvidenceOf(failure),
+                       .cost = CostOfOtherAllocator(evidence),
+                       .action = OtherAllocator(evidence)};
     NameFences(evidence, failure, &advice);
     return advice;
   }
@@ -111,9 +132,9 @@ constinit const Rule kOutOfMemoryByFragmentation = {
     .rank = Rank::kUrgent,
     .meaning = "memory ran out although enough was free, in pieces that were too small",
     .help =
-        "When the request failed, the pool had enough free memory, but no piece of it was large "
-        "enough, and no free chunks could be combined. Expandable segments, or vramstow's pool, "
-        "combine such pieces.",
+        "When the request failed, the pool and the device had enough free memory together, but no "
+        "piece of it was large enough, and no free chunks could be combined. Expandable segments, "
+        "or vramstow's pool, combine such pieces.",
     .needs = {kNeedsFailure},
     .advice = FindOutOfMemoryByFragmentation,
     .change = UseOtherAllocator,
