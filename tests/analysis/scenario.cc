@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -440,6 +441,12 @@ class Runner {
     if (what == "lacking") {
       const uint64_t lacking = failures.empty() ? 0 : failures.back().demand.lacking_bytes;
       return Same(FormatBytes(lacking).text, rest, line);
+    }
+    if (what == "iteration") {
+      const int64_t growth = outcome_.facts.iterations.growth_bytes;
+      const std::string sign = growth < 0 ? "-" : "";
+      return Same("growth " + sign + FormatBytes(static_cast<uint64_t>(std::abs(growth))).text,
+                  rest, line);
     }
     if (what == "step") return CheckStep(rest, line);
     if (what == "carried") return CheckCarried(rest, line);

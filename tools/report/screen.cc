@@ -353,7 +353,8 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
     return absl::StrCat("Healthy: memory never ran out in ", Count(set.traces.size()),
                         " processes");
   }
-  const bool is_steady = facts.lifetimes.known && facts.lifetimes.growing.empty();
+  const bool is_steady =
+      facts.lifetimes.known && facts.lifetimes.growing.empty() && !facts.iterations.Grows();
   return is_steady ? "Healthy: memory never ran out, and does not grow"
                    : "Healthy: memory never ran out";
 }

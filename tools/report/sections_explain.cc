@@ -426,7 +426,11 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   add("live at the end", lifetimes.persistent);
   add("allocated before the first iteration", lifetimes.before);
   std::string text = table.Text(0);
-  if (lifetimes.growing.empty()) return text + "Nothing accumulates.\n";
+  if (lifetimes.growing.empty()) {
+    return text + (facts.iterations.Grows()
+                       ? "Memory grows, but no call site accumulates blocks by itself.\n"
+                       : "Nothing accumulates.\n");
+  }
   text += "Piles up:\n";
   Table growing({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   for (size_t i = 0; i < std::min<size_t>(lifetimes.growing.size(), 6); ++i) {

@@ -1,6 +1,7 @@
 // Finds the iterations of the program or, if nothing shows them, a recurring pattern of sizes.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -166,7 +167,7 @@ void FillAllocations(const Detail& detail, IterationsFacts* facts) {
   }
 }
 
-int64_t MedianGrowth(const std::vector<IterationFacts>& iterations) {
+int64_t MedianChange(const std::vector<IterationFacts>& iterations) {
   std::vector<int64_t> growth;
   for (const IterationFacts& iteration : iterations) {
     growth.push_back(static_cast<int64_t>(iteration.end_bytes - iteration.begin_bytes));
@@ -177,6 +178,34 @@ int64_t MedianGrowth(const std::vector<IterationFacts>& iterations) {
   const auto middle = growth.begin() + static_cast<ptrdiff_t>(growth.size() / 2);
   std::nth_element(growth.begin(), middle, growth.end());
   return *middle;
+}
+
+int64_t MedianLevel(const std::vector<IterationFacts>& iterations, size_t begin, size_t count) {
+  std::vector<uint64_t> levels;
+  for (size_t i = begin; i < begin + count; ++i) levels.push_back(iterations[i].end_bytes);
+  const auto middle = levels.begin() + static_cast<ptrdiff_t>(count / 2);
+  std::nth_element(levels.begin(), middle, levels.end());
+  return static_cast<int64_t>(*middle);
+}
+
+// Returns the growth per iteration. It compares levels of several iterations, because memory that
+// grows in some iterations and not in others has a median change of nothing.
+int64_t LevelGrowth(const std::vector<IterationFacts>& iterations) {
+  constexpr size_t kLeast = 8;
+  // The very last iteration is ignored, because the program may free its memory in it.
+  const size_t end = iterations.size() - 1;
+  if (end < kLeast) return MedianChange(iterations);
+  // Levels often alternate between two values. The number of iterations in a quarter is even, so
+  // that each quarter has as many of both.
+  const size_t quarter = end / 4 / 2 * 2;
+  const auto distance = static_cast<int64_t>(quarter);
+  const int64_t last = MedianLevel(iterations, end - quarter, quarter);
+  const int64_t third = MedianLevel(iterations, end - 2 * quarter, quarter);
+  const int64_t second = MedianLevel(iterations, end - 3 * quarter, quarter);
+  // A container with a limit is full at some time. Growth that has slowed down to less than half is
+  // that of the last quarter only.
+  const bool has_slowed = std::abs(last - third) * 2 < std::abs(third - second);
+  return has_slowed ? (last - third) / distance : (last - second) / (2 * distance);
 }
 
 const char* NameOf(Iterations::By by) {
@@ -280,7 +309,7 @@ IterationsFacts FindIterations(const Detail& detail, const Iterations& passes) {
     iteration.launches =
         LaunchesBetween(detail.launches, iteration.begin_event, iteration.end_event);
   }
-  facts.growth_bytes = MedianGrowth(facts.list);
+  facts.growth_bytes = LevelGrowth(facts.list);
   return facts;
 }
 

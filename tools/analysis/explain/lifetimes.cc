@@ -69,15 +69,27 @@ bool StillGrows(const LeftBehind& behind, const LateIterations& late, size_t ite
   return behind.late_bytes > 0 && static_cast<uint64_t>(behind.late_bytes) * 2 >= expected;
 }
 
+// True if the call site left blocks behind in three of four quarters of the iterations. A leak may
+// need several iterations for each block, for example if only every tenth result is kept.
+bool IsSpread(const LeftBehind& behind, size_t iterations) {
+  constexpr size_t kParts = 4;
+  absl::flat_hash_set<size_t> parts;
+  for (const int64_t iteration : behind.iterations) {
+    parts.insert(std::min(kParts - 1, static_cast<size_t>(iteration) * kParts / iterations));
+  }
+  return parts.size() + 1 >= kParts;
+}
+
 std::vector<GrowthFacts> GrowingSites(const Detail& detail,
                                       const absl::flat_hash_map<uint32_t, LeftBehind>& left,
                                       const LateIterations& late, size_t iterations) {
   std::vector<GrowthFacts> growing;
   for (const auto& [number, behind] : left) {
     const size_t count = behind.iterations.size();
-    // The call site must leave blocks behind in most iterations. Blocks that were made only in the
-    // last iterations may still be freed later.
-    if (count < kLeastLeftBehind || count * 2 < iterations) continue;
+    // The call site must leave blocks behind in most iterations, or over the whole run. Blocks that
+    // were made only in the last iterations may still be freed later.
+    if (count < kLeastLeftBehind) continue;
+    if (count * 2 < iterations && !IsSpread(behind, iterations)) continue;
     if (!StillGrows(behind, late, iterations)) continue;
     GrowthFacts growth;
     growth.site = detail.sites[number].site;

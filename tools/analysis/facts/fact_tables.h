@@ -36,7 +36,9 @@ struct Described<IterationsFacts> {
            "false for a long trace: the boundaries of iterations are only known to within some "
            "events"),
       Fact("growth_bytes", &S::growth_bytes, Merge::kOwn,
-           "median change of the memory that is live between iterations, from one to the next")
+           "growth, per iteration, of the memory that is live between iterations: from the median "
+           "level of the second quarter of the iterations to that of the last, or only in the last "
+           "quarter if it has slowed down; of fewer than nine iterations the median change")
           .Short("growth"),
       Inner(&S::list, Merge::kOwn),  // iterations
   };

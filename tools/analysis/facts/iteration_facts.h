@@ -39,8 +39,17 @@ struct IterationsFacts {
   std::vector<IterationFacts> list;  // at most kMaxIterations, the first
   uint64_t count = 0;
   uint64_t backward_per_iteration = 0;  // the usual number; 0 if unknown
-  // The median growth, per iteration, of the memory that is live between iterations.
+  // The growth, per iteration, of the memory that is live between iterations.
   int64_t growth_bytes = 0;
+
+  // True if the memory that is live between iterations grew so much that it matters.
+  bool Grows() const {
+    constexpr uint64_t kLeast = uint64_t{1} << 20;
+    constexpr uint64_t kSmallPart = 1000;
+    if (growth_bytes <= 0 || list.empty()) return false;
+    const uint64_t grown = static_cast<uint64_t>(growth_bytes) * list.size();
+    return grown >= kLeast && grown >= list.back().peak_bytes / kSmallPart;
+  }
 };
 
 // All work of one kind: start-up, training, evaluation.

@@ -189,11 +189,13 @@ function lifetimePanel(facts, view) {
   if (!lifetimes) return null;
   const rows = [['Freed in the iteration that made it', 'within_an_iteration'], ['Freed in a later one', 'across_iterations'],
     ['Live at the end', 'persistent'], ['Made before the first iteration', 'before_the_first']];
+  const grows = facts.iterations_found && facts.iterations_found.growth_bytes > 0;
+  const none = grows ? 'Memory grows, but no call site piles up by itself' : 'Nothing piles up';
   return panel('Lifetimes', table([
     {title: '', kind: 'wide', cell: (row) => row[0]},
     {title: 'Bytes', kind: 'n', cell: (row) => figure(`lifetimes.${row[1]}.bytes`, lifetimes[row[1]].bytes, bytesText(lifetimes[row[1]].bytes))},
     {title: 'Blocks', kind: 'n', cell: (row) => countText(lifetimes[row[1]].blocks)},
-  ], rows, {name: 'Lifetimes'}), element('h3', {}, lifetimes.growing.length ? 'Piles up' : 'Nothing piles up'),
+  ], rows, {name: 'Lifetimes'}), element('h3', {}, lifetimes.growing.length ? 'Piles up' : none),
   lifetimes.growing.length ? table([
     {title: 'Site', kind: 'wide', cell: (row) => row.site},
     {title: 'Each iteration', kind: 'n', cell: (row) => bytesText(row.bytes_per_iteration)},

@@ -20,15 +20,20 @@ Hint FindGrowingMemory(const Evidence& evidence) {
     return std::nullopt;
   }
   const GrowthFacts& first = lifetimes.growing.front();
-  return AdviceFacts{.title = "Memory grows from iteration to iteration",
-                     .bytes = bytes,
-                     .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) +
-                                 " behind in each of " + std::to_string(first.iterations) +
-                                 " iterations.",
-                     .cost = "None.",
-                     .action =
-                         "Find out what references it: a list of losses (use .item() or "
-                         ".detach()), a cache that is never emptied, a hook."};
+  const size_t all = evidence.facts().iterations.list.size();
+  std::string where = " behind in each of " + std::to_string(first.iterations) + " iterations.";
+  if (first.iterations * 2 < all) {
+    where = " behind in " + std::to_string(first.iterations) + " of " + std::to_string(all) +
+            " iterations, over the whole run.";
+  }
+  return AdviceFacts{
+      .title = "Memory grows from iteration to iteration",
+      .bytes = bytes,
+      .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) + where,
+      .cost = "None.",
+      .action =
+          "Find out what references it: a list of losses (use .item() or "
+          ".detach()), a cache that is never emptied, a hook."};
 }
 
 // Returns the change in which the blocks that an iteration leaves behind are freed when the

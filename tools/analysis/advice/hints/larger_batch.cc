@@ -138,8 +138,9 @@ std::string TimesText(double least, double most) {
 Hint FindLargerBatch(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t capacity = CardBytes(facts);
-  if (capacity == 0 || facts.devices.size() != 1 || !facts.out_of_memory.empty() ||
-      !facts.lifetimes.growing.empty()) {
+  const bool grows = !facts.lifetimes.growing.empty() ||
+                     (evidence.HasTrueIterations() && facts.iterations.Grows());
+  if (capacity == 0 || facts.devices.size() != 1 || !facts.out_of_memory.empty() || grows) {
     return std::nullopt;
   }
   Load load = DecidingMoment(evidence, capacity);
