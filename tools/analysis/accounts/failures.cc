@@ -165,20 +165,31 @@ void Failures::FillFree(const FreeMemory& free, uint64_t holes, OutOfMemoryFacts
   facts->pool_free_ranges = holes;
 }
 
+uint64_t Failures::HeldByPools(int16_t device, bool is_only_pool) const {
+  const Levels& levels = accounts_.levels();
+  if (!is_only_pool) {
+    const DeviceLevel& level = accounts_.levels().Device(device);
+    return level.reserved - std::min(level.reserved, level.outside_pools);
+  }
+  uint64_t outside = 0;
+  for (const DeviceLevel& level : levels.devices()) outside += level.outside_pools;
+  return levels.reserved() - std::min(levels.reserved(), outside);
+}
+
 void Failures::FillPool(OutOfMemory* failure) const {
   OutOfMemoryFacts& facts = failure->facts;
   const auto device = static_cast<int16_t>(facts.device);
   AddressRange hole;
   facts.has_pool = true;
   facts.pending_bytes = blocks_.PendingBytes(device);
-  if (IsOnlyPool(device)) {
+  const bool is_only_pool = IsOnlyPool(device);
+  facts.reserved_bytes = HeldByPools(device, is_only_pool);
+  if (is_only_pool) {
     const PoolSpace& pool = space_.pool();
-    facts.reserved_bytes = accounts_.levels().reserved();
     FillFree(pool.Free(0), pool.hole_count(), &facts);
     hole = pool.LargestHole();
   } else {
     const PoolSegments::FreeOnDevice free = segments_.FreeOn(device);
-    facts.reserved_bytes = accounts_.levels().Device(device).reserved;
     FillFree(free.holes.Free(0, free.unplaced_bytes), free.holes.count(), &facts);
     hole = free.holes.Largest();
   }

@@ -95,6 +95,8 @@ class Failures {
   void NoteRetried(const Refused& refused);
   void FillPool(OutOfMemory* failure) const;
   bool IsOnlyPool(int16_t device) const;
+  // Returns the bytes that pools hold, without the driver's blocks outside of pools.
+  uint64_t HeldByPools(int16_t device, bool is_only_pool) const;
   void FillFree(const FreeMemory& free, uint64_t holes, OutOfMemoryFacts* facts) const;
   static void FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts);
 

@@ -141,7 +141,10 @@ void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
   device.allocated += block.size;
   Raise(&device.highest, device.allocated);
   // Without a pool, each block counts as reserved memory of its own.
-  if (!block.pooled) Reserved(block.device, block.size);
+  if (!block.pooled) {
+    Reserved(block.device, block.size);
+    device.outside_pools += block.size;
+  }
   allocated_ += block.size;
   requested_ += block.requested;
   Raise(&peak_.requested_bytes, requested_);
@@ -220,8 +223,12 @@ void Levels::Died(const LiveBlock& block) {
   Kind(block.memory).device.Remove(block.size, epoch_);
   sizes_[static_cast<size_t>(std::bit_width(block.size))].level.Remove(block.size, epoch_);
   Site(block.site).Remove(block.size, epoch_);
-  Device(block.device).allocated -= block.size;
-  if (!block.pooled) Unreserved(block.device, block.size);
+  DeviceLevel& device = Device(block.device);
+  device.allocated -= block.size;
+  if (!block.pooled) {
+    device.outside_pools -= block.size;
+    Unreserved(block.device, block.size);
+  }
   allocated_ -= block.size;
   requested_ -= block.requested;
   if (block.birth <= peak_event_) peak_blocks_.Offer(block);

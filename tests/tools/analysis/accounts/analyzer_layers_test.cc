@@ -330,5 +330,27 @@ TEST(AnalyzerLayers, DriverBlocksAndTensorsInADriverTraceStayApart) {
   EXPECT_EQ(facts.peak.allocated_bytes, 25 * kMega);
 }
 
+TEST(AnalyzerLayers, ThePoolOfAFailureHasNoBlocksOfTheDriver) {
+  PoolHistory history;
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  history.Allocate(0x1000, 64 * kMega);
+  history.Allocate(0x2000, 8 * kMega);
+  history.Free(0x2000);
+  history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
+  history.Tensor(EventKind::kAllocate, 0, 100 * kMega, 2);
+  history.Add({.address = 0x90000,
+               .size = 30 * kMega,
+               .device = 1,
+               .kind = EventKind::kAllocate,
+               .memory = MemoryKind::kDevice});
+  history.Tensor(EventKind::kAllocate, 0, 100 * kMega, 2);
+  const Facts facts = history.Analyze();
+  ASSERT_EQ(facts.out_of_memory.size(), 2u);
+  for (const OutOfMemoryFacts& failure : facts.out_of_memory) {
+    EXPECT_EQ(failure.reserved_bytes, 20 * kMega);
+    EXPECT_EQ(failure.pool_free_bytes, 14 * kMega);
+  }
+}
+
 }  // namespace
 }  // namespace vramstow
