@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/accounts/analyzer.h"
 #include "tools/analysis/advice/advise.h"
@@ -118,6 +119,94 @@ std::vector<std::string> FilesOfNewestRun(const std::string& folder,
   return taken;
 }
 
+// A file to read, and the path of the command that names it or its folder.
+struct NamedFile {
+  std::string path;
+  size_t named_by = 0;  // number of that path
+  bool is_of_folder = false;
+};
+
+// Whether a file of a folder was used and, if none was, why. The first problem of a recording is a
+// better reason than that of another file.
+struct FolderState {
+  bool is_used = false;
+  bool is_problem_of_trace = false;
+  absl::Status problem;
+};
+
+absl::Status NothingToRead(const std::string& folder) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder,
+      " is a folder without a file that vramstow reads: record a run into it, or name a file."));
+}
+
+absl::StatusOr<std::vector<NamedFile>> FilesOfPaths(const std::vector<std::string>& paths,
+                                                    std::vector<std::string>* left_out) {
+  std::vector<NamedFile> files;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(paths[i], error)) {
+      files.push_back({paths[i], i, /*is_of_folder=*/false});
+      continue;
+    }
+    if (std::filesystem::directory_iterator(paths[i], error); error) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(paths[i], " cannot be read: ", error.message(), "."));
+    }
+    const std::vector<std::string> found = FilesOfNewestRun(paths[i], left_out);
+    if (found.empty()) return NothingToRead(paths[i]);
+    for (const std::string& file : found) files.push_back({file, i, /*is_of_folder=*/true});
+  }
+  return files;
+}
+
+// Returns one name for each file, however a command names it.
+std::string OneNameOf(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path name = std::filesystem::weakly_canonical(path, error);
+  return error ? path : name.string();
+}
+
+// Removes files that are named twice, and copies of traces that are named themselves, because their
+// events would be counted twice. Adds messages to *left_out.
+void LeaveOutCopies(std::vector<NamedFile>* files, std::vector<std::string>* left_out) {
+  std::vector<std::string> names;
+  std::erase_if(*files, [&](const NamedFile& file) {
+    const std::string name = OneNameOf(file.path);
+    if (std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+      return false;
+    }
+    left_out->push_back(absl::StrCat("Left out: ", file.path, ", which is named more than once."));
+    return true;
+  });
+  const std::vector<std::string> copies = RemoveCopies(&names);
+  std::erase_if(*files, [&](const NamedFile& file) {
+    if (std::ranges::find(copies, OneNameOf(file.path)) == copies.end()) return false;
+    left_out->push_back(
+        absl::StrCat("Left out: ", file.path, ", a copy of events that are in another file."));
+    return true;
+  });
+}
+
+// Notes that a file of a folder is not used.
+void NoteProblem(const std::string& file, const absl::Status& status, const std::string& folder,
+                 FolderState* state, InputSet* set) {
+  const std::string problem(status.message());
+  set->left_out.push_back("Left out: " + problem);
+  // A trace that can be read, but lacks the range `within`, is no failure.
+  const bool is_trace = file.ends_with(".stow");
+  const bool can_be_read = CanBeRead(file);
+  if (is_trace && !can_be_read) set->not_read.push_back(problem);
+  // Other files of a folder need not be recordings.
+  if (is_trace || can_be_read) {
+    if (!state->is_problem_of_trace) state->problem = status;
+    state->is_problem_of_trace = true;
+  } else if (state->problem.ok()) {
+    state->problem = NothingToRead(folder);
+  }
+}
+
 }  // namespace
 
 void ExplainAndProve(Analysis* analysis) {
@@ -154,37 +243,26 @@ void NameNeighboursOf(std::vector<Analysis>* analyses) {
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
                                       const std::string& within, NameLookup lookup) {
   InputSet set;
-  for (const std::string& path : paths) {
-    BeginReading(path);
-    std::error_code error;
-    if (!std::filesystem::is_directory(path, error)) {
-      absl::StatusOr<Analysis> analysis = AnalyzeFile(path, within, lookup);
-      if (!analysis.ok()) return analysis.status();
+  absl::StatusOr<std::vector<NamedFile>> files = FilesOfPaths(paths, &set.left_out);
+  if (!files.ok()) return files.status();
+  LeaveOutCopies(&*files, &set.left_out);
+  std::vector<FolderState> folders(paths.size());
+  for (size_t i = 0; i < files->size(); ++i) {
+    const NamedFile& file = (*files)[i];
+    BeginReading(file.path, i, files->size());
+    absl::StatusOr<Analysis> analysis = AnalyzeFile(file.path, within, lookup);
+    if (analysis.ok()) {
       set.analyses.push_back(*std::move(analysis));
-      continue;
+      folders[file.named_by].is_used = true;
+    } else if (!file.is_of_folder) {
+      return analysis.status();
+    } else {
+      NoteProblem(file.path, analysis.status(), paths[file.named_by], &folders[file.named_by],
+                  &set);
     }
-    if (std::filesystem::directory_iterator(path, error); error) {
-      return absl::PermissionDeniedError(
-          absl::StrCat(path, " cannot be read: ", error.message(), "."));
-    }
-    const size_t before = set.analyses.size();
-    const std::vector<std::string> files = FilesOfNewestRun(path, &set.left_out);
-    for (const std::string& file : files) {
-      BeginReading(file, static_cast<size_t>(&file - files.data()), files.size());
-      absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within, lookup);
-      if (analysis.ok()) {
-        set.analyses.push_back(*std::move(analysis));
-      } else {
-        const std::string problem(analysis.status().message());
-        set.left_out.push_back("Left out: " + problem);
-        // A trace that can be read, but lacks the range `within`, is no failure.
-        if (file.ends_with(".stow") && !CanBeRead(file)) set.not_read.push_back(problem);
-      }
-    }
-    if (set.analyses.size() > before) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        " is a folder without a file that vramstow reads: record a run into it, or name a file."));
+  }
+  for (const FolderState& folder : folders) {
+    if (!folder.is_used && !folder.problem.ok()) return folder.problem;
   }
   NameNeighboursOf(&set.analyses);
   // Sorts the analyses in the order in which facts of several traces are reported.

@@ -36,10 +36,11 @@ absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string&
                                      NameLookup lookup = NameLookup::kAllLibraries);
 
 // The analyses of several paths. A path is a file or a folder. A folder stands for the files of its
-// newest run (tools/inputs/runs.h).
+// newest run (tools/inputs/runs.h). A file that is named twice, and a copy of a named trace, are
+// left out.
 struct InputSet {
   std::vector<Analysis> analyses;
-  std::vector<std::string> left_out;  // what was skipped in folders, one sentence each
+  std::vector<std::string> left_out;  // what was skipped, one sentence each
   // Traces (.stow) of folders that cannot be read, one sentence each. They are in left_out, too.
   std::vector<std::string> not_read;
 };

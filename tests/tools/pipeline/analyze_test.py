@@ -45,6 +45,28 @@ def test_several_traces_are_ranks(tmp_path: Path) -> None:
     assert "rank 0" in analyze(*traces).stdout
 
 
+def test_a_trace_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    copy = tmp_path / f"{trace.stem}-oom.stow"
+    copy.write_bytes(trace.read_bytes())
+    unlike = tmp_path / "." / ".." / tmp_path.name / trace.name
+    for named in ([trace, unlike], [trace, copy], [copy, trace], [tmp_path, trace]):
+        told = json.loads(analyze("--json", *named).stdout)
+        assert told["peak"]["allocated_bytes"] == 8 * 2**20, named
+        screen = " ".join(analyze("--full", *named).stdout.split())
+        assert "Left out: " in screen, named
+    assert "named more than once" in screen
+
+
+def test_within_a_folder_the_range_that_is_not_there_is_named(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    (tmp_path / "notes.txt").write_text("notes")
+    result = analyze("--within", "step", tmp_path)
+    assert result.returncode == 2
+    assert f"{trace} has no range 'step'" in result.stderr
+    assert "without a file" not in result.stderr
+
+
 def test_without_an_input_a_copy_is_not_taken_for_the_newest_trace(tmp_path: Path) -> None:
     trace = write(tmp_path)
     for tag in ("oom", "dump", "dump-2"):
