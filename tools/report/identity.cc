@@ -74,6 +74,20 @@ std::string DeviceName(const DeviceFacts& device, const Facts& facts) {
   return text;
 }
 
+// Returns the least free memory. The driver's answers do not show it alone, because the process may
+// have reserved more memory after the last answer.
+std::string LeastFree(const DeviceFacts& device) {
+  if (!device.lowest_free_bytes.has_value()) return "";
+  const uint64_t used = std::max(device.peak_reserved_bytes, device.peak_bytes);
+  const uint64_t had = device.free_bytes_at_start.value_or(0);
+  const uint64_t left = had - std::min(had, used);
+  if (device.free_bytes_at_start.has_value() && left < *device.lowest_free_bytes) {
+    return absl::StrCat(", ", Bytes(left), " free at the least");
+  }
+  return absl::StrCat(", ", Bytes(*device.lowest_free_bytes), " free at the least (at ",
+                      Time(device.lowest_free_time_ns), ")");
+}
+
 }  // namespace
 
 std::string NameOfTrace(const Facts& facts) {
@@ -91,10 +105,7 @@ std::string Identity(const Facts& facts, const TextStyle& style) {
     if (device.free_bytes_at_start.has_value()) {
       devices += absl::StrCat(", ", Bytes(*device.free_bytes_at_start), " free at the start");
     }
-    if (device.lowest_free_bytes.has_value()) {
-      devices += absl::StrCat(", ", Bytes(*device.lowest_free_bytes), " free at the least (at ",
-                              Time(device.lowest_free_time_ns), ")");
-    }
+    devices += LeastFree(device);
     devices += "\n";
   }
   return CommandLine(facts, style) + ProcessLine(facts) + RehearsalLine(facts) +

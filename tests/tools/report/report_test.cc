@@ -12,6 +12,7 @@
 #include "tools/analysis/facts/merge.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
+#include "tools/report/identity.h"
 #include "tools/report/json.h"
 #include "tools/report/screen.h"
 #include "tools/report/summary.h"
@@ -609,6 +610,18 @@ TEST(RunSummary, OfManyProcessesIsNoLonger) {
   // If the folder also has traces of other runs, the summary names the traces of this run.
   EXPECT_THAT(RunSummary(MergeTraces(traces), {.directory = "/tmp", .has_others = true}),
               HasSubstr("vramstow analyze history.stow history.stow "));
+}
+
+TEST(Identity, TheLeastFreeMemoryIsNotOnlyTheDriversLowestAnswer) {
+  Facts facts = Ending(70 * kGiB);
+  DeviceFacts& device = facts.devices.front();
+  device.free_bytes_at_start = 79 * kGiB;
+  device.lowest_free_bytes = 60 * kGiB;
+  device.lowest_free_time_ns = 5'000'000;
+  EXPECT_THAT(Identity(facts, {}),
+              AllOf(HasSubstr("9.00 GiB free at"), Not(HasSubstr("60.0 GiB"))));
+  device.lowest_free_bytes = 3 * kGiB;
+  EXPECT_THAT(Identity(facts, {}), AllOf(HasSubstr("3.00 GiB free at"), HasSubstr("(at 5.00 ms)")));
 }
 
 }  // namespace
