@@ -6,6 +6,7 @@ namespace vramstow {
 
 void FrameworkLayer::Add(const Event& event) {
   if (!accounts_.IsOpening(event)) accounts_.CountCall(event);
+  if (!just_freed_.empty()) NoteNext(event);
   switch (event.kind) {
     case EventKind::kAllocate:
       return AddAllocate(event);
@@ -47,9 +48,23 @@ void FrameworkLayer::AddFree(const Event& event) {
     if (space_.pool().any()) space_.Clear(block);
     return;
   }
-  pending_.insert_or_assign(block.address, Pending{block, accounts_.events(), accounts_.now_ns()});
-  pending_bytes_ += block.size;
-  pending_peak_bytes_ = std::max(pending_peak_bytes_, pending_bytes_);
+  const auto [place, is_new] = pending_.try_emplace(block.address);
+  if (!is_new && place->second.waits) waiting_bytes_ -= place->second.block.size;
+  place->second = Pending{block, accounts_.events(), accounts_.now_ns()};
+  just_freed_[event.device] = block.address;
+}
+
+void FrameworkLayer::NoteNext(const Event& event) {
+  const auto freed = just_freed_.find(event.device);
+  if (freed == just_freed_.end()) return;
+  const uint64_t address = freed->second;
+  just_freed_.erase(freed);
+  if (event.kind == EventKind::kFreeCompleted && event.address == address) return;
+  const auto known = pending_.find(address);
+  if (known == pending_.end() || known->second.waits) return;
+  known->second.waits = true;
+  waiting_bytes_ += known->second.block.size;
+  waiting_peak_bytes_ = std::max(waiting_peak_bytes_, waiting_bytes_);
 }
 
 void FrameworkLayer::EndPending(uint64_t address) {
@@ -57,7 +72,7 @@ void FrameworkLayer::EndPending(uint64_t address) {
   if (known == pending_.end()) return;
   const Pending pending = known->second;
   pending_.erase(known);
-  pending_bytes_ -= pending.block.size;
+  if (pending.waits) waiting_bytes_ -= pending.block.size;
   if (space_.pool().any()) space_.Clear(pending.block);
   // Usually the memory may be used again at once after a free; then no separate life of the pending
   // block is stored.
@@ -82,7 +97,13 @@ void FrameworkLayer::EndLives() {
 
 std::optional<uint64_t> FrameworkLayer::pending_peak_bytes() const {
   if (!reports_completed_frees_) return std::nullopt;
-  return pending_peak_bytes_;
+  // Blocks that were freed by the last event of a device wait until the end.
+  uint64_t at_end = waiting_bytes_;
+  for (const auto& [device, address] : just_freed_) {
+    const auto known = pending_.find(address);
+    if (known != pending_.end() && !known->second.waits) at_end += known->second.block.size;
+  }
+  return std::max(waiting_peak_bytes_, at_end);
 }
 
 }  // namespace vramstow

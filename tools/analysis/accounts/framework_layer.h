@@ -35,7 +35,8 @@ class FrameworkLayer {
   void Add(const Event& event);
 
   const BlockTable& blocks() const { return blocks_.table(); }
-  // Returns the highest number of pending bytes, if the source reports when a free is complete.
+  // Returns the highest number of bytes that were freed and had to wait, if the source reports when
+  // a free is complete.
   std::optional<uint64_t> pending_peak_bytes() const;
   template <typename Visit>  // void(const LiveBlock&)
   void ForEachPending(Visit visit) const {
@@ -49,11 +50,15 @@ class FrameworkLayer {
     LiveBlock block;
     uint64_t since = 0;
     uint64_t since_ns = 0;
+    bool waits = false;  // another event came between the free and its completion
   };
 
   void AddAllocate(const Event& event);
   void AddFree(const Event& event);
   void EndPending(uint64_t address);
+  // Counts the block that the device's last event freed as waiting, unless `event` completes the
+  // free. An allocator that may use a block again at once completes its free in the next event.
+  void NoteNext(const Event& event);
   static Life LifeOf(const Pending& pending);
 
   Accounts& accounts_;
@@ -62,9 +67,10 @@ class FrameworkLayer {
   Failures& failures_;
   const bool reports_completed_frees_;
   LiveBlocks blocks_;
-  absl::flat_hash_map<uint64_t, Pending> pending_;  // by address
-  uint64_t pending_bytes_ = 0;
-  uint64_t pending_peak_bytes_ = 0;
+  absl::flat_hash_map<uint64_t, Pending> pending_;     // by address
+  absl::flat_hash_map<int16_t, uint64_t> just_freed_;  // address, by device
+  uint64_t waiting_bytes_ = 0;
+  uint64_t waiting_peak_bytes_ = 0;
 };
 
 }  // namespace vramstow

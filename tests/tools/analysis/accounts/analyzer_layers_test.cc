@@ -352,5 +352,35 @@ TEST(AnalyzerLayers, ThePoolOfAFailureHasNoBlocksOfTheDriver) {
   }
 }
 
+// A source that says when a freed block may be used again, as PyTorch's snapshots do.
+class CompletingSource : public ListSource {
+ public:
+  using ListSource::ListSource;
+  bool ReportsFreeCompleted() const override { return true; }
+};
+
+TEST(AnalyzerLayers, OnlyABlockThatHasToWaitIsPending) {
+  for (const bool waits : {false, true}) {
+    PoolHistory history;
+    history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+    history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
+    history.Tensor(EventKind::kFree, kBase, 6 * kMega);
+    if (waits) history.Tensor(EventKind::kAllocate, kBase + 8 * kMega, 2 * kMega);
+    history.Tensor(EventKind::kFreeCompleted, kBase, 6 * kMega);
+    CompletingSource source(history.events());
+    const Facts facts = Analyze(&source, "history.stow");
+    EXPECT_EQ(facts.fragmentation.pending_peak_bytes, waits ? 6 * kMega : 0);
+  }
+}
+
+TEST(AnalyzerLayers, ABlockWhoseFreeIsNotCompletedWaitsToTheEnd) {
+  PoolHistory history;
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
+  history.Tensor(EventKind::kFree, kBase, 6 * kMega);
+  CompletingSource source(history.events());
+  EXPECT_EQ(Analyze(&source, "history.stow").fragmentation.pending_peak_bytes, 6 * kMega);
+}
+
 }  // namespace
 }  // namespace vramstow
