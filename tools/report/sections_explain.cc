@@ -493,10 +493,12 @@ std::string CacheSection(const Facts& facts, const TextStyle& style) {
     duration_ns += flush.duration_ns;
   }
   const bool all = cache.flushes.size() == cache.flush_count;
+  const std::string by_program =
+      cache.knows_empty_cache ? absl::StrCat(", by empty_cache() ", Count(cache.empty_cache_calls))
+                              : "";
   text += absl::StrFormat(
-      "the cache was returned %s, by empty_cache() %s%s: it took %s, and %s was requested from the "
-      "device again\n",
-      Counted(cache.flush_count, "time"), Count(cache.empty_cache_calls),
+      "the cache was returned %s%s%s: it took %s, and %s was requested from the device again\n",
+      Counted(cache.flush_count, "time"), by_program,
       all ? "" : absl::StrCat("; the first ", cache.flushes.size()), Time(duration_ns),
       Bytes(taken_again));
   return WrappedLines(text, style.width);

@@ -15,6 +15,7 @@
 #include "tools/report/identity.h"
 #include "tools/report/json.h"
 #include "tools/report/screen.h"
+#include "tools/report/sections.h"
 #include "tools/report/summary.h"
 #include "tools/report/text_report.h"
 
@@ -622,6 +623,16 @@ TEST(Identity, TheLeastFreeMemoryIsNotOnlyTheDriversLowestAnswer) {
               AllOf(HasSubstr("9.00 GiB free at"), Not(HasSubstr("60.0 GiB"))));
   device.lowest_free_bytes = 3 * kGiB;
   EXPECT_THAT(Identity(facts, {}), AllOf(HasSubstr("3.00 GiB free at"), HasSubstr("(at 5.00 ms)")));
+}
+
+TEST(CacheSection, DoesNotCountCallsOfEmptyCacheThatItCannotKnow) {
+  Facts facts;
+  facts.cache.known = true;
+  facts.cache.flush_count = 1;
+  facts.cache.flushes.resize(1);
+  EXPECT_THAT(CacheSection(facts, {}), HasSubstr("returned 1 time, by empty_cache() 0: it took"));
+  facts.cache.knows_empty_cache = false;
+  EXPECT_THAT(CacheSection(facts, {}), HasSubstr("returned 1 time: it took"));
 }
 
 }  // namespace

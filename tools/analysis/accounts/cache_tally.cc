@@ -4,6 +4,13 @@
 
 namespace vramstow {
 
+namespace {
+
+// By default no call stacks of frees are recorded, so it is not known who emptied the cache.
+constexpr char kUnknown[] = "unknown";
+
+}  // namespace
+
 void CacheTally::Taken(uint64_t bytes) {
   ++facts_.segments_taken;
   facts_.taken_bytes += bytes;
@@ -43,9 +50,11 @@ CacheFacts CacheTally::Facts(const std::vector<SiteDetail>& sites) const {
   for (size_t i = 0; i < flush_sites_.size(); ++i) {
     std::string& by = facts.flushes[i].by;
     const SiteDetail& site = sites[flush_sites_[i]];
-    if (by.empty()) by = site.empties_cache ? "empty_cache" : "allocator";
+    if (by.empty())
+      by = !site.by_stack ? kUnknown : site.empties_cache ? "empty_cache" : "allocator";
     facts.flushes[i].line = site.empty_cache_line;
-    facts.empty_cache_calls += by == "empty_cache";
+    facts.empty_cache_calls += by == "empty_cache" ? 1 : 0;
+    facts.knows_empty_cache &= by != kUnknown;
   }
   return facts;
 }

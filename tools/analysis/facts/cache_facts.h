@@ -33,7 +33,8 @@ struct FlushFacts {
   // The released bytes that were allocated from the device again before the next flush.
   uint64_t taken_again_bytes = 0;
   uint64_t duration_ns = 0;
-  std::string by;    // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
+  // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl), "unknown"
+  std::string by;
   std::string line;  // the program's line that called empty_cache(); empty if unknown
 };
 
@@ -45,6 +46,8 @@ struct CacheFacts {
   uint64_t given_back_bytes = 0;
   uint64_t flush_count = 0;
   uint64_t empty_cache_calls = 0;
+  // False if a flush has no call stack, so that it is not known whether the program asked for it.
+  bool knows_empty_cache = true;
   // True if the allocator is a pool that moves chunks, as vramstow's pool does. Only then the
   // following counts are recorded: requests that cached memory did not serve at once, moves of
   // chunks, and waits for work that might still access freed memory.

@@ -478,7 +478,8 @@ struct Described<FlushFacts> {
       Fact("duration_ns", &S::duration_ns, Merge::kOwn, "how long it took"),
       Fact("by", &S::by, Merge::kOwn,
            "who returned the memory: `empty_cache`, `allocator`, or `vramstow` (its pool, because "
-           "of `--decay`, `--keep-free` or a request of `vramstow ctl`)"),
+           "of `--decay`, `--keep-free` or a request of `vramstow ctl`); `unknown` without a call "
+           "stack, which `--stacks=all` records"),
       Fact("line", &S::line, Merge::kOwn,
            "the source line that called `empty_cache()`; null if a library called it, or if the "
            "line is unknown")
@@ -497,13 +498,15 @@ struct Described<CacheFacts> {
   static constexpr auto kFacts = std::tuple{
       Inner(&S::known, Merge::kOwn),
       Inner(&S::counts_steps, Merge::kOwn),
+      Inner(&S::knows_empty_cache, Merge::kOwn),
       Fact("segments_taken", &S::segments_taken, Merge::kOwn, "segments requested from the device"),
       Fact("segments_given_back", &S::segments_given_back, Merge::kOwn, "segments returned"),
       Fact("taken_bytes", &S::taken_bytes, Merge::kOwn, "bytes taken"),
       Fact("given_back_bytes", &S::given_back_bytes, Merge::kOwn, "bytes given back"),
       Fact("flush_count", &S::flush_count, Merge::kOwn, "flushes"),
       Fact("empty_cache_calls", &S::empty_cache_calls, Merge::kOwn,
-           "number of flushes by the program, among those listed"),
+           "number of flushes by the program, among those listed; null if one has no call stack")
+          .KnownIf([](const Facts&, const S& self) { return self.knows_empty_cache; }),
       Fact("misses", &S::misses, Merge::kOwn,
            "allocations that cached memory of vramstow's pool could not serve at once; null "
            "without that pool")

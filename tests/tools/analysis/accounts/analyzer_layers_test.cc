@@ -317,7 +317,7 @@ TEST(AnalyzerLayers, SegmentsGivenBackInARowAreOneFlush) {
   EXPECT_EQ(facts.cache.flushes.front().segments, 2u);
   EXPECT_EQ(facts.cache.flushes.front().bytes, 40 * kMega);
   EXPECT_EQ(facts.cache.flushes.front().taken_again_bytes, 20 * kMega);
-  EXPECT_EQ(facts.cache.flushes.front().by, "allocator");
+  EXPECT_EQ(facts.cache.flushes.front().by, "unknown");
 }
 
 TEST(AnalyzerLayers, DriverBlocksAndTensorsInADriverTraceStayApart) {
@@ -350,6 +350,17 @@ TEST(AnalyzerLayers, ThePoolOfAFailureHasNoBlocksOfTheDriver) {
     EXPECT_EQ(failure.reserved_bytes, 20 * kMega);
     EXPECT_EQ(failure.pool_free_bytes, 14 * kMega);
   }
+}
+
+TEST(AnalyzerLayers, WithoutCallStacksItIsNotKnownWhoEmptiedTheCache) {
+  PoolHistory history;
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  history.Segment(EventKind::kFree, kBase, 20 * kMega);
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  const CacheFacts cache = history.Analyze().cache;
+  ASSERT_EQ(cache.flushes.size(), 1u);
+  EXPECT_EQ(cache.flushes[0].by, "unknown");
+  EXPECT_FALSE(cache.knows_empty_cache);
 }
 
 // A source that says when a freed block may be used again, as PyTorch's snapshots do.
