@@ -43,8 +43,8 @@ class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterfac
 };
 
 const auto kAllScenarios = testing::Values(
-    "queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices", "captures", "threads",
-    "forks", "free-async", "out-of-memory", "freed-memory", "at-exit");
+    "queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices", "other-devices",
+    "captures", "threads", "forks", "free-async", "out-of-memory", "freed-memory", "at-exit");
 
 std::string NameWithoutDashes(const testing::TestParamInfo<const char*>& scenario) {
   std::string name = scenario.param;
@@ -66,6 +66,15 @@ TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
 
 INSTANTIATE_TEST_SUITE_P(Pool, OlderDrivers,
                          testing::Values("threads", "contexts", "devices", "captures"));
+
+class WithoutPeerAccess : public Scenarios {};
+
+TEST_P(WithoutPeerAccess, GoTheSameWithThePoolAndWithout) {
+  ExpectTheSame({{"VRAMSTOW_SIMULATE", "l4,memory=2GiB,count=2"}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Pool, WithoutPeerAccess, testing::Values("other-devices"),
+                         NameWithoutDashes);
 
 class PlainBacking : public Scenarios {};
 

@@ -3,7 +3,9 @@
 // Idea: the driver copies memory of cuMemAlloc between any two GPUs. Memory of the pool is mapped
 // memory. The driver copies such memory between GPUs that cannot access each other's memory only if
 // the call names both contexts. So such a copy is submitted as a copy between peers (cuMemcpyPeer),
-// which has the same effect. With --offload, copies are also handled as submissions of work.
+// which has the same effect. A copy whose own device cannot access the pool's memory is made in the
+// context of that memory (work_elsewhere.h). With --offload, copies are also handled as submissions
+// of work.
 //
 // record.h describes what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
@@ -12,6 +14,7 @@
 #include <cstddef>
 
 #include "interpose/core/handlers/submissions.h"
+#include "interpose/core/handlers/work_elsewhere.h"
 
 namespace vramstow::handlers {
 
@@ -43,7 +46,7 @@ CUresult Copy(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, 
     const auto peer_copy = PeerCopyFor<Stream...>(call);
     if (peer_copy != nullptr) return peer_copy(to, ends.to, from, ends.from, bytes, stream...);
   }
-  return call.Forward(to, from, bytes, stream...);
+  return ForwardInReach(call, to, from, bytes, stream...);
 }
 
 // Handles cuMemcpyHtoD and its variants with a stream.
@@ -55,7 +58,15 @@ CUresult CopyFromHost(const Call& call, CUdeviceptr to, const void* from, size_t
     submission.offloading().Touch(to);
     submission.offloading().ExposeWords(from, bytes);
   }
-  return call.Forward(to, from, bytes, stream...);
+  return ForwardInReach(call, to, from, bytes, stream...);
+}
+
+// Handles cuMemcpyDtoH, cuMemset and their variants.
+template <typename Call, typename... Arguments>
+CUresult SubmitInReach(const Call& call, Arguments... arguments) {
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) (NoteArgument(&submission.offloading(), arguments), ...);
+  return ForwardInReach(call, arguments...);
 }
 
 }  // namespace vramstow::handlers

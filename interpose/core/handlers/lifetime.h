@@ -30,6 +30,7 @@ CUresult RecordNewContext(const Call& call, CUresult result, const Context* cont
   if (handle != 0) {
     constexpr bool kIsContext = std::is_same_v<Context, CUcontext>;
     call.context().contexts.Remember(reinterpret_cast<CUcontext>(handle), device, kIsContext);
+    call.pools().DeviceUsed(device);
   }
   return RecordContext(call, EventKind::kContextCreate, result, handle,
                        static_cast<int16_t>(device));
@@ -115,6 +116,7 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
       // without one.
       if (was_active) call.context().unseen_contexts.Note();
     }
+    call.pools().DeviceUsed(device);
   }
   return was_active ? result : RecordNewContext(call, result, context, device);
 }

@@ -130,7 +130,7 @@ CUresult CopyShape(const Call& call, const Copy* copy, Stream... stream) {
     const auto peer_copy = ShapedPeerCopyFor<Stream...>(call);
     if (peer_copy != nullptr) return peer_copy(&peers, stream...);
   }
-  return call.Forward(copy, stream...);
+  return ForwardInReach(call, copy, stream...);
 }
 
 // --- Batches, and copies with attributes ---------------------------------------------------------

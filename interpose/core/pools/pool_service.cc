@@ -293,6 +293,23 @@ bool PoolService::CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* 
   return true;
 }
 
+bool PoolService::IsOutOfReach(CUdeviceptr address, CUstream stream, OutOfReach* block) const {
+  if (address == 0 || !links_.pools.has_unreachable_peers()) return false;
+  Pools::Use use = links_.pools.Owning(address);
+  if (!use || use->segments()) return false;
+  const KeepErrno keep_errno;
+  CUcontext callers = links_.driver.CurrentContext();
+  const bool is_default =
+      stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  auto* const context_of = links_.driver.cuStreamGetCtx();
+  if (!is_default && (context_of == nullptr || context_of(stream, &callers) != CUDA_SUCCESS)) {
+    return false;
+  }
+  if (callers == nullptr) return false;
+  *block = {use.context(), callers};
+  return links_.pools.CannotReach(links_.pools.DeviceOf(callers), use.device());
+}
+
 bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {
   Pools::Use use = links_.pools.Owning(address);
   if (!use || use.offloader() == nullptr) return true;
@@ -349,6 +366,8 @@ void PoolService::CloseEnded() const { links_.pools.CloseEnded(); }
 void PoolService::PrimaryRetained(CUcontext context, int device) const {
   links_.pools.NotePrimary(context, device);
 }
+
+void PoolService::DeviceUsed(int device) const { links_.pools.DeviceUsed(device); }
 
 void PoolService::ContextGone(CUcontext context) const {
   FunctionsGone();

@@ -66,6 +66,12 @@ struct CopyEnds {
   CUcontext from = nullptr;
 };
 
+// A block that the device of a call cannot access.
+struct OutOfReach {
+  CUcontext context = nullptr;  // the block's context
+  CUcontext callers = nullptr;  // the context in which the call submits work
+};
+
 class PoolService {
  public:
   struct Links {
@@ -130,6 +136,10 @@ class PoolService {
   // has no address, for example an array.
   bool CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const;
 
+  // True if the address belongs to a pool whose device the call's device cannot access. The call's
+  // device is that of `stream`; that of the current context for a default stream.
+  bool IsOutOfReach(CUdeviceptr address, CUstream stream, OutOfReach* block) const;
+
   // Called before a network adapter or a multicast object gets the physical memory behind
   // addresses. From now on that memory is not moved. Returns false if a part of it is on the host,
   // because the adapter must not use it there. Returns true for memory outside the pools.
@@ -150,6 +160,8 @@ class PoolService {
   // Closes the pools of contexts that ended without a hooked call.
   void CloseEnded() const;
   void PrimaryRetained(CUcontext context, int device) const;
+  // Called when the program has a context of the device.
+  void DeviceUsed(int device) const;
   // Called after the driver has destroyed the context (first function), or the device's primary
   // context (second function).
   void ContextGone(CUcontext context) const;

@@ -159,7 +159,8 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   slot.context.store(context, std::memory_order_release);
   slot.state.store(state, std::memory_order_seq_cst);
   if (place == count) count_.store(count + 1, std::memory_order_release);
-  if (*opened) IntroducePeers(device);
+  used_devices_.fetch_or(uint64_t{1} << device, std::memory_order_relaxed);
+  IntroduceDevices();
 }
 
 // Logs that a feature which the user asked for is not available with the plain driver's memory.

@@ -104,6 +104,9 @@ class Pools {
 
   // --- Notifications -----------------------------------------------------------------------------
   void NotePrimary(CUcontext context, int device);
+  // Called when the program has a context of the device. The device gets access to the pools of all
+  // devices that it can reach.
+  void DeviceUsed(int device);
   // Called after the driver has destroyed the context, or the device's primary context.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
@@ -119,6 +122,8 @@ class Pools {
     return has_unreachable_peers_.load(std::memory_order_relaxed);
   }
   bool CannotReach(int device, int other) const;
+  // Returns the device of a context, or kNoDevice if it is unknown.
+  int DeviceOf(CUcontext context);
   void StreamCreated(CUstream stream);
   // Called before the driver destroys the stream. StreamDestroyFailed is called if it fails.
   void StreamDestroyed(CUstream stream);
@@ -157,7 +162,6 @@ class Pools {
   static bool Enter(Slot* slot);
   void AnnounceStream(CUstream stream);
   void Open(CUcontext context);
-  int DeviceOf(CUcontext context);
   bool HasEnded(const Slot& slot) const;
   void End(CUcontext context) VRAMSTOW_REQUIRES(mutex_);
   void OpenSlot(CUcontext context, int device, bool* opened) VRAMSTOW_EXCLUDES(mutex_);
@@ -165,7 +169,8 @@ class Pools {
   bool PrepareSlot(Slot* slot, CUcontext context, int device) VRAMSTOW_REQUIRES(mutex_);
   void BringUpToDate(Slot* slot, CUcontext context) VRAMSTOW_REQUIRES(mutex_);
   void GiveAccess(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
-  void IntroducePeers(int device) VRAMSTOW_REQUIRES(mutex_);
+  void IntroduceDevices() VRAMSTOW_REQUIRES(mutex_);
+  void IntroduceDevice(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
   void LookForApart(int device);
   void Close(Slot* slot) VRAMSTOW_REQUIRES(mutex_);
   void LogOnce(const char* why);
@@ -194,6 +199,7 @@ class Pools {
   // A set of bits for each device: the other devices that cannot access its memory.
   std::atomic<uint64_t> apart_[kMaxDevices] = {};
   std::atomic<bool> has_unreachable_peers_{false};
+  std::atomic<uint64_t> used_devices_{0};  // a bit for each device that has, or had, a context
   std::atomic<bool> shared_memory_{false};
   std::atomic<bool> served_{false};  // a pool was opened at least once
   std::atomic<const char*> why_not_{nullptr};

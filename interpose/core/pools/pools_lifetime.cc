@@ -120,23 +120,46 @@ void Pools::PeerEnabled(CUcontext peer, int by_device) {
   GiveAccess(owner, by_device);
 }
 
-// The driver can copy memory of cuMemAlloc between any two devices, but mapped memory (as the
-// pool's) only if both may access it. So all devices that can access the pool's memory get access.
-void Pools::IntroducePeers(int device) {
-  auto* can_access = links_.driver.cuDeviceCanAccessPeer();
-  if (can_access == nullptr) return;
-  uint64_t seen = uint64_t{1} << device;
+void Pools::DeviceUsed(int device) {
+  if (device < 0 || device >= kMaxDevices) return;
+  const uint64_t bit = uint64_t{1} << device;
+  if ((used_devices_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  KeepErrno keep_errno;
+  MutexLock lock(&mutex_);
+  IntroduceDevices();
+}
+
+// The driver lets every context copy and fill memory of cuMemAlloc, but mapped memory (as the
+// pool's) only if the context's device may access it. So all devices that the program uses get
+// access if they can reach the pool's device. A device without a context gets none, so it pays
+// nothing for the pool's mappings. If contexts may appear without a hooked call, every device may
+// have one.
+void Pools::IntroduceDevices() {
+  uint64_t devices = used_devices_.load(std::memory_order_relaxed);
+  auto* count_devices = links_.driver.cuDeviceGetCount();
+  int count = 0;
+  if (links_.unseen_contexts.any() && count_devices != nullptr &&
+      count_devices(&count) == CUDA_SUCCESS) {
+    for (int device = 0; device < count && device < kMaxDevices; ++device) {
+      devices |= uint64_t{1} << device;
+    }
+  }
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
-    if (!use || (seen >> use.device() & 1) != 0) continue;
-    const int other = use.device();
+    if (!use) continue;
+    const int owner = use.device();
     use.Drop();
-    seen |= uint64_t{1} << other;
-    int can = 0;
-    if (can_access(&can, device, other) == CUDA_SUCCESS && can != 0) GiveAccess(other, device);
-    can = 0;
-    if (can_access(&can, other, device) == CUDA_SUCCESS && can != 0) GiveAccess(device, other);
+    for (int device = 0; device < kMaxDevices; ++device) {
+      if ((devices >> device & 1) != 0) IntroduceDevice(owner, device);
+    }
   }
+}
+
+void Pools::IntroduceDevice(int owner, int by_device) {
+  auto* can_access = links_.driver.cuDeviceCanAccessPeer();
+  if (can_access == nullptr || owner == by_device || (peers_[owner] >> by_device & 1) != 0) return;
+  int can = 0;
+  if (can_access(&can, by_device, owner) == CUDA_SUCCESS && can != 0) GiveAccess(owner, by_device);
 }
 
 // Finds the GPUs that cannot access the memory of this GPU. It runs before the pool serves its
@@ -270,6 +293,7 @@ void Pools::AbandonAfterFork() {
   }
   for (std::atomic<CUcontext>& primary : primaries_) primary.store(nullptr);
   for (uint64_t& peers : peers_) peers = 0;
+  used_devices_.store(0, std::memory_order_relaxed);
   captures_.Clear();
   has_captured_.store(false, std::memory_order_relaxed);
   links_.live_streams.Clear();

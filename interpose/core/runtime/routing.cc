@@ -11,8 +11,9 @@
 namespace vramstow {
 
 // True if a hook is needed with these settings. Functions that submit work are hooked only if
-// memory may move or launches are counted. Copies are also hooked with a pool, because copies of
-// the pool's memory between GPUs may have to be submitted in another form.
+// memory may move or launches are counted. Copies and fills are also hooked with a pool, because
+// those of the pool's memory may have to be submitted in another form where GPUs cannot access each
+// other's memory.
 bool Routing::IsWanted(Hook hook) const {
   const HookRow& row = RowOf(hook);
   return !row.submission || WantsOffload(process_.options()) ||

@@ -233,6 +233,52 @@ int Devices() {
   return 0;
 }
 
+// Uses a block of device 0 from a context of device 1, which has no pool, in every kind of call
+// that names no context.
+int OtherDevices() {
+  const PoolApi api = LoadPoolApi();
+  HOST_CHECK(api.Init(0) == CUDA_SUCCESS);
+  CUcontext contexts[2];
+  for (int device = 0; device < 2; ++device) {
+    HOST_CHECK(api.PrimaryRetain(&contexts[device], device) == CUDA_SUCCESS);
+  }
+  HOST_CHECK(api.SetCurrent(contexts[0]) == CUDA_SUCCESS);
+  const CUdeviceptr block = Allocate(api, 4 * kMega);
+  CUstream owners = nullptr;
+  HOST_CHECK(api.StreamCreate(&owners, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  HOST_CHECK(api.SetCurrent(contexts[1]) == CUDA_SUCCESS);
+  HoldData(api, block, 4 * kMega, 5);
+  HOST_CHECK(api.SetD8(block, 7, kMega) == CUDA_SUCCESS);
+  HOST_CHECK(api.CopyDevice(block + kMega, block, kMega) == CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  HOST_CHECK(api.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  std::vector<unsigned char> in(3 * kMega, 1);
+  HOST_CHECK(api.CopyToHost(in.data(), block, in.size()) == CUDA_SUCCESS);
+  std::printf("%d %d\n", in[0], in[2 * kMega - 1]);
+  // The work of a stream is done in order, whichever context it is done in.
+  for (CUstream each : {stream, owners, CUstream{nullptr}, CU_STREAM_PER_THREAD}) {
+    std::vector<unsigned char> out(kMega, static_cast<unsigned char>(in[0] + 1));
+    const auto slow = [](void*) { usleep(20'000); };
+    HOST_CHECK(api.LaunchHostFunc(each, slow, nullptr) == CUDA_SUCCESS);
+    HOST_CHECK(api.CopyToDeviceAsync(block, out.data(), kMega, each) == CUDA_SUCCESS);
+    HOST_CHECK(api.CopyDeviceAsync(block + kMega, block, kMega, each) == CUDA_SUCCESS);
+    HOST_CHECK(api.SetD8Async(block + 2 * kMega, out[0] + 40, kMega, each) == CUDA_SUCCESS);
+    HOST_CHECK(api.CopyToHostAsync(in.data(), block, in.size(), each) == CUDA_SUCCESS);
+    HOST_CHECK(api.StreamSynchronize(each) == CUDA_SUCCESS);
+    std::printf("%d %d %d\n", in[0], in[kMega], in[2 * kMega]);
+  }
+  // Memory of the driver's own pool is copied to the block and back.
+  CUdeviceptr other = 0;
+  HOST_CHECK(api.AllocAsync(&other, kMega, stream) == CUDA_SUCCESS);
+  HOST_CHECK(api.CopyDeviceAsync(other, block, kMega, stream) == CUDA_SUCCESS);
+  HOST_CHECK(api.CopyDeviceAsync(block + 3 * kMega, other, kMega, stream) == CUDA_SUCCESS);
+  HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
+  HOST_CHECK(api.CopyToHost(in.data(), block + 3 * kMega, kMega) == CUDA_SUCCESS);
+  std::printf("%d %d\n", in[0], in[kMega - 1]);
+  HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
+  return 0;
+}
+
 int Captures() {
   const PoolApi api = StartPoolApi();
   CUstream stream = nullptr;
@@ -440,6 +486,7 @@ constexpr Scenario kScenarios[] = {
     {"memory-info", Info},
     {"contexts", Contexts},
     {"devices", Devices},
+    {"other-devices", OtherDevices},
     {"captures", Captures},
     {"threads", Threads},
     {"forks", Forks},
