@@ -121,7 +121,7 @@ PoolError Pool::WhyNoHeap(uint64_t address) const {
 
 PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   if (request.size == 0) return PoolError::kInvalid;
-  if (request.size > kLargestBlock) return PoolError::kOutOfMemory;
+  if (request.size > kLargestBlock) return ladder_.Refuse(request);
   const uint64_t size = BlockSize(request.size);
   StreamHeap* heap = parts_.heaps.Find({request.stream, request.pool, request.tag});
   if (heap != nullptr) {

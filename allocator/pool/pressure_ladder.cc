@@ -51,12 +51,25 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
 }
 
+PoolError PressureLadder::Refuse(const BlockRequest& request) {
+  AllocationAttempt attempt;
+  attempt.request = request;
+  attempt.size = request.size;
+  return Refuse(attempt);
+}
+
+PoolError PressureLadder::Refuse(const AllocationAttempt& attempt) {
+  DeviceLock device_lock(&parts_->mutex);
+  report_ = WriteReport(parts_, attempt);
+  return PoolError::kOutOfMemory;
+}
+
 // Handles a request for which the pool has no records left. If the limit allows the request, the
 // plain driver should serve it, and the pool first releases cached memory to make room.
 PoolError PressureLadder::LeaveToDriver(const AllocationAttempt& attempt) {
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t chunks = DivideUp(attempt.size, chunk);
-  if (chunks > parts_->chunks.ChunksUnderLimit()) return PoolError::kOutOfMemory;
+  if (chunks > parts_->chunks.ChunksUnderLimit()) return Refuse(attempt);
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   const DriverTable* driver = parts_->driver;

@@ -26,6 +26,8 @@ class PressureLadder {
 
   // Serves a request; `size` is the requested size after rounding.
   PoolError Allocate(const BlockRequest& request, uint64_t size, Block* block);
+  // Refuses a request that no pool can serve, and writes a report about it.
+  PoolError Refuse(const BlockRequest& request);
   // Returns the last out-of-memory report; its number is 0 if there was none.
   OutOfMemoryReport LastReport() const VRAMSTOW_REQUIRES(kDeviceLock) { return report_; }
 
@@ -52,6 +54,7 @@ class PressureLadder {
   bool Collect(AllocationAttempt* attempt, bool all);
   bool WaitUntil(uint64_t deadline_ns);
   PoolError LeaveToDriver(const AllocationAttempt& attempt);
+  PoolError Refuse(const AllocationAttempt& attempt);
 
   PoolParts* parts_ = nullptr;
   Trimmer* trimmer_ = nullptr;

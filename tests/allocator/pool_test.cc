@@ -276,6 +276,7 @@ TEST_F(PoolTest, OddArgumentsAreRefused) {
   Block block{};
   EXPECT_EQ(pool_->Allocate({0, 1}, &block), PoolError::kInvalid);
   EXPECT_EQ(pool_->Allocate({~uint64_t{0}, 1}, &block), PoolError::kOutOfMemory);
+  EXPECT_EQ(pool_->LastReport().requested_bytes, ~uint64_t{0}) << "no request goes unreported";
   EXPECT_EQ(pool_->Free(0), PoolError::kNotOurs);
   EXPECT_EQ(pool_->Free(0x1234), PoolError::kNotOurs);
   const Block live = Take(4 * kMiB);
