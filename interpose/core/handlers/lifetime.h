@@ -110,7 +110,7 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
   if (result == CUDA_SUCCESS && context != nullptr) {
     call.pools().PrimaryRetained(*context, device);
     Contexts& contexts = call.context().contexts;
-    if (contexts.DeviceOf(*context) == kNoDevice) {
+    if (contexts.DeviceOf(*context) == kNoDevice || contexts.HasEnded(*context)) {
       contexts.Remember(*context, device);
       // A library created this context without a hooked call, so it may also end the context
       // without one.
@@ -121,19 +121,28 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
   return was_active ? result : RecordNewContext(call, result, context, device);
 }
 
+// Called after the device's primary context has ended. A thread may still have it as its current
+// context, so it is forgotten before its pool is closed: then no new pool is opened in it.
+template <typename Call>
+void ForgetPrimary(const Call& call, CUdevice device) {
+  const CUcontext context = call.pools().PrimaryOf(device);
+  if (context != nullptr) call.context().contexts.Forget(context);
+  call.pools().PrimaryContextGone(device);
+}
+
 template <typename Call>
 CUresult DevicePrimaryCtxRelease(const Call& call, CUdevice device) {
   const CUresult result = call.Forward(device);
   if (result != CUDA_SUCCESS || IsPrimaryContextActive(call.context().driver, device))
     return result;
-  call.pools().PrimaryContextGone(device);
+  ForgetPrimary(call, device);
   return RecordContext(call, EventKind::kContextDestroy, result, 0, static_cast<int16_t>(device));
 }
 
 template <typename Call>
 CUresult DevicePrimaryCtxReset(const Call& call, CUdevice device) {
   const CUresult result = call.Forward(device);
-  if (result == CUDA_SUCCESS) call.pools().PrimaryContextGone(device);
+  if (result == CUDA_SUCCESS) ForgetPrimary(call, device);
   return RecordContext(call, EventKind::kDeviceReset, result, 0, static_cast<int16_t>(device));
 }
 

@@ -381,6 +381,8 @@ void PoolService::PrimaryContextGone(int device) const {
   links_.pools.PrimaryContextGone(device);
 }
 
+CUcontext PoolService::PrimaryOf(int device) const { return links_.pools.PrimaryOf(device); }
+
 void PoolService::PeerEnabled(CUcontext peer, int by_device) const {
   links_.pools.PeerEnabled(peer, by_device);
 }

@@ -166,6 +166,8 @@ class PoolService {
   // context (second function).
   void ContextGone(CUcontext context) const;
   void PrimaryContextGone(int device) const;
+  // Returns the device's primary context, or null if it is unknown.
+  CUcontext PrimaryOf(int device) const;
   // Notes that the current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device) const;
   void StreamCreated(CUstream stream) const;

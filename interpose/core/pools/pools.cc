@@ -116,7 +116,7 @@ void Pools::LogOnce(const char* why) {
 // Returns a context's device, also if no hooked call made the context but it is a primary one.
 int Pools::DeviceOf(CUcontext context) {
   const int known = links_.contexts.DeviceOf(context);
-  if (known != kNoDevice) return known;
+  if (known != kNoDevice && !links_.contexts.HasEnded(context)) return known;
   const int device = links_.unseen_contexts.Recognise(context);
   if (device < 0 || device >= kMaxDevices) return kNoDevice;
   // A device has only one primary context, so an earlier one has ended without a hooked call.
@@ -128,7 +128,16 @@ int Pools::DeviceOf(CUcontext context) {
   return device;
 }
 
+// True for a context that has ended but is still current in this thread. A driver since CUDA 12.0
+// tells the number of a context that lives, also if no hooked call made it.
+bool Pools::IsDead(CUcontext context) const {
+  const uint64_t number = links_.unseen_contexts.NumberOf(context);
+  return number == 0 &&
+         (links_.contexts.HasEnded(context) || !links_.unseen_contexts.Lives(context, number));
+}
+
 void Pools::Open(CUcontext context) {
+  if (IsDead(context)) return;
   const int device = DeviceOf(context);
   if (device < 0 || device >= kMaxDevices) {
     LogOnce("vramstow saw no creation of this context, which is not a device's primary context");

@@ -110,6 +110,11 @@ class Pools {
   // Called after the driver has destroyed the context, or the device's primary context.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
+  // Returns the device's primary context, as far as the program's calls show it, or null.
+  CUcontext PrimaryOf(int device) const {
+    const bool known = device >= 0 && device < kMaxDevices;
+    return known ? primaries_[device].load(std::memory_order_acquire) : nullptr;
+  }
   // Closes the pools of contexts that ended without a hooked call. This costs one load, and a
   // driver call for each pool if the program has contexts that no hooked call made.
   void CloseEnded();
@@ -163,6 +168,7 @@ class Pools {
   void AnnounceStream(CUstream stream);
   void Open(CUcontext context);
   bool HasEnded(const Slot& slot) const;
+  bool IsDead(CUcontext context) const;
   void End(CUcontext context) VRAMSTOW_REQUIRES(mutex_);
   void OpenSlot(CUcontext context, int device, bool* opened) VRAMSTOW_EXCLUDES(mutex_);
   bool OpenPool(Slot* slot, CUcontext context, int device) VRAMSTOW_REQUIRES(mutex_);

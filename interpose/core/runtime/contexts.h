@@ -27,17 +27,19 @@ class Contexts {
     Forget(context);
     const uint32_t place = next_.fetch_add(1, std::memory_order_relaxed) % kRoom;
     entries_[place].current.store(current, std::memory_order_relaxed);
+    entries_[place].ended.store(false, std::memory_order_relaxed);
     entries_[place].device_plus_one.store(static_cast<int16_t>(device + 1),
                                           std::memory_order_relaxed);
     entries_[place].context.store(context, std::memory_order_release);
   }
 
-  // Called before the context is destroyed. From then on At() does not return the context; DeviceOf
-  // still returns its device.
+  // Called when the context ends. From then on At() does not return the context, and HasEnded is
+  // true; DeviceOf still returns its device.
   void Forget(CUcontext context) {
     for (Entry& entry : entries_) {
       if (entry.context.load(std::memory_order_relaxed) != context) continue;
       entry.current.store(false, std::memory_order_relaxed);
+      entry.ended.store(true, std::memory_order_relaxed);
     }
   }
 
@@ -52,16 +54,15 @@ class Contexts {
   }
 
   int16_t DeviceOf(CUcontext context) const {
-    // The newest entry is the valid one, because the driver reuses the handles of destroyed
-    // contexts.
-    const uint32_t next = next_.load(std::memory_order_acquire);
-    for (uint32_t age = 1; age <= kRoom && age <= next; ++age) {
-      const Entry& entry = entries_[(next - age) % kRoom];
-      if (entry.context.load(std::memory_order_acquire) == context) {
-        return static_cast<int16_t>(entry.device_plus_one.load(std::memory_order_relaxed) - 1);
-      }
-    }
-    return kNoDevice;
+    const Entry* const entry = Newest(context);
+    if (entry == nullptr) return kNoDevice;
+    return static_cast<int16_t>(entry->device_plus_one.load(std::memory_order_relaxed) - 1);
+  }
+
+  // True if hooked calls showed the end of the context, and no later context with its handle.
+  bool HasEnded(CUcontext context) const {
+    const Entry* const entry = Newest(context);
+    return entry != nullptr && entry->ended.load(std::memory_order_relaxed);
   }
 
   void AbandonAfterFork() {
@@ -75,7 +76,20 @@ class Contexts {
     std::atomic<CUcontext> context{nullptr};
     std::atomic<int16_t> device_plus_one{0};
     std::atomic<bool> current{false};
+    std::atomic<bool> ended{false};
   };
+
+  // Returns the newest entry of the context, or null. That entry is the valid one, because the
+  // driver reuses the handles of destroyed contexts.
+  const Entry* Newest(CUcontext context) const {
+    const uint32_t next = next_.load(std::memory_order_acquire);
+    for (uint32_t age = 1; age <= kRoom && age <= next; ++age) {
+      const Entry& entry = entries_[(next - age) % kRoom];
+      if (entry.context.load(std::memory_order_acquire) == context) return &entry;
+    }
+    return nullptr;
+  }
+
   Entry entries_[kRoom] = {};
   std::atomic<uint32_t> next_{0};
 };

@@ -168,6 +168,12 @@ int Info() {
   return 0;
 }
 
+// The context that has ended is still current in this thread. Nothing is allocated in it.
+void PrintInEndedContext(const PoolApi& api) {
+  CUdeviceptr block = 0;
+  std::printf("an allocation in an ended context: %d\n", api.Alloc(&block, kMega));
+}
+
 int Contexts() {
   const PoolApi api = StartPoolApi();
   const CUdeviceptr first = Allocate(api, 3 * kMega);
@@ -184,6 +190,7 @@ int Contexts() {
   // The primary context ends by a reset, and by the release of its last reference.
   HOST_CHECK(api.PrimaryReset(0) == CUDA_SUCCESS);
   std::printf("after a reset: %d\n", api.Free(first) != CUDA_SUCCESS);
+  PrintInEndedContext(api);
   CUcontext context = nullptr;
   HOST_CHECK(api.PrimaryRetain(&context, 0) == CUDA_SUCCESS);
   HOST_CHECK(api.SetCurrent(context) == CUDA_SUCCESS);
@@ -193,6 +200,7 @@ int Contexts() {
     if (api.PrimaryRelease(0) != CUDA_SUCCESS) break;
   }
   std::printf("after the last reference: %d\n", api.Free(again) != CUDA_SUCCESS);
+  PrintInEndedContext(api);
   HOST_CHECK(api.PrimaryRetain(&context, 0) == CUDA_SUCCESS);
   HOST_CHECK(api.SetCurrent(context) == CUDA_SUCCESS);
   HoldData(api, Allocate(api, kMega), kMega, 3);
