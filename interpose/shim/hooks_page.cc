@@ -43,7 +43,8 @@ constexpr Group kGroups[] = {
     {"lifetime", "Lifetime"},
     {"streams", "Streams"},
     {"launch", "Launches, with `--offload` or `--launches` only"},
-    {"copy", "Copies between addresses, with `--pool` only"},
+    {"graph_launch", "Launches of graphs, with `--pool`, `--offload` or `--launches` only"},
+    {"copy", "Copies and fills of device memory, with `--pool` or `--offload` only"},
     {"submission", "Submission of work, with `--offload` only"},
     {"by_address", "By address"},
 };

@@ -42,9 +42,10 @@ class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterfac
   }
 };
 
-const auto kAllScenarios = testing::Values(
-    "queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices", "other-devices",
-    "captures", "threads", "forks", "free-async", "out-of-memory", "freed-memory", "at-exit");
+const auto kAllScenarios =
+    testing::Values("queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices",
+                    "other-devices", "memory-nodes", "captures", "threads", "forks", "free-async",
+                    "out-of-memory", "freed-memory", "at-exit");
 
 std::string NameWithoutDashes(const testing::TestParamInfo<const char*>& scenario) {
   std::string name = scenario.param;
@@ -66,6 +67,17 @@ TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
 
 INSTANTIATE_TEST_SUITE_P(Pool, OlderDrivers,
                          testing::Values("threads", "contexts", "devices", "captures"));
+
+// The driver lacks memory for code and for a limit while the pool caches memory.
+TEST_F(PoolBehindCuMemAlloc, TheDriverGetsCachedMemoryForCodeAndLimits) {
+  for (const char* call : {"cuModuleLoadData", "cuCtxSetLimit"}) {
+    const Outcome pooled =
+        RunPool({"pool_host", "code"}, "on",
+                {{"VRAMSTOW_SIMULATE", std::string("h200,memory=2GiB,fail=") + call + ":1"}});
+    EXPECT_EQ(pooled.status, 0) << pooled.error;
+    EXPECT_EQ(pooled.out, "module 0\nlimit 0\n") << call;
+  }
+}
 
 class WithoutPeerAccess : public Scenarios {};
 

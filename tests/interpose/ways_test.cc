@@ -95,7 +95,7 @@ TEST_F(Ways, SubmissionsAreLeftAloneWhereMemoryDoesNotMove) {
 
 TEST_F(Ways, OfSubmissionsCopiesAreHookedWhereThereIsAPool) {
   ExpectHooked({{"VRAMSTOW_POOL", "on"}},
-               [](const HookRow& row) { return !row.submission || row.copy; });
+               [](const HookRow& row) { return !row.submission || row.with_pool; });
 }
 
 TEST_F(Ways, WithoutThePreloadTheSameProgramsWork) {

@@ -53,6 +53,13 @@ CUresult ForwardWithRoom(const Call& call, int16_t device, Forward forward) {
   return result;
 }
 
+// Handles functions for which the driver may need memory of its own, as for the memory nodes of
+// graphs, for code and for the variables of modules.
+template <typename Call, typename... Arguments>
+CUresult MakeRoom(const Call& call, Arguments... arguments) {
+  return ForwardWithRoom(call, kNoDevice, [&] { return call.Forward(arguments...); });
+}
+
 // Returns the device of this thread's current context, or kNoDevice.
 template <typename Call>
 int16_t CurrentDevice(const Call& call) {

@@ -101,7 +101,8 @@ template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
   const PoolService::Submission submission(call.pools());
   if (submission.offloading().RefusesGraph()) return CUDA_ERROR_ILLEGAL_STATE;
-  return Launched(call, nullptr, stream, call.Forward(graph, stream));
+  // The graph's memory nodes may need memory.
+  return Launched(call, nullptr, stream, MakeRoom(call, graph, stream));
 }
 // Handles the launch of kernels on several devices.
 template <typename Call>

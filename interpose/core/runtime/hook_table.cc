@@ -7,10 +7,14 @@ namespace {
 
 enum class StreamOf { legacy, ptsz };
 
-constexpr bool IsLaunch(std::string_view group) { return group == "launch"; }
-constexpr bool IsCopy(std::string_view group) { return group == "copy"; }
+constexpr bool IsLaunch(std::string_view group) {
+  return group == "launch" || group == "graph_launch";
+}
+constexpr bool IsForPool(std::string_view group) {
+  return group == "copy" || group == "graph_launch";
+}
 constexpr bool IsSubmission(std::string_view group) {
-  return group == "submission" || IsLaunch(group) || IsCopy(group);
+  return group == "submission" || IsLaunch(group) || IsForPool(group);
 }
 
 constexpr HookRow kRows[] = {
@@ -21,7 +25,7 @@ constexpr HookRow kRows[] = {
    StreamOf::stream == StreamOf::ptsz,                                                            \
    IsSubmission(#group),                                                                          \
    IsLaunch(#group),                                                                              \
-   IsCopy(#group)},
+   IsForPool(#group)},
 #include "interpose/shim/hooks.def"
 };
 

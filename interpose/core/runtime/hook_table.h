@@ -27,7 +27,7 @@ struct HookRow {
   bool per_thread_stream;  // a null stream is the thread's own default stream
   bool submission;         // submits work: hooked only where memory may move
   bool launch;             // launches kernels: also hooked where launches are counted
-  bool copy;               // copies between addresses: also hooked where there is a pool
+  bool with_pool;          // copies, fills, launches a graph: also hooked where there is a pool
 };
 
 const HookRow& RowOf(Hook hook);

@@ -13,12 +13,12 @@ namespace vramstow {
 // True if a hook is needed with these settings. Functions that submit work are hooked only if
 // memory may move or launches are counted. Copies and fills are also hooked with a pool, because
 // those of the pool's memory may have to be submitted in another form where GPUs cannot access each
-// other's memory.
+// other's memory, and launches of graphs, because the driver may lack memory for a graph.
 bool Routing::IsWanted(Hook hook) const {
   const HookRow& row = RowOf(hook);
   return !row.submission || WantsOffload(process_.options()) ||
          (row.launch && WantsLaunches(process_.options())) ||
-         (row.copy && WantsPool(process_.options()));
+         (row.with_pool && WantsPool(process_.options()));
 }
 
 bool Routing::IsWantedName(const char* name) const {

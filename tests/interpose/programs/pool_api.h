@@ -16,32 +16,46 @@ namespace vramstow::host {
       PrimaryRelease, cuDevicePrimaryCtxRelease_v2) function(PrimaryReset,                         \
                                                              cuDevicePrimaryCtxReset_v2)           \
       function(CtxCreate, cuCtxCreate_v2) function(CtxDestroy, cuCtxDestroy_v2) function(          \
-          SetCurrent, cuCtxSetCurrent) function(Synchronize, cuCtxSynchronize)                     \
-          function(Alloc, cuMemAlloc_v2) function(AllocPitch, cuMemAllocPitch_v2) function(        \
-              Free, cuMemFree_v2) function(AllocAsync, cuMemAllocAsync)                            \
-              function(FreeAsync, cuMemFreeAsync) function(MemGetInfo, cuMemGetInfo_v2) function(  \
-                  AddressRange, cuMemGetAddressRange_v2)                                           \
-                  function(Attribute, cuPointerGetAttribute) function(                             \
-                      Attributes, cuPointerGetAttributes) function(HostAlloc, cuMemHostAlloc)      \
-                      function(Unmap, cuMemUnmap) function(AddressFree, cuMemAddressFree)          \
-                          function(Retain, cuMemRetainAllocationHandle) function(                  \
-                              CopyToDevice, cuMemcpyHtoD_v2) function(CopyToHost, cuMemcpyDtoH_v2) \
-                              function(CopyPeer, cuMemcpyPeer) function(                           \
-                                  CopyDevice, cuMemcpyDtoD_v2) function(CopyDeviceAsync,           \
-                                                                        cuMemcpyDtoDAsync_v2)      \
-                                  function(CopyToDeviceAsync, cuMemcpyHtoDAsync_v2) function(      \
-                                      CopyToHostAsync, cuMemcpyDtoHAsync_v2)                       \
-                                      function(LaunchHostFunc, cuLaunchHostFunc) function(         \
-                                          SetD8, cuMemsetD8_v2) function(SetD8Async,               \
-                                                                         cuMemsetD8Async)          \
-                                          function(StreamCreate, cuStreamCreate) function(         \
-                                              StreamDestroy, cuStreamDestroy_v2)                   \
-                                              function(StreamSynchronize, cuStreamSynchronize)     \
-                                                  function(BeginCapture, cuStreamBeginCapture_v2)  \
-                                                      function(EndCapture, cuStreamEndCapture)     \
-                                                          function(GraphDestroy, cuGraphDestroy)   \
-                                                              function(EnablePeer,                 \
-                                                                       cuCtxEnablePeerAccess)
+          SetCurrent, cuCtxSetCurrent) function(Synchronize,                                       \
+                                                cuCtxSynchronize) function(Alloc, cuMemAlloc_v2)   \
+          function(AllocPitch, cuMemAllocPitch_v2) function(Free, cuMemFree_v2) function(          \
+              AllocAsync, cuMemAllocAsync) function(FreeAsync,                                     \
+                                                    cuMemFreeAsync) function(MemGetInfo,           \
+                                                                             cuMemGetInfo_v2)      \
+              function(AddressRange, cuMemGetAddressRange_v2) function(                            \
+                  Attribute, cuPointerGetAttribute) function(Attributes, cuPointerGetAttributes)   \
+                  function(HostAlloc, cuMemHostAlloc) function(Unmap, cuMemUnmap) function(        \
+                      AddressFree, cuMemAddressFree) function(Retain, cuMemRetainAllocationHandle) \
+                      function(CopyToDevice, cuMemcpyHtoD_v2) function(                            \
+                          CopyToHost, cuMemcpyDtoH_v2) function(CopyPeer, cuMemcpyPeer)            \
+                          function(CopyDevice, cuMemcpyDtoD_v2) function(                          \
+                              CopyDeviceAsync,                                                     \
+                              cuMemcpyDtoDAsync_v2) function(CopyToDeviceAsync,                    \
+                                                             cuMemcpyHtoDAsync_v2)                 \
+                              function(CopyToHostAsync, cuMemcpyDtoHAsync_v2) function(            \
+                                  LaunchHostFunc, cuLaunchHostFunc) function(SetD8, cuMemsetD8_v2) \
+                                  function(SetD8Async, cuMemsetD8Async) function(                  \
+                                      StreamCreate, cuStreamCreate) function(StreamDestroy,        \
+                                                                             cuStreamDestroy_v2)   \
+                                      function(StreamSynchronize, cuStreamSynchronize) function(   \
+                                          BeginCapture, cuStreamBeginCapture_v2)                   \
+                                          function(EndCapture, cuStreamEndCapture) function(       \
+                                              GraphDestroy,                                        \
+                                              cuGraphDestroy) function(EnablePeer,                 \
+                                                                       cuCtxEnablePeerAccess)      \
+                                              function(GraphCreate, cuGraphCreate) function(       \
+                                                  AddMemAlloc, cuGraphAddMemAllocNode)             \
+                                                  function(AddMemFree, cuGraphAddMemFreeNode)      \
+                                                      function(Instantiate,                        \
+                                                               cuGraphInstantiateWithFlags)        \
+                                                          function(Upload, cuGraphUpload)          \
+                                                              function(GraphLaunch, cuGraphLaunch) \
+                                                                  function(GraphMemTrim,           \
+                                                                           cuDeviceGraphMemTrim)   \
+                                                                      function(ModuleLoadData,     \
+                                                                               cuModuleLoadData)   \
+                                                                          function(SetLimit,       \
+                                                                                   cuCtxSetLimit)
 
 struct PoolApi {
   void* driver;

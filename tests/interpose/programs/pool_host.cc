@@ -287,6 +287,59 @@ int OtherDevices() {
   return 0;
 }
 
+// Fills the pool's cache with all memory of the device.
+void FillCache(const PoolApi& api) {
+  std::vector<CUdeviceptr> blocks(1);
+  while (api.Alloc(&blocks.back(), 64 * kMega) == CUDA_SUCCESS) blocks.push_back(0);
+  blocks.pop_back();
+  for (const CUdeviceptr block : blocks) HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
+}
+
+// Launches a graph that allocates half of the device's memory, which the cache holds.
+int MemoryNodes() {
+  const PoolApi api = StartPoolApi();
+  CUstream stream = nullptr;
+  HOST_CHECK(api.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  HOST_CHECK(api.GraphCreate(&graph, 0) == CUDA_SUCCESS);
+  CUDA_MEM_ALLOC_NODE_PARAMS memory = {};
+  memory.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  memory.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  memory.bytesize = 1024 * kMega;
+  CUgraphNode node = nullptr;
+  HOST_CHECK(api.AddMemAlloc(&node, graph, nullptr, 0, &memory) == CUDA_SUCCESS);
+  CUgraphNode last = nullptr;
+  HOST_CHECK(api.AddMemFree(&last, graph, &node, 1, memory.dptr) == CUDA_SUCCESS);
+  FillCache(api);
+  CUgraphExec executable = nullptr;
+  std::printf("instantiate %d\n", api.Instantiate(&executable, graph, 0));
+  const auto fill_again = [&] {
+    HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
+    HOST_CHECK(api.GraphMemTrim(0) == CUDA_SUCCESS);
+    FillCache(api);
+  };
+  fill_again();
+  std::printf("upload %d\n", api.Upload(executable, stream));
+  fill_again();
+  std::printf("launch %d\n", api.GraphLaunch(executable, stream));
+  HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
+  return 0;
+}
+
+// Loads code and sets a limit, for which the driver needs memory that the cache holds. A test lets
+// the first call of each fail.
+int Code() {
+  const PoolApi api = StartPoolApi();
+  HOST_CHECK(api.Free(Allocate(api, 512 * kMega)) == CUDA_SUCCESS);
+  const char* const code =
+      ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a){ ret; }\n";
+  CUmodule module = nullptr;
+  std::printf("module %d\n", api.ModuleLoadData(&module, code));
+  HOST_CHECK(api.Free(Allocate(api, 512 * kMega)) == CUDA_SUCCESS);
+  std::printf("limit %d\n", api.SetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 64 * kMega));
+  return 0;
+}
+
 int Captures() {
   const PoolApi api = StartPoolApi();
   CUstream stream = nullptr;
@@ -496,6 +549,8 @@ constexpr Scenario kScenarios[] = {
     {"devices", Devices},
     {"other-devices", OtherDevices},
     {"captures", Captures},
+    {"memory-nodes", MemoryNodes},
+    {"code", Code},
     {"threads", Threads},
     {"forks", Forks},
     {"steady-3", [] { return Steady(3); }},
