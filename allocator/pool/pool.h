@@ -130,6 +130,8 @@ class Pool {
   // Returns what cuMemGetInfo should report to this process: cached memory counts as free, except
   // that of private pools that are kept.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
+  // Returns the cached bytes that MemoryInfo counts as free.
+  uint64_t CachedBytes();
   // Like MemoryInfo, but adjusts values that the driver has returned already.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
 
@@ -180,6 +182,8 @@ class Pool {
   // Returns the error for an address that lies in no heap.
   PoolError WhyNoHeap(uint64_t address) const;
   uint64_t RetainedCache();
+  uint64_t ResidentBytes(const PoolStats& stats) const;
+  uint64_t Cached(const PoolStats& stats);
   PoolError OpenParts(const DriverTable* driver, const PoolConfig& config);
 
   PoolParts parts_;

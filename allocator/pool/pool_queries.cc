@@ -56,6 +56,23 @@ uint64_t Pool::RetainedCache() {
   return retained;
 }
 
+// Returns the bytes of live blocks that use device memory. Memory that was evicted to the host or
+// discarded uses none.
+uint64_t Pool::ResidentBytes(const PoolStats& stats) const {
+  const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
+  return stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
+}
+
+uint64_t Pool::Cached(const PoolStats& stats) {
+  const uint64_t used = ResidentBytes(stats) + RetainedCache();
+  return stats.reserved_bytes > used ? stats.reserved_bytes - used : 0;
+}
+
+uint64_t Pool::CachedBytes() {
+  DeviceLock device_lock(&parts_.mutex);
+  return Cached(Stats());
+}
+
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const DriverTable* driver = parts_.driver;
   const DriverResult result = driver->memory_info(driver->self, free_bytes, total_bytes);
@@ -66,11 +83,8 @@ DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
 void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   DeviceLock device_lock(&parts_.mutex);
   const PoolStats stats = Stats();
-  // Memory that was evicted to the host or discarded uses no device memory.
-  const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
-  const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
-  const uint64_t used = resident + RetainedCache();
-  if (stats.reserved_bytes > used) *free_bytes += stats.reserved_bytes - used;
+  const uint64_t resident = ResidentBytes(stats);
+  *free_bytes += Cached(stats);
   const uint64_t reachable = parts_.reachable_bytes;
   if (reachable != 0) *free_bytes = reachable - std::min(reachable, stats.allocated_bytes);
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;

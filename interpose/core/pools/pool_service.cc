@@ -166,7 +166,15 @@ bool PoolService::FreeAsync(const CallSite& site, CUdeviceptr address, CUresult*
 void PoolService::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const {
   KeepErrno keep_errno;
   Pools::Use use = links_.pools.ForCurrentContext();
-  if (use) use->AdjustMemoryInfo(free_bytes, total_bytes);
+  if (!use) return;
+  // The pools of the device's other contexts release what they cache before the driver lacks
+  // memory.
+  for (int i = 0; i < links_.pools.count(); ++i) {
+    Pools::Use other = links_.pools.At(i);
+    if (!other || other.get() == use.get() || other.device() != use.device()) continue;
+    *free_bytes += other->CachedBytes();
+  }
+  use->AdjustMemoryInfo(free_bytes, total_bytes);
 }
 
 bool PoolService::Owns(CUdeviceptr address) const {

@@ -241,6 +241,30 @@ int Devices() {
   return 0;
 }
 
+// Memory that one context's pool caches is free for the device's other contexts.
+int CacheOfAnother() {
+  const PoolApi api = StartPoolApi();
+  CUcontext other = nullptr;
+  HOST_CHECK(api.CtxCreate(&other, 0, 0) == CUDA_SUCCESS);
+  HOST_CHECK(api.Free(Allocate(api, 64 * kMega)) == CUDA_SUCCESS);
+  const auto free_bytes = [&] {
+    size_t free = 0;
+    size_t total = 0;
+    HOST_CHECK(api.MemGetInfo(&free, &total) == CUDA_SUCCESS);
+    return free;
+  };
+  const size_t before = free_bytes();
+  CUcontext first = nullptr;
+  HOST_CHECK(api.PrimaryRetain(&first, 0) == CUDA_SUCCESS);
+  HOST_CHECK(api.SetCurrent(first) == CUDA_SUCCESS);
+  const CUdeviceptr block = Allocate(api, 512 * kMega);
+  HOST_CHECK(api.SetCurrent(other) == CUDA_SUCCESS);
+  std::printf("in use: %zu MiB\n", (before - free_bytes()) / kMega);
+  HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
+  std::printf("freed: %zu MiB\n", (before - free_bytes()) / kMega);
+  return 0;
+}
+
 // Uses a block of device 0 from a context of device 1, which has no pool, in every kind of call
 // that names no context.
 int OtherDevices() {
@@ -546,6 +570,7 @@ constexpr Scenario kScenarios[] = {
     {"pitched", Pitched},
     {"memory-info", Info},
     {"contexts", Contexts},
+    {"cache-of-another", CacheOfAnother},
     {"devices", Devices},
     {"other-devices", OtherDevices},
     {"captures", Captures},
