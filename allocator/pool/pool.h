@@ -85,6 +85,7 @@ class Pool {
   // Notes that a framework allocates from this pool. A framework assumes that its allocator caches
   // the memory that it frees.
   void ServeFramework() { parts_.serves_framework.store(true, std::memory_order_relaxed); }
+  bool serves_framework() const { return parts_.serves_framework.load(std::memory_order_relaxed); }
 
   // --- Private pools (BlockRequest::pool) -------------------------------------------------------
   // Retains the cached memory of a private pool at its addresses, because graphs may write to it,

@@ -42,10 +42,10 @@ class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterfac
   }
 };
 
-const auto kAllScenarios =
-    testing::Values("queries", "buffer-ids", "pitched", "memory-info", "contexts",
-                    "cache-of-another", "devices", "other-devices", "memory-nodes", "captures",
-                    "threads", "forks", "free-async", "out-of-memory", "freed-memory", "at-exit");
+const auto kAllScenarios = testing::Values(
+    "queries", "buffer-ids", "pitched", "memory-info", "contexts", "cache-of-another", "devices",
+    "other-devices", "memory-nodes", "captures", "threads", "forks", "free-async", "free-waits",
+    "out-of-memory", "freed-memory", "at-exit");
 
 std::string NameWithoutDashes(const testing::TestParamInfo<const char*>& scenario) {
   std::string name = scenario.param;

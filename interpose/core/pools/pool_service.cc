@@ -70,7 +70,7 @@ void PoolService::RecordOverLimit(const CallSite& site, const PooledRequest& req
   Record(site, event);
 }
 
-bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool wait,
+bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool may_wait,
                             CUresult* result) const {
   if (address == 0) return false;
   links_.pools.CloseEnded();
@@ -83,7 +83,7 @@ bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool wait
     *result = CUDA_ERROR_INVALID_VALUE;
     return true;
   }
-  if (wait) use->Synchronize();
+  if (may_wait && links_.pools.FreesWait(use)) use->Synchronize();
   *result = CUDA_SUCCESS;
   return true;
 }
@@ -156,7 +156,7 @@ PoolAnswer PoolService::AllocatePitched(const CallSite& site, CUdeviceptr* addre
 }
 
 bool PoolService::Free(const CallSite& site, CUdeviceptr address, CUresult* result) const {
-  return FreeBlock(site, address, links_.pools.FreesWait(), result);
+  return FreeBlock(site, address, true, result);
 }
 
 bool PoolService::FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const {

@@ -217,7 +217,7 @@ class PoolService {
 
   bool WantsPlainDriver(const CallSite& site) const;
   bool CanShare(const PooledBlock& block) const;
-  bool FreeBlock(const CallSite& site, CUdeviceptr address, bool wait, CUresult* result) const;
+  bool FreeBlock(const CallSite& site, CUdeviceptr address, bool may_wait, CUresult* result) const;
   uint64_t Record(const CallSite& site, const Event& event) const;
   void RecordRefusedFree(const CallSite& site, CUdeviceptr address) const;
   void RecordOverLimit(const CallSite& site, const PooledRequest& request, int16_t device) const;

@@ -87,7 +87,12 @@ Pools::Use Pools::At(int number) {
   return Enter(&slot) ? Use(&slot) : Use();
 }
 
-bool Pools::FreesWait() const {
+// A program can notice in many ways whether cuMemFree has waited: it reads memory that work wrote
+// to, asks an event or a stream about its work, or uses what a function on the host has done. A
+// framework that allocates from the pool frees its tensors by other calls, and the few calls of
+// cuMemFree in its process come from libraries that do not count on the wait. So there a free waits
+// only if the process has memory that the host can read directly.
+bool Pools::FreesWait(const Use& use) const {
   switch (FreeWaitsOf(links_.process.options())) {
     case FreeWaits::kAlways:
       return true;
@@ -96,7 +101,7 @@ bool Pools::FreesWait() const {
     case FreeWaits::kAuto:
       break;
   }
-  return shared_memory_.load(std::memory_order_relaxed);
+  return !use->serves_framework() || shared_memory_.load(std::memory_order_relaxed);
 }
 
 // --- Opening a pool -----------------------------------------------------------------------------

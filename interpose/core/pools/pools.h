@@ -142,8 +142,9 @@ class Pools {
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
   // Returns why no pool was ever opened, as the end of a sentence; null if one was opened.
   const char* WhyNothingWasServed() const;
-  // True if a free has to wait for submitted work, as cuMemFree of the driver does.
-  bool FreesWait() const;
+  // True if a free of this pool's memory has to wait for submitted work, as cuMemFree of the driver
+  // does.
+  bool FreesWait(const Use& use) const;
   // Forgets what belongs to the parent. Called by the only thread of a forked child.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 

@@ -27,24 +27,30 @@ namespace vramstow::host {
                   function(HostAlloc, cuMemHostAlloc) function(Unmap, cuMemUnmap) function(        \
                       AddressFree, cuMemAddressFree) function(Retain, cuMemRetainAllocationHandle) \
                       function(CopyToDevice, cuMemcpyHtoD_v2) function(                            \
-                          CopyToHost, cuMemcpyDtoH_v2) function(CopyPeer, cuMemcpyPeer)            \
-                          function(CopyDevice, cuMemcpyDtoD_v2) function(                          \
-                              CopyDeviceAsync,                                                     \
-                              cuMemcpyDtoDAsync_v2) function(CopyToDeviceAsync,                    \
-                                                             cuMemcpyHtoDAsync_v2)                 \
-                              function(CopyToHostAsync, cuMemcpyDtoHAsync_v2) function(            \
-                                  LaunchHostFunc, cuLaunchHostFunc) function(SetD8, cuMemsetD8_v2) \
-                                  function(SetD8Async, cuMemsetD8Async) function(                  \
-                                      StreamCreate, cuStreamCreate) function(StreamDestroy,        \
-                                                                             cuStreamDestroy_v2)   \
-                                      function(StreamSynchronize, cuStreamSynchronize) function(   \
-                                          BeginCapture, cuStreamBeginCapture_v2)                   \
-                                          function(EndCapture, cuStreamEndCapture) function(       \
-                                              GraphDestroy,                                        \
-                                              cuGraphDestroy) function(EnablePeer,                 \
-                                                                       cuCtxEnablePeerAccess)      \
-                                              function(GraphCreate, cuGraphCreate) function(       \
-                                                  AddMemAlloc, cuGraphAddMemAllocNode)             \
+                          CopyToHost,                                                              \
+                          cuMemcpyDtoH_v2) function(CopyPeer,                                      \
+                                                    cuMemcpyPeer) function(CopyDevice,             \
+                                                                           cuMemcpyDtoD_v2)        \
+                          function(CopyDeviceAsync, cuMemcpyDtoDAsync_v2) function(                \
+                              CopyToDeviceAsync,                                                   \
+                              cuMemcpyHtoDAsync_v2) function(CopyToHostAsync,                      \
+                                                             cuMemcpyDtoHAsync_v2)                 \
+                              function(LaunchHostFunc, cuLaunchHostFunc) function(                 \
+                                  SetD8, cuMemsetD8_v2) function(SetD8Async, cuMemsetD8Async)      \
+                                  function(StreamCreate, cuStreamCreate) function(                 \
+                                      StreamDestroy,                                               \
+                                      cuStreamDestroy_v2) function(StreamSynchronize,              \
+                                                                   cuStreamSynchronize)            \
+                                      function(BeginCapture, cuStreamBeginCapture_v2) function(    \
+                                          EndCapture, cuStreamEndCapture) function(GraphDestroy,   \
+                                                                                   cuGraphDestroy) \
+                                          function(EnablePeer, cuCtxEnablePeerAccess) function(    \
+                                              EventCreate, cuEventCreate) function(EventRecord,    \
+                                                                                   cuEventRecord)  \
+                                              function(EventQuery, cuEventQuery) function(         \
+                                                  GraphCreate,                                     \
+                                                  cuGraphCreate) function(AddMemAlloc,             \
+                                                                          cuGraphAddMemAllocNode)  \
                                                   function(AddMemFree, cuGraphAddMemFreeNode)      \
                                                       function(Instantiate,                        \
                                                                cuGraphInstantiateWithFlags)        \

@@ -241,6 +241,35 @@ int Devices() {
   return 0;
 }
 
+// cuMemFree waits for the work of the context, which events and functions on the host show.
+int FreeWaits() {
+  const PoolApi api = StartPoolApi();
+  for (const unsigned flags : {CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING}) {
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    HOST_CHECK(api.StreamCreate(&stream, flags) == CUDA_SUCCESS);
+    HOST_CHECK(api.EventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+    const CUdeviceptr block = Allocate(api, kMega);
+    const CUdeviceptr filled = Allocate(api, kMega);
+    bool has_run = false;
+    const auto slow = [](void* run) {
+      usleep(50'000);
+      *static_cast<bool*>(run) = true;
+    };
+    HOST_CHECK(api.LaunchHostFunc(stream, slow, &has_run) == CUDA_SUCCESS);
+    HOST_CHECK(api.SetD8Async(filled, 9, kMega, stream) == CUDA_SUCCESS);
+    HOST_CHECK(api.EventRecord(event, stream) == CUDA_SUCCESS);
+    HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
+    const CUresult done = api.EventQuery(event);
+    unsigned char value = 0;
+    HOST_CHECK(api.CopyToHost(&value, filled, 1) == CUDA_SUCCESS);
+    std::printf("run %d, event %d, value %d\n", has_run, done, value);
+    HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
+    HOST_CHECK(api.Free(filled) == CUDA_SUCCESS);
+  }
+  return 0;
+}
+
 // Memory that one context's pool caches is free for the device's other contexts.
 int CacheOfAnother() {
   const PoolApi api = StartPoolApi();
@@ -581,6 +610,7 @@ constexpr Scenario kScenarios[] = {
     {"steady-3", [] { return Steady(3); }},
     {"steady-200", [] { return Steady(200); }},
     {"free-async", FreeAsync},
+    {"free-waits", FreeWaits},
     {"out-of-memory", OutOfMemory},
     {"freed-memory", FreedMemory},
     {"at-exit", AtExit},
