@@ -26,7 +26,7 @@ CUresult IpcGetMemHandle(const Call& call, CUipcMemHandle* handle, CUdeviceptr d
 template <typename Call>
 CUresult IpcOpenMemHandle(const Call& call, CUdeviceptr* dptr, CUipcMemHandle handle,
                           unsigned int flags) {
-  if (IsPoolHandle(handle)) return call.pools().OpenHandle(call.site(), dptr, handle);
+  if (IsPoolHandle(handle)) return call.pools().OpenHandle(call.site(), dptr, handle, flags);
   const CUresult result = call.Forward(dptr, handle, flags);
   Event event;
   event.kind = EventKind::kImport;

@@ -87,6 +87,8 @@ uint64_t PageDown(const IpcHandle& handle) {
   return handle.address / handle.page_bytes * handle.page_bytes;
 }
 
+uint64_t PlaceInPage(const IpcHandle& handle) { return handle.address - PageDown(handle); }
+
 }  // namespace
 
 int Imports::FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) const {
@@ -166,6 +168,60 @@ Imports::Import* Imports::Find(const IpcHandle& handle) {
   return nullptr;
 }
 
+// Returns the place of a context, or the first unused place for null; null if there is none.
+Imports::Import::Opener* Imports::FindOpener(Import* import, CUcontext context) {
+  for (Import::Opener& opener : import->openers) {
+    const bool used = opener.count != 0;
+    if (context == nullptr ? !used : used && opener.context == context) return &opener;
+  }
+  return nullptr;
+}
+
+// Lets FindBlock find the import. The driver describes the memory as the first chunk.
+void Imports::Show(const Import& import, CUcontext context) {
+  ImportedBlock block;
+  block.address = import.range + PlaceInPage(import.handle);
+  block.size = import.handle.size;
+  block.context = context;
+  const auto ask = Real<decltype(&::cuPointerGetAttribute)>(driver_, Hook::kcuPointerGetAttribute);
+  unsigned long long id = 0;  // NOLINT(google-runtime-int): the driver's type
+  int device = 0;
+  if (ask != nullptr) {
+    if (ask(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, import.range) == CUDA_SUCCESS) block.id = id;
+    if (ask(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, import.range) == CUDA_SUCCESS) {
+      block.device = static_cast<int16_t>(device);
+    }
+  }
+  MutexLock lock(&visible_mutex_);
+  Visible& visible = visible_[&import - imports_];
+  if (visible.range == 0) visible_count_.fetch_add(1, std::memory_order_release);
+  visible = {import.range, import.pages * import.handle.page_bytes, block};
+}
+
+void Imports::Hide(const Import& import) {
+  MutexLock lock(&visible_mutex_);
+  Visible& visible = visible_[&import - imports_];
+  if (visible.range != 0) visible_count_.fetch_sub(1, std::memory_order_release);
+  visible = Visible();
+}
+
+bool Imports::FindBlock(CUdeviceptr address, ImportedBlock* block) {
+  if (visible_count_.load(std::memory_order_acquire) == 0) [[likely]] {
+    return false;
+  }
+  MutexLock lock(&visible_mutex_);
+  for (const Visible& visible : visible_) {
+    if (visible.range == 0 || address < visible.range || address - visible.range >= visible.bytes) {
+      continue;
+    }
+    const bool inside =
+        address >= visible.block.address && address - visible.block.address < visible.block.size;
+    *block = inside ? visible.block : ImportedBlock();
+    return true;
+  }
+  return false;
+}
+
 CUresult Imports::Open(const CUipcMemHandle& packed, CUdeviceptr* address, uint64_t* size) {
   IpcHandle handle;
   std::memcpy(&handle, &packed, sizeof handle);
@@ -186,15 +242,20 @@ CUresult Imports::Open(const CUipcMemHandle& packed, CUdeviceptr* address, uint6
     while (place < count_ && imports_[place].range != 0) ++place;
     if (place == kMax) return CUDA_ERROR_OUT_OF_MEMORY;
     import = &imports_[place];
-    *import = {handle, 0, 0, 0, 0};
+    *import = {handle, 0, 0, {}, 0};
     const CUresult result = MapAll(import);
     if (result != CUDA_SUCCESS) return result;
     if (place == count_) ++count_;
   } else if (const CUresult result = GiveAccess(import); result != CUDA_SUCCESS) {
     return result;
   }
-  ++import->opened;
-  *address = import->range + (handle.address - PageDown(handle));
+  const CUcontext context = driver_.CurrentContext();
+  Import::Opener* opener = FindOpener(import, context);
+  if (opener == nullptr) opener = FindOpener(import, nullptr);
+  if (opener == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *opener = {context, opener->count + 1};
+  Settle(import);
+  *address = import->range + PlaceInPage(handle);
   *size = handle.size;
   return CUDA_SUCCESS;
 }
@@ -260,23 +321,52 @@ bool Imports::Close(CUdeviceptr address, CUresult* result) {
   for (int i = 0; i < count_; ++i) {
     Import& import = imports_[i];
     if (import.range == 0) continue;
-    const CUdeviceptr begin = import.range + (import.handle.address - PageDown(import.handle));
-    if (begin != address) continue;
-    *result = CUDA_SUCCESS;
+    if (import.range + PlaceInPage(import.handle) != address) continue;
     // Waits for the work of the context that closes, because unmapping does not wait for kernels.
     // The contexts of several GPUs may have opened the memory, each of which closes it.
     *result = driver_.cuCtxSynchronize()();
-    if (*result != CUDA_SUCCESS || --import.opened > 0) return true;
-    UnmapAll(import, import.pages);
-    import.range = 0;
+    if (*result != CUDA_SUCCESS) return true;
+    Import::Opener* opener = FindOpener(&import, driver_.CurrentContext());
+    for (Import::Opener& other : import.openers) {
+      if (opener == nullptr && other.count != 0) opener = &other;
+    }
+    if (opener != nullptr) --opener->count;
+    Settle(&import);
     return true;
   }
   return false;
 }
 
+// Unmaps the import if no context has it open. Else it belongs to a context that has.
+void Imports::Settle(Import* import) {
+  const Import::Opener* left = nullptr;
+  for (const Import::Opener& opener : import->openers) {
+    if (opener.count != 0 && left == nullptr) left = &opener;
+  }
+  if (left != nullptr) return Show(*import, left->context);
+  Hide(*import);
+  UnmapAll(*import, import->pages);
+  import->range = 0;
+}
+
+void Imports::ContextGone(CUcontext context) {
+  if (context == nullptr || visible_count_.load(std::memory_order_acquire) == 0) return;
+  MutexLock lock(&mutex_);
+  for (int i = 0; i < count_; ++i) {
+    Import& import = imports_[i];
+    Import::Opener* const opener = import.range == 0 ? nullptr : FindOpener(&import, context);
+    if (opener == nullptr) continue;
+    opener->count = 0;
+    Settle(&import);
+  }
+}
+
 void Imports::AbandonAfterFork() {
   mutex_.Reset();
+  visible_mutex_.Reset();
   count_ = 0;
+  visible_count_.store(0, std::memory_order_relaxed);
+  for (Visible& visible : visible_) visible = Visible();
 }
 
 }  // namespace vramstow

@@ -199,7 +199,12 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
 }
 
 bool PoolService::FindMapped(CUdeviceptr address, PooledBlock* block) const {
-  if (!Find(address, block)) return false;
+  if (!Find(address, block)) {
+    ImportedBlock import;
+    if (!links_.imports.FindBlock(address, &import)) return false;
+    *block = {import.address, import.size, import.id, import.context, import.device};
+    return true;
+  }
   if (block->size != 0) return true;
   Pools::Use use = links_.pools.Owning(address);
   KeepErrno keep_errno;
@@ -339,13 +344,15 @@ CUresult PoolService::Export(CUdeviceptr address, CUipcMemHandle* handle) const 
 }
 
 CUresult PoolService::OpenHandle(const CallSite& site, CUdeviceptr* address,
-                                 const CUipcMemHandle& handle) const {
+                                 const CUipcMemHandle& handle, unsigned int flags) const {
   KeepErrno keep_errno;
   ScopedCallContext call(links_.trace, site);
   Event event;
   event.kind = EventKind::kImport;
   event.memory = MemoryKind::kDevice;
-  event.result = links_.imports.Open(handle, address, &event.size);
+  event.result = (flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}) == 0
+                     ? links_.imports.Open(handle, address, &event.size)
+                     : CUDA_ERROR_INVALID_VALUE;
   if (event.result == CUDA_SUCCESS) {
     event.address = *address;
     event.device = links_.driver.CurrentDevice();
@@ -381,12 +388,15 @@ void PoolService::ContextGone(CUcontext context) const {
   FunctionsGone();
   links_.handle_kinds.ForgetFunctions();
   links_.pools.ContextGone(context);
+  links_.imports.ContextGone(context);
 }
 
 void PoolService::PrimaryContextGone(int device) const {
   FunctionsGone();
   links_.handle_kinds.ForgetFunctions();
+  const CUcontext context = links_.pools.PrimaryOf(device);
   links_.pools.PrimaryContextGone(device);
+  links_.imports.ContextGone(context);
 }
 
 CUcontext PoolService::PrimaryOf(int device) const { return links_.pools.PrimaryOf(device); }

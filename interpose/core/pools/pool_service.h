@@ -120,7 +120,8 @@ class PoolService {
   // Finds the block of an address. If no live block contains it, finds the memory that a framework
   // has freed but still has mapped. Programs make tensors in memory of freed tensors, for example
   // for captured graphs. With the framework's own allocator the driver knows this memory, because
-  // that allocator caches whole segments of the driver.
+  // that allocator caches whole segments of the driver. Also finds blocks of other processes' pools
+  // that this process opened by cuIpc.
   bool FindMapped(CUdeviceptr address, PooledBlock* block) const;
   // Answers cuPointerGetAttribute about `address` in the block, if the pool's answer differs from
   // the driver's. Returns false if the driver's answer is right.
@@ -152,8 +153,8 @@ class PoolService {
   // --- cuIpc for memory of pools: exports a block of this process, and opens and closes one of
   // another process. The events are recorded, except for Export.
   CUresult Export(CUdeviceptr address, CUipcMemHandle* handle) const;
-  CUresult OpenHandle(const CallSite& site, CUdeviceptr* address,
-                      const CUipcMemHandle& handle) const;
+  CUresult OpenHandle(const CallSite& site, CUdeviceptr* address, const CUipcMemHandle& handle,
+                      unsigned int flags) const;
   bool CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
   // --- Notifications for the pools

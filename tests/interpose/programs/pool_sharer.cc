@@ -46,6 +46,20 @@ CUipcMemHandle Receive(int pipe) {
   return handle;
 }
 
+// The driver knows the whole block at each of its addresses, as memory of the current context.
+void ExpectOneBlock(const PoolApi& api, CUdeviceptr block, size_t size) {
+  for (const size_t offset : {size_t{0}, size / 2, size - 1}) {
+    CUdeviceptr start = 0;
+    size_t found = 0;
+    HOST_CHECK(api.AddressRange(&start, &found, block + offset) == CUDA_SUCCESS);
+    HOST_CHECK(start == block && found == size);
+    CUcontext context = nullptr;
+    HOST_CHECK(api.Attribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, block + offset) ==
+               CUDA_SUCCESS);
+    HOST_CHECK(context != nullptr);
+  }
+}
+
 int Open(int pipe, const std::vector<size_t>& sizes) {
   const PoolApi api = StartPoolApi();
   auto* open = Look<OpenHandle>(api.driver, "cuIpcOpenMemHandle_v2");
@@ -58,6 +72,8 @@ int Open(int pipe, const std::vector<size_t>& sizes) {
     CUdeviceptr again = 0;
     HOST_CHECK(open(&again, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS);
     HOST_CHECK(again == block);
+    HOST_CHECK(open(&again, handle, 2) != CUDA_SUCCESS);
+    ExpectOneBlock(api, block, size);
     Expect(api, block, size, seed);
     Write(api, block, size, seed + 100);
     HOST_CHECK(close_handle(block) == CUDA_SUCCESS);
@@ -71,6 +87,15 @@ int Open(int pipe, const std::vector<size_t>& sizes) {
   wrong.reserved[20] = static_cast<char>(wrong.reserved[20] ^ 1);
   CUdeviceptr block = 0;
   HOST_CHECK(open(&block, wrong, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
+  // The end of the context closes the block.
+  const CUipcMemHandle last = Receive(pipe);
+  HOST_CHECK(open(&block, last, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS);
+  HOST_CHECK(api.PrimaryReset(0) == CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  HOST_CHECK(api.PrimaryRetain(&context, 0) == CUDA_SUCCESS);
+  HOST_CHECK(api.SetCurrent(context) == CUDA_SUCCESS);
+  HOST_CHECK(api.AddressRange(nullptr, nullptr, block) != CUDA_SUCCESS);
+  HOST_CHECK(close_handle(block) != CUDA_SUCCESS);
   return 0;
 }
 
@@ -113,6 +138,7 @@ int Give(int pipe, pid_t child, const std::vector<size_t>& sizes, const Memory& 
   }
   CUdeviceptr own = 0;
   HOST_CHECK(open(&own, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
+  Send(pipe, handle);
   Send(pipe, handle);
   int status = 0;
   HOST_CHECK(waitpid(child, &status, 0) == child);
