@@ -42,11 +42,13 @@ struct IterationsFacts {
   // The growth, per iteration, of the memory that is live between iterations.
   int64_t growth_bytes = 0;
 
-  // True if the memory that is live between iterations grew so much that it matters.
+  // True if the memory that is live between iterations grew so much that it matters. One or two
+  // iterations show no growth, because the first one allocates memory that the later ones reuse.
   bool Grows() const {
     constexpr uint64_t kLeast = uint64_t{1} << 20;
     constexpr uint64_t kSmallPart = 1000;
-    if (growth_bytes <= 0 || list.empty()) return false;
+    constexpr size_t kLeastIterations = 3;
+    if (growth_bytes <= 0 || list.size() < kLeastIterations) return false;
     const uint64_t grown = static_cast<uint64_t>(growth_bytes) * list.size();
     return grown >= kLeast && grown >= list.back().peak_bytes / kSmallPart;
   }

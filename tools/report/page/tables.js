@@ -189,7 +189,7 @@ function lifetimePanel(facts, view) {
   if (!lifetimes) return null;
   const rows = [['Freed in the iteration that made it', 'within_an_iteration'], ['Freed in a later one', 'across_iterations'],
     ['Live at the end', 'persistent'], ['Made before the first iteration', 'before_the_first']];
-  const grows = facts.iterations_found && facts.iterations_found.growth_bytes > 0;
+  const grows = (facts.iterations || []).length > 2 && facts.iterations_found.growth_bytes > 0;
   const none = grows ? 'Memory grows, but no call site piles up by itself' : 'Nothing piles up';
   return panel('Lifetimes', table([
     {title: '', kind: 'wide', cell: (row) => row[0]},
