@@ -292,22 +292,22 @@ bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
          end->context != nullptr;
 }
 
-bool PoolService::SomeCardsApart() const { return links_.pools.has_unreachable_peers(); }
+bool PoolService::SomeCardsApart() const { return links_.pools.reach().has_unreachable_peers(); }
 
 bool PoolService::CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const {
-  if (!links_.pools.has_unreachable_peers()) return false;
+  if (!links_.pools.reach().has_unreachable_peers()) return false;
   KeepErrno keep_errno;
   CopyEnd first;
   CopyEnd second;
   if (!FindEnd(to, &first) || !FindEnd(from, &second)) return false;
   if (!first.pooled && !second.pooled) return false;
-  if (!links_.pools.CannotReach(first.device, second.device)) return false;
+  if (!links_.pools.reach().CannotReach(first.device, second.device)) return false;
   *ends = {first.context, second.context};
   return true;
 }
 
 bool PoolService::IsOutOfReach(CUdeviceptr address, CUstream stream, OutOfReach* block) const {
-  if (address == 0 || !links_.pools.has_unreachable_peers()) return false;
+  if (address == 0 || !links_.pools.reach().has_unreachable_peers()) return false;
   Pools::Use use = links_.pools.Owning(address);
   if (!use || use->segments()) return false;
   const KeepErrno keep_errno;
@@ -320,7 +320,7 @@ bool PoolService::IsOutOfReach(CUdeviceptr address, CUstream stream, OutOfReach*
   }
   if (callers == nullptr) return false;
   *block = {use.context(), callers};
-  return links_.pools.CannotReach(links_.pools.DeviceOf(callers), use.device());
+  return links_.pools.reach().CannotReach(links_.pools.DeviceOf(callers), use.device());
 }
 
 bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {

@@ -166,14 +166,14 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   const State state = OpenPool(&slot, context, device) ? State::kOpen : State::kPlain;
   *opened = state == State::kOpen;
   if (*opened) served_.store(true, std::memory_order_relaxed);
-  if (*opened) LookForApart(device);
+  if (*opened) reach_.LookForApart(device);
   // Work on such a device may write to any host memory, which the program may read after a free.
   if (ReachesHost(links_.driver, device)) NoteSharedMemory();
   slot.context_number.store(links_.unseen_contexts.NumberOf(context), std::memory_order_relaxed);
   slot.context.store(context, std::memory_order_release);
   slot.state.store(state, std::memory_order_seq_cst);
   if (place == count) count_.store(count + 1, std::memory_order_release);
-  used_devices_.fetch_or(uint64_t{1} << device, std::memory_order_relaxed);
+  reach_.NoteUsed(device);
   IntroduceDevices();
 }
 

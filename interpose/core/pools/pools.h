@@ -22,6 +22,7 @@
 #include "allocator/pool/pool.h"
 #include "base/thread_annotations.h"
 #include "interpose/core/pools/captures.h"
+#include "interpose/core/pools/device_reach.h"
 #include "interpose/core/pools/pool_driver.h"
 #include "interpose/core/pools/reclaim_source.h"
 #include "interpose/core/runtime/core.h"
@@ -36,7 +37,7 @@ class Pools {
 
  public:
   static constexpr int kMaxPools = 64;
-  static constexpr int kMaxDevices = 64;
+  static constexpr int kMaxDevices = DeviceReach::kMaxDevices;
 
   // The parts that the pools need. `on_opened` is called without a lock, after a pool was opened.
   struct Links {
@@ -121,12 +122,7 @@ class Pools {
   // Notes that the current context's device may access memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
 
-  // has_unreachable_peers() is true if some GPU cannot access the memory of some pool.
-  // CannotReach() is true if these two GPUs cannot access each other's memory.
-  bool has_unreachable_peers() const {
-    return has_unreachable_peers_.load(std::memory_order_relaxed);
-  }
-  bool CannotReach(int device, int other) const;
+  const DeviceReach& reach() const { return reach_; }
   // Returns the device of a context, or kNoDevice if it is unknown.
   int DeviceOf(CUcontext context);
   void StreamCreated(CUstream stream);
@@ -177,8 +173,6 @@ class Pools {
   void BringUpToDate(Slot* slot, CUcontext context) VRAMSTOW_REQUIRES(mutex_);
   void GiveAccess(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
   void IntroduceDevices() VRAMSTOW_REQUIRES(mutex_);
-  void IntroduceDevice(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
-  void LookForApart(int device);
   void Close(Slot* slot) VRAMSTOW_REQUIRES(mutex_);
   void LogOnce(const char* why);
   void LogSegmentsOnce(bool asked_for);
@@ -203,10 +197,7 @@ class Pools {
   std::atomic<CUcontext> primaries_[kMaxDevices] = {};
   uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
       mutex_) = {};  // of each device's memory: one bit for each device
-  // A set of bits for each device: the other devices that cannot access its memory.
-  std::atomic<uint64_t> apart_[kMaxDevices] = {};
-  std::atomic<bool> has_unreachable_peers_{false};
-  std::atomic<uint64_t> used_devices_{0};  // a bit for each device that has, or had, a context
+  DeviceReach reach_{links_.driver};
   std::atomic<bool> shared_memory_{false};
   std::atomic<bool> served_{false};  // a pool was opened at least once
   std::atomic<const char*> why_not_{nullptr};

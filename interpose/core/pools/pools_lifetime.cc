@@ -121,69 +121,28 @@ void Pools::PeerEnabled(CUcontext peer, int by_device) {
 }
 
 void Pools::DeviceUsed(int device) {
-  if (device < 0 || device >= kMaxDevices) return;
-  const uint64_t bit = uint64_t{1} << device;
-  if ((used_devices_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  if (!reach_.NoteUsed(device)) return;
   KeepErrno keep_errno;
   MutexLock lock(&mutex_);
   IntroduceDevices();
 }
 
-// The driver lets every context copy and fill memory of cuMemAlloc, but mapped memory (as the
-// pool's) only if the context's device may access it. So all devices that the program uses get
-// access if they can reach the pool's device. A device without a context gets none, so it pays
-// nothing for the pool's mappings. If contexts may appear without a hooked call, every device may
-// have one.
+// Gives the devices that the program uses access to the pools of the devices that they can reach. A
+// device without a context gets none, so it pays nothing for the pool's mappings. If contexts may
+// appear without a hooked call, every device may have one.
 void Pools::IntroduceDevices() {
-  uint64_t devices = used_devices_.load(std::memory_order_relaxed);
-  auto* count_devices = links_.driver.cuDeviceGetCount();
-  int count = 0;
-  if (links_.unseen_contexts.any() && count_devices != nullptr &&
-      count_devices(&count) == CUDA_SUCCESS) {
-    for (int device = 0; device < count && device < kMaxDevices; ++device) {
-      devices |= uint64_t{1} << device;
-    }
-  }
+  const uint64_t devices = reach_.UsedDevices(links_.unseen_contexts.any());
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
     if (!use) continue;
     const int owner = use.device();
     use.Drop();
     for (int device = 0; device < kMaxDevices; ++device) {
-      if ((devices >> device & 1) != 0) IntroduceDevice(owner, device);
+      const uint64_t given = peers_[owner] | uint64_t{1} << owner;
+      if (((devices & ~given) >> device & 1) == 0) continue;
+      if (reach_.CanAccess(device, owner)) GiveAccess(owner, device);
     }
   }
-}
-
-void Pools::IntroduceDevice(int owner, int by_device) {
-  auto* can_access = links_.driver.cuDeviceCanAccessPeer();
-  if (can_access == nullptr || owner == by_device || (peers_[owner] >> by_device & 1) != 0) return;
-  int can = 0;
-  if (can_access(&can, by_device, owner) == CUDA_SUCCESS && can != 0) GiveAccess(owner, by_device);
-}
-
-// Finds the GPUs that cannot access the memory of this GPU. It runs before the pool serves its
-// first block, so before the program can copy memory of the pool.
-void Pools::LookForApart(int device) {
-  auto* can_access = links_.driver.cuDeviceCanAccessPeer();
-  auto* count_devices = links_.driver.cuDeviceGetCount();
-  int devices = 0;
-  if (can_access == nullptr || count_devices == nullptr ||
-      count_devices(&devices) != CUDA_SUCCESS || device >= kMaxDevices) {
-    return;
-  }
-  for (int other = 0; other < devices && other < kMaxDevices; ++other) {
-    int can = 0;
-    if (other == device || can_access(&can, device, other) != CUDA_SUCCESS || can != 0) continue;
-    apart_[device].fetch_or(uint64_t{1} << other, std::memory_order_relaxed);
-    apart_[other].fetch_or(uint64_t{1} << device, std::memory_order_relaxed);
-    has_unreachable_peers_.store(true, std::memory_order_release);
-  }
-}
-
-bool Pools::CannotReach(int device, int other) const {
-  if (device < 0 || device >= kMaxDevices || other < 0 || other >= kMaxDevices) return false;
-  return (apart_[device].load(std::memory_order_relaxed) >> other & 1) != 0;
 }
 
 void Pools::GiveAccess(int owner, int by_device) {
@@ -293,7 +252,7 @@ void Pools::AbandonAfterFork() {
   }
   for (std::atomic<CUcontext>& primary : primaries_) primary.store(nullptr);
   for (uint64_t& peers : peers_) peers = 0;
-  used_devices_.store(0, std::memory_order_relaxed);
+  reach_.AbandonAfterFork();
   captures_.Clear();
   has_captured_.store(false, std::memory_order_relaxed);
   links_.live_streams.Clear();
