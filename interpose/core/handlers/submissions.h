@@ -96,13 +96,16 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
 }
 
 // Handles launches of graphs, which name no kernel. A graph is not launched while it may use memory
-// that is paused (evicted until the program resumes it).
+// that is paused (evicted until the program resumes it). The graph's memory nodes may need memory;
+// cached memory is released only outside of the submission, because a thread that holds a pool's
+// lock may wait until no submission is in progress.
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
-  const PoolService::Submission submission(call.pools());
-  if (submission.offloading().RefusesGraph()) return CUDA_ERROR_ILLEGAL_STATE;
-  // The graph's memory nodes may need memory.
-  return Launched(call, nullptr, stream, MakeRoom(call, graph, stream));
+  return ForwardWithRoom(call, kNoDevice, [&] {
+    const PoolService::Submission submission(call.pools());
+    if (submission.offloading().RefusesGraph()) return CUDA_ERROR_ILLEGAL_STATE;
+    return Launched(call, nullptr, stream, call.Forward(graph, stream));
+  });
 }
 // Handles the launch of kernels on several devices.
 template <typename Call>

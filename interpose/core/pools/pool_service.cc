@@ -311,7 +311,8 @@ bool PoolService::IsOutOfReach(CUdeviceptr address, CUstream stream, OutOfReach*
   Pools::Use use = links_.pools.Owning(address);
   if (!use || use->segments()) return false;
   const KeepErrno keep_errno;
-  CUcontext callers = links_.driver.CurrentContext();
+  const CUcontext current = links_.driver.CurrentContext();
+  CUcontext callers = current;
   const bool is_default =
       stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
   auto* const context_of = links_.driver.cuStreamGetCtx();
@@ -320,7 +321,9 @@ bool PoolService::IsOutOfReach(CUdeviceptr address, CUstream stream, OutOfReach*
   }
   if (callers == nullptr) return false;
   *block = {use.context(), callers};
-  return links_.pools.reach().CannotReach(links_.pools.DeviceOf(callers), use.device());
+  const int device =
+      callers == current ? links_.driver.CurrentDevice() : links_.pools.KnownDeviceOf(callers);
+  return links_.pools.reach().CannotReach(device, use.device());
 }
 
 bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {

@@ -133,6 +133,8 @@ int Pools::DeviceOf(CUcontext context) {
   return device;
 }
 
+int Pools::KnownDeviceOf(CUcontext context) const { return links_.contexts.DeviceOf(context); }
+
 // True for a context that has ended but is still current in this thread. A driver since CUDA 12.0
 // tells the number of a context that lives, also if no hooked call made it.
 bool Pools::IsDead(CUcontext context) const {

@@ -123,8 +123,8 @@ class Pools {
   void PeerEnabled(CUcontext peer, int by_device);
 
   const DeviceReach& reach() const { return reach_; }
-  // Returns the device of a context, or kNoDevice if it is unknown.
-  int DeviceOf(CUcontext context);
+  // Returns the device of a context that a hooked call made, else kNoDevice. Takes no lock.
+  int KnownDeviceOf(CUcontext context) const;
   void StreamCreated(CUstream stream);
   // Called before the driver destroys the stream. StreamDestroyFailed is called if it fails.
   void StreamDestroyed(CUstream stream);
@@ -164,6 +164,7 @@ class Pools {
   static bool Enter(Slot* slot);
   void AnnounceStream(CUstream stream);
   void Open(CUcontext context);
+  int DeviceOf(CUcontext context);
   bool HasEnded(const Slot& slot) const;
   bool IsDead(CUcontext context) const;
   void End(CUcontext context) VRAMSTOW_REQUIRES(mutex_);
