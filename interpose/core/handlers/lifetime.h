@@ -146,6 +146,26 @@ CUresult DevicePrimaryCtxReset(const Call& call, CUdevice device) {
   return RecordContext(call, EventKind::kDeviceReset, result, 0, static_cast<int16_t>(device));
 }
 
+// Loads code. The driver overwrites some values of options for its compiler, such as the size of a
+// buffer, so a call with such options is not repeated.
+template <typename Call>
+CUresult LoadCode(const Call& call, CUmodule* module, const void* image, unsigned int count,
+                  CUjit_option* options, void** values) {
+  return count == 0 ? MakeRoom(call, module, image, count, options, values)
+                    : call.Forward(module, image, count, options, values);
+}
+template <typename Call, typename Code>
+CUresult LoadCode(const Call& call, CUlibrary* library, const Code* code, CUjit_option* options,
+                  void** values, unsigned int count, CUlibraryOption* library_options,
+                  void** library_values, unsigned int library_count) {
+  const auto load = [&](auto forward) {
+    return forward(call, library, code, options, values, count, library_options, library_values,
+                   library_count);
+  };
+  return count == 0 ? load([](const Call& with, auto... all) { return MakeRoom(with, all...); })
+                    : load([](const Call& with, auto... all) { return with.Forward(all...); });
+}
+
 template <typename Call>
 CUresult GreenCtxCreate(const Call& call, CUgreenCtx* context, CUdevResourceDesc description,
                         CUdevice device, unsigned int flags) {

@@ -40,7 +40,7 @@ CUresult RecordThenForward(const Call& call, const Event& event, Arguments... ar
 // Calls the driver by `forward` for memory that no pool serves. If the driver lacks memory, pools
 // release the memory that they cache on the device, first without waiting for work, and the driver
 // tries again: the program has freed that memory, so it expects the driver to have it. kNoDevice
-// stands for the device of the current context.
+// stands for the device of the current context, and kEveryDevice for all devices.
 template <typename Call, typename Forward>
 CUresult ForwardWithRoom(const Call& call, int16_t device, Forward forward) {
   constexpr uint64_t kWaitNs = 1'000'000'000;
@@ -54,10 +54,10 @@ CUresult ForwardWithRoom(const Call& call, int16_t device, Forward forward) {
 }
 
 // Handles functions for which the driver may need memory of its own, as for the memory nodes of
-// graphs, for code and for the variables of modules.
+// graphs, for code and for the variables of modules. The memory may be of any device.
 template <typename Call, typename... Arguments>
 CUresult MakeRoom(const Call& call, Arguments... arguments) {
-  return ForwardWithRoom(call, kNoDevice, [&] { return call.Forward(arguments...); });
+  return ForwardWithRoom(call, kEveryDevice, [&] { return call.Forward(arguments...); });
 }
 
 // Returns the device of this thread's current context, or kNoDevice.

@@ -14,9 +14,9 @@ bool MakeEvent(const Driver& driver, CUevent* event) {
 
 bool HasFunctions(const Driver& driver) {
   return driver.cuCtxPushCurrent_v2() != nullptr && driver.cuCtxPopCurrent_v2() != nullptr &&
-         driver.cuStreamSynchronize() != nullptr && driver.cuEventCreate() != nullptr &&
-         driver.cuEventRecord() != nullptr && driver.cuEventDestroy_v2() != nullptr &&
-         driver.cuStreamWaitEvent() != nullptr && driver.real(Hook::kcuStreamCreate) != nullptr &&
+         driver.cuEventCreate() != nullptr && driver.cuEventRecord() != nullptr &&
+         driver.cuEventDestroy_v2() != nullptr && driver.cuStreamWaitEvent() != nullptr &&
+         driver.real(Hook::kcuStreamCreate) != nullptr &&
          driver.real(Hook::kcuStreamDestroy_v2) != nullptr;
 }
 
@@ -30,16 +30,10 @@ WorkElsewhere::WorkElsewhere(const HandlerContext& context, const CallSite& site
   const KeepErrno keep_errno;
   // A graph keeps the stream of its copies, so a stream that ends with the call cannot serve it.
   if (!HasFunctions(driver_) || (asynchronous_ && IsCapturing(driver_, site, *stream))) return;
-  ok_ = asynchronous_ ? BeginStream(block) : Begin(block);
+  ok_ = Begin(block);
 }
 
 bool WorkElsewhere::Begin(const OutOfReach& block) {
-  if (driver_.cuStreamSynchronize()(callers_) != CUDA_SUCCESS) return false;
-  stream_ = callers_;
-  return driver_.cuCtxPushCurrent_v2()(block.context) == CUDA_SUCCESS;
-}
-
-bool WorkElsewhere::BeginStream(const OutOfReach& block) {
   const auto create =
       reinterpret_cast<decltype(&::cuStreamCreate)>(driver_.real(Hook::kcuStreamCreate));
   CUcontext popped = nullptr;
@@ -49,7 +43,11 @@ bool WorkElsewhere::BeginStream(const OutOfReach& block) {
       MakeEvent(driver_, &before_) && driver_.cuEventRecord()(before_, callers_) == CUDA_SUCCESS;
   driver_.cuCtxPopCurrent_v2()(&popped);
   if (!recorded || driver_.cuCtxPushCurrent_v2()(block.context) != CUDA_SUCCESS) return false;
-  if (MakeEvent(driver_, &after_) && create(&stream_, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+  // A synchronous call uses the block's context's default stream of the same kind.
+  if (!asynchronous_) stream_ = callers_;
+  const bool has_stream =
+      !asynchronous_ || create(&stream_, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS;
+  if (has_stream && MakeEvent(driver_, &after_) &&
       driver_.cuStreamWaitEvent()(stream_, before_, 0) == CUDA_SUCCESS) {
     return true;
   }
@@ -61,13 +59,12 @@ CUresult WorkElsewhere::Finish(CUresult result) {
   const KeepErrno keep_errno;
   if (result == CUDA_SUCCESS) {
     // Fills return before they have finished. Later work of the caller's stream must find them
-    // done.
-    result = asynchronous_ ? driver_.cuEventRecord()(after_, stream_)
-                           : driver_.cuStreamSynchronize()(stream_);
+    // done, but the host must not wait: it may have to act before the earlier work can finish.
+    result = driver_.cuEventRecord()(after_, stream_);
   }
   // The handle of a default stream means a stream of the context that is current.
   Leave();
-  if (result != CUDA_SUCCESS || !asynchronous_) return result;
+  if (result != CUDA_SUCCESS) return result;
   return driver_.cuStreamWaitEvent()(callers_, after_, 0);
 }
 

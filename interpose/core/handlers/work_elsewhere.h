@@ -2,9 +2,9 @@
 //
 // Idea: the driver lets every context copy and fill memory of cuMemAlloc. Memory of the pool is
 // mapped memory, which only devices with access can use. If the device of a call cannot access the
-// device of the block, the call is made in the block's context: a synchronous call there, with the
-// work of the caller's default stream finished before, and an asynchronous call on a stream of that
-// context, which events put between the earlier and the later work of the caller's stream.
+// device of the block, the call is made in the block's context: a synchronous call on the default
+// stream there, and an asynchronous call on a stream of its own. Events put the call between the
+// earlier and the later work of the caller's stream.
 //
 // Ownership: objects on the handler's stack. Threads: each thread has its own. Errors: if the call
 // cannot be made elsewhere, it is passed on unchanged, and the driver reports the error. No heap.
@@ -45,7 +45,6 @@ class WorkElsewhere {
 
  private:
   bool Begin(const OutOfReach& block);
-  bool BeginStream(const OutOfReach& block);
   void Leave();
 
   const Driver& driver_;

@@ -83,8 +83,12 @@ bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool may_
     *result = CUDA_ERROR_INVALID_VALUE;
     return true;
   }
-  if (may_wait && links_.pools.FreesWait(use)) use->Synchronize();
   *result = CUDA_SUCCESS;
+  if (!may_wait || !links_.pools.FreesWait(use)) return true;
+  // The driver's cuMemFree reports errors of the work that it waits for, too.
+  const DriverResult waited = use->Synchronize();
+  const bool could_wait = waited != kDriverCaptureUnsupported && waited != kDriverNotSupported;
+  if (could_wait) *result = static_cast<CUresult>(waited);
   return true;
 }
 
@@ -131,7 +135,7 @@ bool PoolService::ReleaseCached(int16_t device, uint64_t wait_ns) const {
   bool has_released = false;
   for (int i = 0; i < links_.pools.count(); ++i) {
     Pools::Use use = links_.pools.At(i);
-    if (!use || use.device() != device) continue;
+    if (!use || (device != kEveryDevice && use.device() != device)) continue;
     has_released |= use->Trim({.wait_ns = wait_ns}).released_bytes != 0;
   }
   return has_released;

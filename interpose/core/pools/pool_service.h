@@ -72,6 +72,8 @@ struct OutOfReach {
   CUcontext callers = nullptr;  // the context in which the call submits work
 };
 
+inline constexpr int16_t kEveryDevice = kNoDevice - 1;
+
 class PoolService {
  public:
   struct Links {
@@ -106,9 +108,10 @@ class PoolService {
   bool Free(const CallSite& site, CUdeviceptr address, CUresult* result) const;
   bool FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
-  // Releases the memory that the pools cache on the device, or on the device of the current context
-  // for kNoDevice. Waits for at most `wait_ns` for work that uses freed memory. Returns true if any
-  // memory was released. Called when the driver lacks memory for a call that no pool serves.
+  // Releases the memory that the pools cache on the device, on the device of the current context
+  // for kNoDevice, or on all devices for kEveryDevice. Waits for at most `wait_ns` for work that
+  // uses freed memory. Returns true if any memory was released. Called when the driver lacks memory
+  // for a call that no pool serves.
   bool ReleaseCached(int16_t device, uint64_t wait_ns) const;
 
   // --- Questions
