@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -336,6 +337,20 @@ int OtherDevices() {
   HOST_CHECK(api.StreamSynchronize(stream) == CUDA_SUCCESS);
   HOST_CHECK(api.CopyToHost(in.data(), block + 3 * kMega, kMega) == CUDA_SUCCESS);
   std::printf("%d %d\n", in[0], in[kMega - 1]);
+  // The host does not wait for work of the block's device that only the host can let finish.
+  static std::atomic<bool> may_finish{false};
+  const auto wait = [](void*) {
+    while (!may_finish) usleep(1000);
+  };
+  CUstream busy = nullptr;
+  HOST_CHECK(api.SetCurrent(contexts[0]) == CUDA_SUCCESS);
+  HOST_CHECK(api.StreamCreate(&busy, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
+  HOST_CHECK(api.LaunchHostFunc(busy, wait, nullptr) == CUDA_SUCCESS);
+  HOST_CHECK(api.SetCurrent(contexts[1]) == CUDA_SUCCESS);
+  HOST_CHECK(api.SetD8(block, 9, kMega) == CUDA_SUCCESS);
+  may_finish = true;
+  HOST_CHECK(api.CopyToHost(in.data(), block, kMega) == CUDA_SUCCESS);
+  std::printf("%d\n", in[0]);
   HOST_CHECK(api.Free(block) == CUDA_SUCCESS);
   return 0;
 }
