@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -228,6 +229,11 @@ def dump() -> str | None:
     if found is None or found(path, ctypes.c_size_t(len(path))) != OK:
         return None
     return os.fsdecode(path.value)
+
+
+def name_whole(text: str, copy: str) -> str:
+    """Replaces the name of a copy that dump() made by that of the whole trace, which stays."""
+    return text.replace(copy, re.sub(r"-dump(-[0-9]+)?\.stow$", ".stow", copy))
 
 
 def set_limit(limit: int | None, device: int = ALL_DEVICES) -> bool:

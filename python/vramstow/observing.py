@@ -188,4 +188,4 @@ def explain() -> str:
             Path(copy).unlink(missing_ok=True)
     if told.returncode != 0:
         raise ObserveError(told.stderr.strip())
-    return told.stdout
+    return told.stdout if copy is None else library.name_whole(told.stdout, copy)

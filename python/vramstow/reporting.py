@@ -46,6 +46,7 @@ class Report:
 
     def __init__(self, *inputs: str | Path) -> None:
         self.inputs = [str(item) for item in inputs]
+        self._copy: str | None = None
         if not self.inputs:
             own = library.dump()
             if own is None:
@@ -53,12 +54,14 @@ class Report:
                     "this process has no trace: name a trace, a snapshot or a folder of them"
                 )
             self.inputs = [own]
+            self._copy = own
             # The copy of the trace may be large, so it is removed with this object.
             weakref.finalize(self, _remove, own, os.getpid())
 
     def text(self, *, full: bool = False) -> str:
         """Returns a report that fits on one screen, or with full=True all sections."""
-        return _ask("analyze", *(["--full"] if full else []), *self.inputs)
+        text = _ask("analyze", *(["--full"] if full else []), *self.inputs)
+        return text if self._copy is None else library.name_whole(text, self._copy)
 
     def json(self) -> str:
         return _ask("analyze", "--json", *self.inputs)

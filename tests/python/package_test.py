@@ -237,7 +237,11 @@ import device
 kept = device.allocate(3 * device.MIB)
 path = vramstow.dump()
 assert os.path.exists(path) and path.endswith(".stow"), path
-assert "3.00 MiB" in str(vramstow.report())
+os.unlink(path)
+whole = path.replace("-dump", "")
+for text in (str(vramstow.report()), vramstow.explain()):
+    assert "3.00 MiB" in text and whole in text and "-dump" not in text, text
+assert not [name for name in os.listdir(os.path.dirname(path)) if "-dump" in name]
 print("reported")
 """
     assert said(run(program, "--pool=on")) == ["reported"]
