@@ -107,9 +107,9 @@ void ReportedBlocks::CountSegments(c10::DeviceIndex index) {
   device.reserved.store(static_cast<uint64_t>(reserved.current), std::memory_order_relaxed);
   // Memory that PyTorch got and returned since the last count was never recorded.
   const uint64_t lost = returned - device.returned;
-  const uint64_t unrecorded = lost - std::min(lost, device.recorded);
-  const uint64_t released = lost - unrecorded;
-  const uint64_t grown = got - device.got - unrecorded;
+  const uint64_t released = std::min(lost, device.recorded);
+  const uint64_t gained = got - device.got;
+  const uint64_t grown = gained - std::min(gained, lost - released);
   device.got = got;
   device.returned = returned;
   device.recorded += grown - released;
