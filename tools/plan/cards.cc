@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "tools/base/words.h"
+#include "tools/launch/card_list.h"
 #include "tools/launch/driver.h"
 #include "tools/launch/installation.h"
 
@@ -64,7 +65,10 @@ absl::Status CheckCards(const std::vector<std::string>& cards) {
       return absl::InvalidArgumentError(
           "'help' is no GPU: vramstow run --simulate=help lists them.");
     }
-    const auto checked = CheckSimulator(installation->simulator_directory, card);
+    std::string why;
+    const auto spec = ResolveMatch(card, installation->simulator_directory, &why);
+    if (!spec.ok()) return spec.status();
+    const auto checked = CheckSimulator(installation->simulator_directory, *spec);
     if (!checked.ok()) return checked.status();
   }
   return absl::OkStatus();

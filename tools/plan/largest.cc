@@ -68,7 +68,8 @@ std::string RunsInText(const LargestOnCard& result) {
 }
 
 // Returns a note on the largest value, for the line that names it.
-const char* NoteOnLargest(const FitResult& found) {
+std::string NoteOnLargest(const FitResult& found, const FitRun& best) {
+  if (best.out_of_memory > 0) return absl::StrCat(" (it ", VerdictOn(best), ")");
   if (found.interrupted) return " (so far: the search was interrupted)";
   return found.at_end ? " (the largest value to try)" : "";
 }
@@ -208,7 +209,7 @@ std::string TextOfCard(const LargestOnCard& result) {
     return text + RunsInText(result);
   }
   absl::StrAppendFormat(&text, "  largest that fits      %d%s: %s at the peak, %s to spare of %s\n",
-                        best->value, NoteOnLargest(result.found), Bytes(best->peak_reserved),
+                        best->value, NoteOnLargest(result.found, *best), Bytes(best->peak_reserved),
                         Bytes(spare), Bytes(result.capacity));
   if (result.tensors.has_value()) {
     absl::StrAppendFormat(

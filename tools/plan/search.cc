@@ -200,15 +200,20 @@ class Searcher {
     const double high = above == nullptr ? HUGE_VAL : PositionOf(*above);
     std::optional<size_t> first;
     std::optional<size_t> found;
+    std::vector<size_t> between;
     for (size_t i = 0; i < open.size(); ++i) {
       const double position = PositionOf(*open[i]);
       if (position <= low || position >= high) continue;
       if (!first.has_value()) first = i;
+      between.push_back(i);
       const double bytes = PeakAt(known, position);
       if (bytes <= static_cast<double>(UsableBytes((*largest)->total_bytes, space_.margin))) {
         found = i;
       }
     }
+    // The line knows nothing of a run without a peak, so the rows before it are halved.
+    const bool is_blind = above != nullptr && !above->peak_bytes.has_value();
+    if (is_blind && !between.empty()) return between[between.size() / 2];
     // That the line says that the first of them does not fit is no proof.
     return found.has_value() ? found : first;
   }
@@ -257,6 +262,13 @@ class Searcher {
             .parts = {}};
       }
       Judge(row);
+      // Whatever the line says, nothing fits beyond a row that was found not to fit.
+      const auto refused = std::ranges::find_if(
+          known, [](const PlanRow* other) { return !other->fits && !other->tight; });
+      if ((row->fits || row->tight) && refused != known.end() && PositionOf(**refused) < position) {
+        row->fits = row->tight = false;
+        row->why_not = WhyLeft(known, 0);
+      }
     }
   }
 

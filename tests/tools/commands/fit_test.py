@@ -377,3 +377,10 @@ def test_a_value_that_does_not_matter_ends_the_search(tmp_path: Path) -> None:
     assert re.findall(r": (\d+) on h100 fits", result.stderr) == ["1", "3", "7", "449"]
     assert "every value that was tried fits: the peak is the same with each of" in result.stdout
     assert "so the value does not change it" in result.stdout
+
+
+def test_a_card_that_matches_a_snapshot_is_looked_up(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pickle"
+    result = run_vramstow("fit", "--once", f"--simulate=match={missing}", "--", "true", timeout=60)
+    assert result.returncode == 2
+    assert str(missing) in result.stderr and "there is no card" not in result.stderr

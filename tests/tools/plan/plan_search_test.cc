@@ -281,6 +281,17 @@ TEST(SearchPlan, WhatRanOutOfMemoryAndContinuedIsNeverRecommended) {
   EXPECT_FALSE(RowOf(result, "large", "{batch} = 8").fits);
 }
 
+TEST(SearchPlan, ValuesBeforeARunWithoutAPeakAreHalved) {
+  std::map<std::string, double> peaks;
+  for (int value = 1; value <= 24; ++value) peaks[std::to_string(value)] = value / 4.0;
+  const PlanResult result = SearchPeaks("batch", peaks, /*went_on_from=*/8);
+  EXPECT_EQ(TextOf(result.rows.front().choice), "{batch} = 7");
+  EXPECT_LE(result.rehearsals, 9U);
+  for (const PlanRow& row : result.rows) {
+    EXPECT_EQ(row.fits, *NumberOf(row.choice[0].value) < 8) << TextOf(row.choice);
+  }
+}
+
 TEST(SearchPlan, EachCardAndEachOtherSettingIsAGroup) {
   Job job;
   PlanSpace space = Batches("1,2,4..64");
