@@ -101,7 +101,7 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
 // lock may wait until no submission is in progress.
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
-  return ForwardWithRoom(call, kNoDevice, [&] {
+  return ForwardWithRoom(call, kEveryDevice, [&] {
     const PoolService::Submission submission(call.pools());
     if (submission.offloading().RefusesGraph()) return CUDA_ERROR_ILLEGAL_STATE;
     return Launched(call, nullptr, stream, call.Forward(graph, stream));
