@@ -26,7 +26,7 @@ namespace vramstow {
   query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)                   \
       query(cuCtxRecordEvent) query(cuCtxWaitEvent) query(cuMemGetAllocationGranularity)         \
           query(cuEventCreate) query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery) \
-              query(cuStreamGetCtx) query(cuStreamWaitEvent)
+              query(cuStreamSynchronize) query(cuStreamGetCtx) query(cuStreamWaitEvent)
 
 // The functions that vramstow itself calls. Except for those of the pool, none of them changes the
 // driver's state.
