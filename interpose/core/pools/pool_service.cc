@@ -35,6 +35,27 @@ void Put(void* data, T value) {
   std::memcpy(data, &value, sizeof(T));  // NOLINT(bugprone-sizeof-expression): of pointers, too
 }
 
+// True for the errors that work on the GPU leaves in its context. Other errors of a wait say only
+// that it was not possible.
+bool IsFaultOfWork(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 uint64_t PoolService::Record(const CallSite& site, const Event& event) const {
@@ -86,9 +107,8 @@ bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool may_
   *result = CUDA_SUCCESS;
   if (!may_wait || !links_.pools.FreesWait(use)) return true;
   // The driver's cuMemFree reports errors of the work that it waits for, too.
-  const DriverResult waited = use->Synchronize();
-  const bool could_wait = waited != kDriverCaptureUnsupported && waited != kDriverNotSupported;
-  if (could_wait) *result = static_cast<CUresult>(waited);
+  const auto waited = static_cast<CUresult>(use->Synchronize());
+  if (IsFaultOfWork(waited)) *result = waited;
   return true;
 }
 
