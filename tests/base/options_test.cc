@@ -90,7 +90,7 @@ TEST(ShareSetting, ItsPartsComeInAnyOrderAndOnMayBeLeftOut) {
                             "on,", "priority=high", "tells=", "dir=", "weight=2,on"}) {
     EXPECT_FALSE(ParseShare(wrong, &setting)) << wrong;
   }
-  EXPECT_FALSE(ParseShare("dir=" + std::string(200, 'a'), &setting));
+  EXPECT_FALSE(ParseShare("dir=" + std::string(300, 'a'), &setting));
 }
 
 TEST(OffloadSetting, ItsPartsComeInAnyOrder) {
