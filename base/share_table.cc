@@ -67,7 +67,7 @@ bool IsOutdated(int file, off_t size, off_t right_size) {
   return true;
 }
 
-// Returns the number of the namespace of this process's id, or 0.
+// Returns the number of the namespace in which the id of this process is valid; 0 if it is unknown.
 uint64_t PidSpace() {
   struct stat about = {};
   return stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;

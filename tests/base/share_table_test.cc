@@ -51,6 +51,15 @@ class ShareTableTest : public testing::Test {
     close(ends[1]);
     return said == 'y' ? child : -1;
   }
+  // Makes a child process that runs `begin`, and then lives until nobody holds ends[1] any more.
+  template <typename Begin>
+  static void MakeLastingChild(const int (&ends)[2], Begin begin) {
+    if (fork() != 0) return;
+    begin();
+    close(ends[1]);
+    char byte = 0;
+    _exit(static_cast<int>(read(ends[0], &byte, 1)));
+  }
   static void Kill(pid_t child) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
@@ -109,12 +118,7 @@ TEST_F(ShareTableTest, AForkedChildDoesNotHoldTheSlotOfItsParent) {
     table.Abandon();
     static ShareTable own;
     if (!Open(&own)) return false;
-    if (fork() == 0) {
-      own.Abandon();
-      close(ends[1]);
-      char byte = 0;
-      _exit(static_cast<int>(read(ends[0], &byte, 1)));
-    }
+    MakeLastingChild(ends, [] { own.Abandon(); });
     return true;
   });
   ASSERT_GT(owner, 0);
@@ -141,11 +145,7 @@ TEST_F(ShareTableTest, AChildWithoutTheHandlersOfForkDoesNotKeepItsParentAlive) 
     own.own().process = getpid();
     own.own().member.measured_at_ns = MonotonicTime() - 6 * kSecond;
     own.Unlock();
-    if (fork() == 0) {
-      close(ends[1]);
-      char byte = 0;
-      _exit(static_cast<int>(read(ends[0], &byte, 1)));
-    }
+    MakeLastingChild(ends, [] {});
     return true;
   });
   ASSERT_GT(owner, 0);
