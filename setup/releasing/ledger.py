@@ -1,7 +1,8 @@
 """The ledger: what ran on which commit, one JSON object in a line.
 
 The file is replaced as a whole, so that it has either all lines of before or the new one, too. Only
-one process writes: the one that has the lock of the folder.
+one process writes: the one that has the lock of the folder. A second file is part of the tree: the
+last result of each piece on any commit, so that a fresh clone and another machine know them.
 """
 
 from __future__ import annotations
@@ -78,25 +79,42 @@ def read_record(line: str) -> Record:
     return record
 
 
-class Ledger:
-    def __init__(self, file: Path) -> None:
-        """Reads the file, if there is one. Raises LedgerError if a line is broken."""
-        self._file = file
-        self._records: list[Record] = []
+def read_records(file: Path) -> list[Record]:
+    """Returns the records of the file, or none if there is no file. Raises LedgerError if a line is
+    broken."""
+    records = []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise LedgerError(f"The ledger {file} cannot be read: {error}.") from error
+    for number, line in enumerate(lines, 1):
         try:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return
-        except (OSError, UnicodeDecodeError) as error:
-            raise LedgerError(f"The ledger {file} cannot be read: {error}.") from error
-        for number, line in enumerate(lines, 1):
-            try:
-                self._records.append(read_record(line))
-            except ValueError as error:
-                raise LedgerError(
-                    f"Line {number} of the ledger {file} is broken ({error}); remove that line, "
-                    "and what it recorded runs again."
-                ) from error
+            records.append(read_record(line))
+        except ValueError as error:
+            raise LedgerError(
+                f"Line {number} of the ledger {file} is broken ({error}); remove that line, "
+                "and what it recorded runs again."
+            ) from error
+    return records
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The result of a piece on a commit of the history."""
+
+    record: Record
+    distance: int  # commits since then
+
+
+class Ledger:
+    def __init__(self, file: Path, kept: Path) -> None:
+        """Reads the file and the one that is part of the tree, if there are any. Raises LedgerError
+        if a line is broken."""
+        self._file = file
+        self._records = read_records(file)
+        self._kept = [record for record in read_records(kept) if record.state == ENDED]
 
     def put(self, record: Record) -> None:
         """Adds the record; it replaces the one of its own beginning. Raises OSError if it cannot be
@@ -127,9 +145,33 @@ class Ledger:
         commands = {piece.name: piece.command for piece in pieces}
         return {
             record.piece: record
-            for record in self._records
+            for record in (*self._kept, *self._records)
             if record.commit == commit and record.command == commands.get(record.piece)
         }
+
+    def earlier(self, history: list[str], pieces: list[Piece]) -> dict[str, Earlier]:
+        """Returns the result of each piece on the nearest commit of the history on which it ended.
+        `history` begins with the commit that is looked at, and goes back."""
+        distances = {commit: distance for distance, commit in enumerate(history)}
+        commands = {piece.name: piece.command for piece in pieces}
+        found: dict[str, Earlier] = {}
+        for record in (*self._kept, *self._records):
+            distance = distances.get(record.commit, 0)
+            if distance == 0 or record.state != ENDED:
+                continue
+            if record.command != commands.get(record.piece):
+                continue
+            if record.piece not in found or distance <= found[record.piece].distance:
+                found[record.piece] = Earlier(record, distance)
+        return found
+
+    def kept_text(self) -> str:
+        """Returns what the file of the tree shall have: the last result of each piece. It names no
+        file of this machine."""
+        ended = [one for one in (*self._kept, *self._records) if one.state == ENDED]
+        last = {one.piece: one for one in sorted(ended, key=lambda one: one.start)}
+        records = (dataclasses.replace(last[name], log="", last_lines=[]) for name in sorted(last))
+        return "".join(json.dumps(dataclasses.asdict(one)) + "\n" for one in records)
 
     def begun(self) -> list[Record]:
         """Returns the runs on any commit that have not ended, or were killed."""
@@ -137,4 +179,5 @@ class Ledger:
 
     def seconds(self) -> dict[str, float]:
         """Returns how long the last whole run of each piece took, on any commit."""
-        return {one.piece: one.seconds for one in self._records if one.state == ENDED}
+        ended = (one for one in (*self._kept, *self._records) if one.state == ENDED)
+        return {one.piece: one.seconds for one in ended}

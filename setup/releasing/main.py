@@ -11,25 +11,27 @@ from pathlib import Path
 from typing import NoReturn
 
 from ledger import ENDED, INTERRUPTED, Ledger, LedgerError, Record
-from page import duration, result_of, written
+from page import duration, result_of, state_of, written
 from pieces import LIST, ROOT, Piece, PiecesError, choose, read_pieces
 from runner import Interrupted, Place, run_piece, still_runs
 
 PAGE = Path("docs/release.md")
+KEPT = Path("docs/release-results.jsonl")
 # Commands of pieces rewrite these pages, and each of them is about what was run.
-MADE_PAGES = {str(PAGE), "docs/clients.md", "docs/compatibility.md"}
+MADE_PAGES = {str(PAGE), str(KEPT), "docs/clients.md", "docs/compatibility.md"}
 RESULTS = Path("build-release")
 
 HELP = """Runs everything that the pages promise on the commit that is checked out, piece by piece,
-and records each result in build-release/ledger.jsonl.
+and records each result in build-release/ledger.jsonl. --page keeps the last result of each piece in
+docs/release-results.jsonl, which is part of the tree.
 
 Without PIECE all pieces run that have not passed on this commit: those that did not run, were
 interrupted, or failed. A PIECE that is named runs in any case; a name that ends with * stands for
 all that begin so, as in 'torch-*'. A piece takes up to about an hour on two cores, and its log lies
 below build-release/."""
-EPILOG = """The tree must have no changes, except in docs/release.md, docs/clients.md and
-docs/compatibility.md, which pieces write. After Ctrl-C or kill the same command goes on where it
-was; the interrupted piece runs again.
+EPILOG = """The tree must have no changes, except in docs/release.md, docs/release-results.jsonl,
+docs/clients.md and docs/compatibility.md, which pieces and --page write. After Ctrl-C or kill the
+same command goes on where it was; the interrupted piece runs again.
 
 Exit status: 0 if all pieces that were to run passed, 1 if one did not pass or something could not
 be read or written, 2 for wrong arguments, 128 + N after signal N."""
@@ -68,7 +70,9 @@ def parse() -> argparse.Namespace:
         "--list", action="store_true", help="lists the pieces, how long they take, and their state"
     )
     parser.add_argument(
-        "--page", action="store_true", help="writes docs/release.md from the ledger; runs nothing"
+        "--page",
+        action="store_true",
+        help="writes docs/release.md and docs/release-results.jsonl; runs nothing",
     )
     parser.add_argument(
         "--commit", metavar="COMMIT", help="with --list or --page: of this commit, not of HEAD"
@@ -130,6 +134,11 @@ def commit_of(tree: Path, name: str) -> str:
         raise PiecesError(f"There is no commit '{name}'.") from error
 
 
+def history_of(tree: Path, commit: str) -> list[str]:
+    """Returns the commit and those before it, the nearest first."""
+    return git(tree, "rev-list", commit).split()
+
+
 def changed_files(tree: Path) -> list[str]:
     """Returns the changed and the new files, except pages that pieces write."""
     entries = git(tree, "status", "--porcelain", "--no-renames", "-uall", "-z").split("\0")
@@ -149,8 +158,9 @@ def check_tree(tree: Path, commit: str, when: str = "") -> None:
         )
 
 
-def show_list(pieces: list[Piece], ledger: Ledger, commit: str) -> None:
+def show_list(pieces: list[Piece], ledger: Ledger, commit: str, history: list[str]) -> None:
     latest, seconds = ledger.latest(commit, pieces), ledger.seconds()
+    earlier = ledger.earlier(history, pieces)
     width = max(len(piece.name) for piece in pieces)
     print(f"commit {commit}")
     for piece in pieces:
@@ -158,7 +168,7 @@ def show_list(pieces: list[Piece], ledger: Ledger, commit: str) -> None:
             time, state = "", f"not there: {piece.absent}"
         else:
             time = duration(seconds.get(piece.name, 60 * piece.minutes))
-            state = result_of(latest.get(piece.name)).replace("*", "")
+            state = state_of(latest.get(piece.name), earlier.get(piece.name))
             if piece.name not in seconds:
                 time = f"~{time}"
         print(f"{piece.name:{width}}  {time:>10}  {state}")
@@ -225,6 +235,14 @@ def run_all(wanted: list[Piece], pieces: list[Piece], place: Place, ledger: Ledg
     return not not_passed
 
 
+def write_page(pieces: list[Piece], ledger: Ledger, commit: str, tree: Path) -> None:
+    """Writes docs/release.md, and the file that keeps what it says for other clones."""
+    earlier = ledger.earlier(history_of(tree, commit), pieces)
+    text = written(pieces, ledger.latest(commit, pieces), earlier, commit)
+    (tree / KEPT).write_text(ledger.kept_text(), encoding="utf-8")
+    (tree / PAGE).write_text(text, encoding="utf-8")
+
+
 def perform(arguments: argparse.Namespace, tree: Path) -> int:
     pieces = read_pieces(arguments.pieces)
     chosen = choose(pieces, arguments.piece) if arguments.piece else pieces
@@ -232,11 +250,10 @@ def perform(arguments: argparse.Namespace, tree: Path) -> int:
     results = tree / RESULTS
     file = results / "ledger.jsonl"
     if arguments.list:
-        show_list(chosen, Ledger(file), commit)
+        show_list(chosen, Ledger(file, tree / KEPT), commit, history_of(tree, commit))
         return 0
     if arguments.page:
-        text = written(pieces, Ledger(file).latest(commit, pieces), commit)
-        (tree / PAGE).write_text(text, encoding="utf-8")
+        write_page(pieces, Ledger(file, tree / KEPT), commit, tree)
         return 0
     check_tree(tree, commit)
     results.mkdir(exist_ok=True)
@@ -247,7 +264,7 @@ def perform(arguments: argparse.Namespace, tree: Path) -> int:
             raise Refused(
                 "Another setup/release runs in this tree; wait until it has ended."
             ) from error
-        ledger = Ledger(file)
+        ledger = Ledger(file, tree / KEPT)
         for record in ledger.begun():
             if still_runs(record):
                 raise Refused(

@@ -197,7 +197,7 @@ def test_what_passed_runs_again_only_by_name_and_what_failed_always(tmp_path: Pa
     before = small.git("rev-parse", "HEAD")
     (tmp_path / "more").touch()
     small.commit()
-    assert "passed" not in small.run("--list", "good")[1].splitlines()[1]
+    assert "not run on this commit; one commit before" in small.run("--list", "good")[1]
     assert small.run("--page", "--commit", before)[0] == 0
     assert before in (tmp_path / "docs/release.md").read_text()
 
@@ -241,6 +241,30 @@ def test_a_killed_run_is_continued_once_its_processes_have_ended(tmp_path: Path)
     status, _, err = small.run("--continue")
     assert status == 0 and "Each piece that was to run passed." in err
     assert "first" not in err
+
+
+def test_a_fresh_clone_knows_what_was_seen_on_earlier_commits(tmp_path: Path) -> None:
+    small = Small(tmp_path / "first", PIECES)
+    assert small.run("good", "bad")[0] == 1
+    small.page()
+    first = small.commit()
+    clone = Small.__new__(Small)
+    clone.folder, clone.ledger = tmp_path / "second", tmp_path / "second/build-release/ledger.jsonl"
+    small.git("clone", "-q", ".", str(clone.folder))
+    before = clone.git("rev-parse", "HEAD~1")[:12]
+    assert clone.git("rev-parse", "HEAD") == first
+    kept = (clone.folder / "docs/release-results.jsonl").read_text()
+    assert 'last_lines": []' in kept and "logs/" not in kept  # no output, no file of a machine
+    said = f"not run on this commit; one commit before, on {before}, "
+    listed = clone.run("--list")[1]
+    assert f"{said}passed: 3 tests; 1 skipped" in listed and "~60 s" in listed
+    page = clone.page()
+    assert f"<strong>{said}passed: 3 tests; 1 skipped</strong>" in row(page, "good")
+    assert f"<strong>{said}failed with status 7: 1 of 3 tests</strong>" in row(page, "bad")
+    assert "and 4 were not run. 2 of these ran before, on an earlier commit, and 1 passed." in page
+    assert clone.run("--continue", "good")[0] == 0  # a result of before does not stand for this one
+    assert row(clone.page(), "good").endswith("<td>passed: 3 tests; 1 skipped</td></tr>\n")
+    assert (clone.folder / "docs/release-results.jsonl").read_text().count('"good"') == 1
 
 
 def test_what_another_list_ran_is_no_result_of_this_list(tmp_path: Path) -> None:
