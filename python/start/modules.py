@@ -12,13 +12,16 @@ A call of a module outside all other modules counts as a call of a model, and is
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import weakref
 from collections.abc import Callable
+from types import CodeType, FrameType
 
 
 class _Inside(threading.local):
     modules = 0  # the nesting depth of module calls in this thread
+    outermost = None  # the name of the outermost of them, as the adapter knows it
 
 
 class _Models:
@@ -39,6 +42,9 @@ class _Models:
     def forget(self, number: int) -> None:
         self._names.pop(number, None)
 
+    def has(self, number: int) -> bool:
+        return number in self._names
+
     def begin(self, number: int) -> None:
         name = self._names.get(number)
         if name is not None:
@@ -49,6 +55,16 @@ class _Models:
         name = self._names.get(number)
         if name is not None:
             self._mark(b"vramstow.forward_end " + name)
+
+
+def _is_inside_a_call(call: CodeType, frame: FrameType | None) -> bool:
+    """Returns whether the call of a module that `frame` belongs to was made by another one. `call`
+    is the code in which PyTorch calls a module."""
+    calls = 0
+    while frame is not None and calls < 2:
+        calls += frame.f_code is call
+        frame = frame.f_back
+    return calls == 2
 
 
 def follow(adapter: ctypes.CDLL) -> None:
@@ -71,6 +87,7 @@ def follow(adapter: ctypes.CDLL) -> None:
     known: dict[int, tuple[weakref.ref, int]] = {}
     models = _Models(is_grad_enabled)
     inside = _Inside()
+    call = modules.Module._call_impl.__code__
 
     def keep(module: object, name: str) -> None:
         number = id(module)
@@ -93,13 +110,22 @@ def follow(adapter: ctypes.CDLL) -> None:
     def enter(module: object, _: object) -> None:
         if is_compiling():
             return
-        inside.modules += 1
+        number = id(module)
         try:
-            if id(module) not in known:
+            # PyTorch does not call `leave` after a KeyboardInterrupt. Parts of a known model need
+            # no look at the stack: the call of their model did that.
+            may_be_first = inside.modules and (models.has(number) or number not in known)
+            if may_be_first and not _is_inside_a_call(call, sys._getframe(1)):
+                leave_module(inside.outermost)
+                inside.modules = 0
+            inside.modules += 1
+            if number not in known:
                 name_all(module)
-            enter_module(known[id(module)][1])
+            name = known[number][1]
+            enter_module(name)
             if inside.modules == 1:
-                models.begin(id(module))
+                inside.outermost = name
+                models.begin(number)
         except Exception:
             return
 

@@ -130,3 +130,46 @@ def test_odd_modules_change_nothing(
     modules = {module for _, _, module in said_of_tensors(job.traces[0])}
     # A module call that raised an exception has ended, so later operators do not belong to it.
     assert "Linear" in modules and not any(name.startswith("Odd.inner.") for name in modules)
+
+
+INTERRUPTED = """
+import torch
+from torch import nn
+
+class Interrupted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.calls = 0
+    def forward(self, seen):
+        self.calls += 1
+        seen = self.inner(seen)
+        if self.calls == 2:
+            raise KeyboardInterrupt
+        return seen
+
+model = Interrupted().cuda()
+one = torch.ones(1, 4, device="cuda")
+model(one)
+try:
+    model(one)
+except KeyboardInterrupt:
+    print("interrupted")
+kept = nn.ReLU().cuda()(one)
+ended = torch.logspace(0, 1, 8, device="cuda")
+model(one)
+"""
+
+
+def test_a_model_whose_call_was_interrupted_is_left_by_the_next_call(
+    rehearse: Rehearse,
+    python: str,
+    tensors: dict[str, str],  # noqa: F811
+) -> None:
+    job = rehearse(python, "-c", INTERRUPTED, env=tensors | SITES)
+    assert_served(job)
+    assert job.out == "interrupted\n"
+    said = said_of_tensors(job.traces[0])
+    assert {"Interrupted.inner", "ReLU"} <= {module for _, _, module in said}
+    # PyTorch calls no hook at the end of such a call, so that no operator after it was outside.
+    assert ("aten::logspace", "", "") in said, said
