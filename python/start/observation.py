@@ -11,6 +11,7 @@ nothing of the package. Sizes are bytes.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -188,7 +189,30 @@ def _answer(request: dict) -> dict:
         return answer
 
 
+def _claims(request: dict) -> bool:
+    """Returns whether the request is still wanted; whoever asked cannot withdraw it then."""
+    try:
+        made = os.open(request["answer"] + ".claim", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:  # it was withdrawn, or its folder is gone
+        return False
+    os.close(made)
+    return True
+
+
+def _end_unseen(answer: dict) -> None:
+    """Ends the observation that a request began whose answer nobody can read."""
+    observation = current()
+    if observation is None or answer.get("was_there", True):
+        return
+    with observation.asked:
+        if observation.path == answer["path"]:
+            with contextlib.suppress(ObservationError):
+                observation.end()
+
+
 def _serve(request: dict) -> None:
+    if not _claims(request):
+        return
     try:
         answer = _answer(request)
     except Exception as error:  # any error is reported to the client, and the job continues
@@ -198,8 +222,8 @@ def _serve(request: dict) -> None:
         with open(beside, "w", encoding="utf-8") as file:
             json.dump(answer, file)
         os.replace(beside, request["answer"])
-    except OSError:
-        return  # no client waits any more
+    except OSError:  # no client waits any more
+        _end_unseen(answer)
 
 
 def _give_back(page: int, size: int) -> None:

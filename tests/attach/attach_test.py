@@ -268,6 +268,33 @@ def test_a_main_thread_that_runs_no_python_is_named_and_nothing_happens_later(
     assert job.end() == 0
 
 
+def test_a_request_that_was_given_up_leaves_no_observation(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py")
+    refused = 0
+    for wait_ms in (1, 2, 4, 6, 8, 10, 15, 20, 30, 40, 60, 90):
+        command = [VRAMSTOW, "attach", str(job.pid), "--trace-dir", tmp_path / "t"]
+        ran = run_program(*command, f"--patience={wait_ms}ms")
+        if ran.returncode == 0:
+            attach(job.pid, "--detach", "--patience", "60s")
+            continue
+        refused += 1
+        assert "The process was not changed" in ran.stderr
+        job.wait_for_steps(5)  # the request's code has run by now
+        said = attach(job.pid, "--detach", "--patience", "60s", status=2)
+        assert "this process is not observed" in said, (wait_ms, said)
+    assert refused > 0
+
+
+def test_an_observation_of_growth_is_not_offered_to_others(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py")
+    command = [VRAMSTOW, "attach", str(job.pid), "--growth", "--every", "3600s"]
+    with killed_at_end([*command, f"--patience={PATIENCE}s"], stdout=subprocess.DEVNULL):
+        wait_until(lambda: bool(list(Path("/tmp").glob(f"vramstow-attach-*/*{job.pid}.stow"))))
+        job.wait_for_steps(20)
+        said = attach(job.pid, "--trace-dir", tmp_path / "t", "--patience", "60s", status=2)
+        assert "another vramstow attach" in said and "--growth observes this process" in said
+
+
 def request_folders(words: object) -> list[Path]:
     """Returns the folders of requests that contain these words. Other tests have folders there."""
     found = []
@@ -321,6 +348,9 @@ def test_what_cannot_be_entered_is_said_in_one_sentence(tmp_path: Path) -> None:
         plain.stdout.readline()
         assert "has not loaded PyTorch" in attach(plain.pid, status=2)
     assert "--every needs a time" in attach(1, "--growth", "--every", "soon", status=2)
+    assert "--for needs a time" in attach(1, "--for", "0s", status=2)
+    assert "no process" in attach(1 << 29, "--trace-dir", tmp_path / "new/one", status=2)
+    assert not (tmp_path / "new").exists()
     for flags in (["--every", "4s"], ["--every", "4s", "--census"], ["--for=1s", "--every=4s"]):
         assert "--every requires --growth, and has no effect" in attach(1, *flags, status=2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,3 +80,48 @@ def test_a_busy_interpreter_is_waited_for_as_long_as_the_user_says(
             observation._answer(request)
         assert clock.now == pytest.approx(patience / 2, abs=0.1)
     assert observed.patience == 5
+
+
+def asked(folder: Path) -> dict:
+    files = {"library": "library", "observer": "observer", "census": "census"}
+    answer = {"answer": str(folder / "answer-1.json")}
+    return files | answer | {"action": "observe", "folder": "traces", "patience": 1}
+
+
+def test_a_request_that_was_withdrawn_is_not_begun(observation: ModuleType, tmp_path: Path) -> None:
+    observed = busy_until(observation, Clock(), end=0)
+    (tmp_path / "answer-1.json.claim").touch()
+    observation._serve(asked(tmp_path))
+    observation._serve(asked(tmp_path / "gone"))
+    assert not observed.path and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_an_observation_whose_answer_nobody_reads_is_ended_again(
+    observation: ModuleType, tmp_path: Path, was_there: bool
+) -> None:
+    observed = busy_until(observation, Clock(), end=0)
+    folder = tmp_path / "request"
+    folder.mkdir()
+    ended = []
+
+    def begin(traces: str) -> str:
+        observed.path = f"{traces}/trace.stow"
+        return observed.path
+
+    def end() -> None:
+        ended.append(observed.path)
+        observed.path = ""
+
+    observed.begin, observed.end = begin, end
+    observed.path = "mine.stow" if was_there else ""
+    claims = observation._claims
+
+    def leave(request: dict) -> bool:
+        claimed = claims(request)
+        shutil.rmtree(folder)
+        return claimed
+
+    observation._claims = leave
+    observation._serve(asked(folder))
+    assert ended == ([] if was_there else ["traces/trace.stow"])

@@ -1,6 +1,7 @@
 #include "tools/attach/request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -18,6 +19,13 @@
 
 namespace vramstow {
 namespace {
+
+constexpr char kFolder[] = "/tmp/vramstow-attach-";
+// Whoever makes the file with this name decides: the process, which then answers, or the one who
+// asked, and then the process does nothing.
+constexpr char kClaim[] = ".claim";
+// A census may take half of the time that the user waits, see python/start/observation.py.
+constexpr absl::Duration kPatienceOnceBegun = absl::Seconds(10);
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -69,14 +77,16 @@ absl::Status EndedError(pid_t pid) {
 
 }  // namespace
 
+bool IsInRequestFolder(const std::string& trace) { return trace.starts_with(kFolder); }
+
 absl::StatusOr<AttachRequest> AttachRequest::Make(const RemoteProcess& process) {
-  char name[] = "/tmp/vramstow-attach-XXXXXX";
-  if (mkdtemp(name) == nullptr) {
+  std::string name = absl::StrCat(kFolder, "XXXXXX");
+  if (mkdtemp(name.data()) == nullptr) {
     return absl::UnavailableError(
         absl::StrCat("no folder can be created in /tmp (", std::strerror(errno), ")."));
   }
   AttachRequest request(process, name);
-  if (process.user() != geteuid() && chown(name, process.user(), process.group()) != 0) {
+  if (process.user() != geteuid() && chown(name.c_str(), process.user(), process.group()) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         "process ", process.pid(), " belongs to another user: run vramstow attach as that user, ",
         "or as root."));
@@ -97,6 +107,45 @@ AttachRequest::~AttachRequest() {
 absl::Status AttachRequest::WriteFile(const std::string& name, const std::string& text) const {
   const AsUser as_user(process_);
   return WriteOwnedFile(absl::StrCat(folder_, "/", name), process_.user(), text);
+}
+
+bool AttachRequest::Withdraw(const std::string& answer) const {
+  const AsUser as_user(process_);
+  const int file = open((answer + kClaim).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+  return file >= 0;
+}
+
+absl::Status AttachRequest::Await(const std::string& answer, absl::Duration patience,
+                                  const std::function<bool()>& wants_to_end) const {
+  absl::Time end = absl::Now() + patience;
+  bool is_begun = false;  // then the request is waited for, because it cannot be withdrawn any more
+  while (access(answer.c_str(), R_OK) != 0) {
+    // The process may have answered just before it ended.
+    if (HasEnded(process_.pid()) && access(answer.c_str(), R_OK) != 0) {
+      return EndedError(process_.pid());
+    }
+    const bool is_over = absl::Now() > end;
+    if (is_begun && is_over) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "process ", process_.pid(),
+          " began to answer, but did not finish in time. It undoes what ",
+          "it began; to be sure, run vramstow attach ", process_.pid(), " --detach later."));
+    }
+    if (!is_begun && (is_over || wants_to_end())) {
+      if (Withdraw(answer)) {
+        if (!is_over) return absl::CancelledError("stopped.");
+        return absl::DeadlineExceededError(absl::StrCat(
+            "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),
+            ": its main thread runs no Python meanwhile (it waits for a lock, a device or another "
+            "process). The process was not changed; try again, or wait longer with --patience."));
+      }
+      is_begun = true;
+      end = absl::Now() + kPatienceOnceBegun + (is_over ? patience / 2 : absl::ZeroDuration());
+    }
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
@@ -127,19 +176,8 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   if (!entered.ok()) return entered.status();
 
   const absl::Time begin = absl::Now();
-  while (access(answer.c_str(), R_OK) != 0) {
-    if (wants_to_end()) return absl::CancelledError("stopped.");
-    // The process may have answered just before it ended.
-    if (HasEnded(process_.pid()) && access(answer.c_str(), R_OK) != 0) {
-      return EndedError(process_.pid());
-    }
-    if (absl::Now() - begin > patience) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),
-          ": its main thread runs no Python meanwhile (it waits for a lock, a device or another "
-          "process). The process was not changed; try again, or wait longer with --patience."));
-    }
-    absl::SleepFor(absl::Milliseconds(2));
+  if (const absl::Status status = Await(answer, patience, wants_to_end); !status.ok()) {
+    return status;
   }
   absl::StatusOr<std::string> text = absl::UnknownError("");
   {

@@ -2,7 +2,8 @@
 //
 // Idea: a temporary folder below /tmp has the question, and the Python code that answers it. The
 // process is made to run that code, which writes its answer to the same folder. If the process
-// starts late and the folder is gone, it does nothing.
+// starts late and the folder is gone, it does nothing. A request that is given up is withdrawn with
+// a file that only one side can make: the process has begun to answer by then, or never begins.
 //
 // Ownership: the destructor removes the folder. Threads: used by one thread at a time. Errors: a
 // sentence in the status. Units: as named.
@@ -38,6 +39,9 @@ struct AttachAnswer {
   absl::Duration waited;   // until it answered
 };
 
+// Returns whether the trace is in the folder of a request, which is removed with it.
+bool IsInRequestFolder(const std::string& trace);
+
 class AttachRequest {
  public:
   // Makes the folder, which the process can read.
@@ -59,6 +63,11 @@ class AttachRequest {
   AttachRequest(const RemoteProcess& process, std::string folder)
       : process_(process), folder_(std::move(folder)) {}
   absl::Status WriteFile(const std::string& name, const std::string& text) const;
+  // Waits until the file of the answer is there.
+  absl::Status Await(const std::string& answer, absl::Duration patience,
+                     const std::function<bool()>& wants_to_end) const;
+  // Returns false if the process has begun to answer.
+  bool Withdraw(const std::string& answer) const;
 
   RemoteProcess process_;
   std::string folder_;

@@ -16,6 +16,7 @@
 #include "tools/attach/attachment.h"
 #include "tools/attach/growth_report.h"
 #include "tools/attach/remote_process.h"
+#include "tools/attach/request.h"
 #include "tools/base/words.h"
 #include "tools/commands/analysis_output.h"
 #include "tools/commands/command.h"
@@ -147,6 +148,12 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   if (!answer.ok()) return RefuseToAttach(answer.status());
   const std::string trace = answer->body.Text("path");
   const bool was_there = answer->body.Bool("was_there");
+  if (was_there && IsInRequestFolder(trace)) {
+    return RefuseToAttach(absl::FailedPreconditionError(absl::StrCat(
+        "another vramstow attach ", pid,
+        " --growth observes this process and then removes its trace: try again once it has "
+        "ended.")));
+  }
   if (wishes.for_ns == 0) {
     const std::string since = was_there ? " was already observed: " : " is observed from now on: ";
     return Print(wishes, TraceJson(pid, *answer),
@@ -162,9 +169,9 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   return PrintAnalysis("attach", {trace}, {});
 }
 
-// Parses a duration. If the text is not one, writes one sentence and returns false.
+// Parses a duration above 0. If the text is not one, writes one sentence and returns false.
 bool ReadTime(const std::string& option, const std::string& text, uint64_t* nanoseconds) {
-  if (ParseDuration(text, nanoseconds)) return true;
+  if (ParseDuration(text, nanoseconds) && *nanoseconds > 0) return true;
   Complain("attach", absl::StrCat(option, " needs a time, for example 60s."));
   return false;
 }
@@ -174,7 +181,7 @@ bool ReadTime(const std::string& option, const std::string& text, uint64_t* nano
 int AttachCommand(const std::vector<std::string>& arguments) {
   int64_t process = 0;
   AttachOptions wishes;
-  std::string for_time = "0";
+  std::string for_time;
   std::string every = "60s";
   std::string patience = "10s";
   wishes.traces = ".";
@@ -211,13 +218,12 @@ int AttachCommand(const std::vector<std::string>& arguments) {
            {.shows_default = true, .takes_no_file = true}},
           {"--json", &wishes.json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
-  if (!ReadTime("--for", for_time, &wishes.for_ns) ||
+  if ((!for_time.empty() && !ReadTime("--for", for_time, &wishes.for_ns)) ||
       !ReadTime("--every", every, &wishes.every_ns) ||
       !ReadTime("--patience", patience, &wishes.patience_ns)) {
     return kExitUsage;
   }
   std::error_code error;
-  std::filesystem::create_directories(wishes.traces, error);
   wishes.traces = std::filesystem::absolute(wishes.traces, error).lexically_normal().string();
 
   HearSignals();
@@ -227,6 +233,9 @@ int AttachCommand(const std::vector<std::string>& arguments) {
             .patience = absl::Nanoseconds(static_cast<int64_t>(wishes.patience_ns)),
             .wants_to_end = WantsToEnd});
   if (!attachment.ok()) return RefuseToAttach(attachment.status());
+  if (!wishes.detach && !wishes.census && !wishes.growth) {
+    std::filesystem::create_directories(wishes.traces, error);
+  }
   if (wishes.detach) return Detach(pid, *attachment, wishes);
   if (wishes.census) return PrintCensus(pid, *attachment, wishes);
   if (wishes.growth) return PrintGrowth(pid, *attachment, wishes);
