@@ -1,4 +1,4 @@
-"""The start-up hook of vramstow: connects PyTorch with vramstow when torch is imported.
+"""Connects PyTorch with vramstow when torch is imported; sitecustomize.py runs this file.
 
 In a simulated run, the results of PyTorch's operators are computed, unless the simulated card has
 the option values=off.
@@ -7,8 +7,7 @@ With the pool, the pool becomes PyTorch's allocator. Without the pool, an observ
 PyTorch's own allocator does. The observer is compiled when torch is imported, and begins when
 PyTorch initialises CUDA.
 
-`vramstow run` puts this folder first on PYTHONPATH. The hook imports and changes nothing before the
-program imports torch. The user's own sitecustomize still runs as it would without this one.
+This file imports and changes nothing before the program imports torch.
 """
 
 import atexit
@@ -560,25 +559,9 @@ def _end() -> None:
         _beside("at_exit").wait_for_rest()
 
 
-def _run_next_sitecustomize() -> None:
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]
-    from importlib import machinery
-
-    spec = machinery.PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is None or spec.loader is None:
-        return
-    from importlib import _bootstrap
-
-    module = _bootstrap.module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
-
-
 os.environ[_HOOKED] = "1"
 if _wants_operators() or _wants_tensors():
     sys.meta_path.insert(0, _Finder("torch", _prepare, _release_lock))
 _go_on_without_other_ranks()
 _show_card_to_jax()
 atexit.register(_end)  # registered first, so that it is called last
-_run_next_sitecustomize()

@@ -78,7 +78,7 @@ class _Installed:
         full = f"_vramstow_{name}_code"
         if full in sys.modules:
             return sys.modules[full]
-        file = self.folder / "vramstow/python" / f"{name}.py"
+        file = self.folder / "vramstow/python/vramstow_start" / f"{name}.py"
         spec = importlib.util.spec_from_file_location(full, file)
         if spec is None or spec.loader is None:
             raise ObserveError(f"the installation of {self.program} lacks {file.name}.")

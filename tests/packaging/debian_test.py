@@ -62,6 +62,7 @@ def test_it_has_what_a_package_must_have(package: Path, unpacked: Path) -> None:
         "lib/vramstow/simulator/libcuda.so.1",
         "lib/vramstow/adapters/adapters/torch/install.cc",
         "lib/vramstow/python/sitecustomize.py",
+        "lib/vramstow/python/vramstow_start/hook.py",
         "lib/cmake/vramstow/vramstowConfig.cmake",
         "include/vramstow/vramstow.h",
         "share/doc/vramstow/copyright",

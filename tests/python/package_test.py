@@ -375,7 +375,7 @@ def test_an_error_of_the_start_up_hook_holds_no_object_of_the_program(run: Run) 
     # The hook stores the error when the program imports torch, perhaps inside a function.
     program = f"""
 import importlib.util, weakref
-spec = importlib.util.spec_from_file_location("hook", {str(START / "sitecustomize.py")!r})
+spec = importlib.util.spec_from_file_location("hook", {str(START / "hook.py")!r})
 hook = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(hook)
 hook._troubles["LIBRARY"] = OSError("no compiler")

@@ -67,10 +67,11 @@ def test_the_wheel_has_program_libraries_simulator_and_types(wheel: Path) -> Non
         "vramstow/native/lib/vramstow/simulator/libnvidia-ml.so.1",
         "vramstow/native/lib/vramstow/simulator/libcudart.so.13",
         "vramstow/native/lib/vramstow/python/sitecustomize.py",
-        "vramstow/native/lib/vramstow/python/modules.py",
-        "vramstow/native/lib/vramstow/python/at_exit.py",
-        "vramstow/native/lib/vramstow/python/trials.py",
-        "vramstow/native/lib/vramstow/python/triton_ptx.py",
+        "vramstow/native/lib/vramstow/python/vramstow_start/hook.py",
+        "vramstow/native/lib/vramstow/python/vramstow_start/modules.py",
+        "vramstow/native/lib/vramstow/python/vramstow_start/at_exit.py",
+        "vramstow/native/lib/vramstow/python/vramstow_start/trials.py",
+        "vramstow/native/lib/vramstow/python/vramstow_start/triton_ptx.py",
         "vramstow/native/lib/vramstow/adapters/adapters/torch/adapter.h",
     ):
         assert wanted in names, wanted

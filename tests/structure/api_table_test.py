@@ -25,7 +25,7 @@ def adapter_kinds() -> dict[str, list[str]]:
 
 
 def test_the_start_up_hook_has_the_names_of_the_kinds_of_adapters() -> None:
-    hook = (tree.ROOT / "python/start/sitecustomize.py").read_text()
+    hook = (tree.ROOT / "python/start/hook.py").read_text()
     kinds = adapter_kinds()
     names = {
         "kAllocator": ("_FINISHED", "_INSTALL"),

@@ -46,7 +46,7 @@ absl::StatusOr<ObservationFiles> FilesFor(const RemoteProcess& process) {
   if (!torch.ok()) return torch.status();
   auto observer = Compiled(*installation, *torch, AdapterKind::kObserver);
   if (!observer.ok()) return observer.status();
-  ObservationFiles files{absl::StrCat(installation->python_start, "/observation.py"),
+  ObservationFiles files{absl::StrCat(installation->python_start, "/vramstow_start/observation.py"),
                          installation->shim, *std::move(observer), ""};
   // If the census (a reference scan) cannot be compiled, a user who requests one gets the reason.
   if (const auto census = Compiled(*installation, *torch, AdapterKind::kCensus); census.ok()) {
