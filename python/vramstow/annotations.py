@@ -49,10 +49,12 @@ class range(ContextDecorator):
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.is_in_trace = False  # whether the last beginning was recorded
         self._open: list[bool] = []
 
     def __enter__(self) -> range:
-        self._open.append(_emit("vramstow_range_push", _text(self.text)))
+        self.is_in_trace = _emit("vramstow_range_push", _text(self.text))
+        self._open.append(self.is_in_trace)
         return self
 
     def __exit__(

@@ -92,19 +92,30 @@ def _keep_tests_from_flag(arguments: list[str]) -> bool:
     return kept
 
 
+def _refuse_what_cannot_run(flags: list[str]) -> None:
+    """Raises pytest.UsageError with the words of `vramstow run` if it refuses these flags."""
+    command = [program.path(), "run", *flags, "--no-trace", "--", "true"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        raise pytest.UsageError(f"--gpu-memory: {ran.stderr.strip()}")
+
+
 def _run_under_vramstow(config: pytest.Config, card: str, arguments: list[str]) -> None:
+    flags = ["--quiet", "--pool=on"] + ([] if card == _HERE else [f"--simulate={card}"])
+    _refuse_what_cannot_run(flags)
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.stop_global_capturing()
     folder = tempfile.mkdtemp(prefix="vramstow-pytest-")
     os.environ[_FOLDER] = folder
-    command = [program.path(), "run", "--quiet", "--pool=on", f"--trace-dir={folder}"]
-    if card != _HERE:
-        command.append(f"--simulate={card}")
     os.environ["VRAMSTOW_PYTEST"] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(command[0], [*command, "--", sys.executable, "-m", "pytest", *arguments])
+    command = [program.path(), "run", *flags, f"--trace-dir={folder}"]
+    try:
+        os.execv(command[0], [*command, "--", sys.executable, "-m", "pytest", *arguments])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -120,8 +131,11 @@ def pytest_load_initial_conftests(
         return
     if library.version() is not None and os.environ.get("VRAMSTOW_POOL") == "on":
         return  # it runs under vramstow run already
+    # Not `args`, which also has the options of the configuration file: the next pytest adds them.
+    given = [str(word) for word in early_config.invocation_params.args]
+    _keep_tests_from_flag(given)
     try:
-        _run_under_vramstow(early_config, card, args)
+        _run_under_vramstow(early_config, card, given)
     except OSError as error:
         raise pytest.UsageError(f"--gpu-memory: {error}") from None
 
@@ -195,13 +209,15 @@ def _limits_of(item: pytest.Item) -> _Limits | None:
     )
 
 
-def _lines(name: str, figure: str) -> str:
+def _lines(name: str, seen: track, figure: str) -> str:
     """Returns a text about the source lines that hold most within the test; empty if unknown."""
     copy = library.dump()
     if copy is None:
         return ""
     try:
-        command = [program.path(), "analyze", "--json", "--within", name, copy]
+        # Without a range the test was the first to use CUDA, and the trace began in it.
+        within = ["--within", name] if seen.is_in_trace else []
+        command = [program.path(), "analyze", "--json", *within, copy]
         told = subprocess.run(command, capture_output=True, check=True, timeout=_PATIENCE_S).stdout
         sites = json.loads(told)["by_site"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError):
@@ -219,14 +235,14 @@ def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> l
     if limits.peak is not None and peak > limits.peak:
         found.append(
             f"needs {sizes.text(peak)} of device memory at its peak; the limit is "
-            f"{sizes.text(limits.peak)}{_lines(name, 'bytes_at_peak')}"
+            f"{sizes.text(limits.peak)}{_lines(name, seen, 'bytes_at_peak')}"
         )
     known = session.baseline.get(name)
     if known is not None and not session.update and peak > known * (1 + session.tolerance / 100):
         found.append(
             f"needs {sizes.text(peak)} of device memory at its peak, and needed "
             f"{sizes.text(known)} when {session.baseline_file} was written"
-            f"{_lines(name, 'bytes_at_peak')}"
+            f"{_lines(name, seen, 'bytes_at_peak')}"
         )
     left = seen.allocated_bytes
     if limits.leaks is not None and left > limits.leaks:
@@ -237,7 +253,7 @@ def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> l
         found.append(
             f"leaves {sizes.text(left)} of device memory behind, and may leave "
             f"{sizes.text(limits.leaks)}; the largest new blocks: {listed}"
-            f"{_lines(name, 'bytes_at_end')}"
+            f"{_lines(name, seen, 'bytes_at_end')}"
         )
     return found
 

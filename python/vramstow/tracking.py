@@ -81,6 +81,11 @@ class track(ContextDecorator):
         # A decorated function may run in several threads, and may call itself.
         return self if self not in track._open else type(self)(self.name, self.device)
 
+    @property
+    def is_in_trace(self) -> bool:
+        """Whether the part is a range of the trace. It is none if CUDA was not used before it."""
+        return self._range is not None and self._range.is_in_trace
+
     def _change(self, name: str) -> int:
         return getattr(self.after, name, 0) - getattr(self.before, name, 0)
 

@@ -165,17 +165,45 @@ def test_a_baseline_is_written_kept_and_held_against(
     run(5).stderr.fnmatch_lines(["*its schema is 7, not 1*"])
 
 
+LIMITED = """
+@pytest.mark.gpu_memory(peak="2 MiB")
+def test_limited():
+    device.free(device.allocate(4 * MIB))
+"""
+
+
 def test_updating_needs_a_file(tests_of: Pytest) -> None:
     result = tests_of(ONE.format(1), "--update-gpu-memory")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--update-gpu-memory needs --gpu-memory-baseline=FILE*"])
 
 
-def test_a_card_that_is_none_is_told_before_any_test(tests_of: Pytest) -> None:
+def test_a_card_that_is_none_is_told_before_any_test(
+    tests_of: Pytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = pytester.mkdir("scratch")
+    monkeypatch.setenv("TMPDIR", str(scratch))
     result = tests_of(ONE.format(1), "--gpu-memory=z9000")
     assert result.ret != 0
     assert "z9000" in result.stderr.str()
     assert "passed" not in result.stdout.str()
+    assert list(scratch.glob("vramstow-pytest-*")) == []
+
+
+def test_options_of_the_configuration_file_are_given_once(
+    tests_of: Pytest, pytester: pytest.Pytester
+) -> None:
+    pytester.makeini("[pytest]\naddopts = --keep-duplicates -q test_it.py\n")
+    pytester.path.joinpath("test_it.py").write_text("def test_it():\n    pass\n")
+    for flags in ((), ("--gpu-memory=h200",)):
+        text = tests_of("", *flags).stdout.str()
+        assert re.findall(r"\d+ passed", text) == ["1 passed"], text
+
+
+def test_the_first_test_that_uses_cuda_has_its_lines_named_too(tests_of: Pytest) -> None:
+    result = tests_of(ONE.format(16) + LIMITED, "--gpu-memory=h200", "-k", "test_limited")
+    result.assert_outcomes(failed=1, deselected=2)
+    assert "the limit is 2.0 MiB; held most by 4.0 MiB device.py:" in result.stdout.str()
 
 
 @pytest.mark.parametrize(
