@@ -26,6 +26,7 @@ _PATH = 4096
 _CENSUS = 1 << 20
 _BUSY = 7
 _PATIENCE = 5  # seconds
+_NO = {"0", "no", "off", "false"}  # the same words as in base/options.cc
 OK = 0
 
 
@@ -142,6 +143,10 @@ def current() -> Observation | None:
 def prepare(files: Files) -> Observation:
     """Returns the observation of this process. The first call makes it."""
     if is_preloaded():
+        if os.environ.get("VRAMSTOW_TRACE", "1").lower() in _NO:
+            raise ObservationError(
+                "it was started with vramstow run and without a trace: leave --no-trace out"
+            )
         raise ObservationError(
             "it was started with vramstow run, so it is already observed: use vramstow ctl"
         )

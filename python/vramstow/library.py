@@ -128,13 +128,23 @@ def why_not() -> str | None:
         return "vramstow's pool has served no memory yet: none was requested so far"
     if os.environ.get("VRAMSTOW_LEVEL") == "segments":
         return "PyTorch's tensors are not observed in this process: leave --level=segments out"
-    has_trace = os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
-    if not has_trace and not os.environ.get("VRAMSTOW_METRICS"):
+    if not _has_trace() and not os.environ.get("VRAMSTOW_METRICS"):
         return "nothing is recorded in this process: leave --no-trace out, or add --pool=on"
     return (
         "no device memory of PyTorch is recorded in this process: PyTorch has not requested any "
         "yet, or it is not observed (vramstow run has printed the reason)"
     )
+
+
+def _has_trace() -> bool:
+    return os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
+
+
+def why_no_trace() -> str:
+    """Returns why a process under vramstow run has no trace; the text completes a sentence."""
+    if not _has_trace():
+        return "the program was started with vramstow run --no-trace"
+    return "the program has not used CUDA yet, or its trace cannot be copied"
 
 
 def stats(device: int = ALL_DEVICES) -> Stats | None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Any
 
 from vramstow import library, program
 
@@ -119,9 +120,22 @@ def _file_and_folder(trace: str | os.PathLike[str] | None) -> tuple[Path | None,
     path = Path(trace).absolute()
     if path.suffix != ".stow":
         return None, path
-    if path.exists():
+    if os.path.lexists(path):
         raise ObserveError(f"{path} exists already: name another file, or remove it.")
     return path, path.parent
+
+
+def _rename(observed: Any, file: Path) -> str:  # noqa: ANN401
+    """Gives the trace the name that was asked for. If that fails, nothing is observed."""
+    try:
+        os.rename(observed.path, file)
+    except OSError:
+        left = observed.path
+        observed.end()
+        Path(left).unlink(missing_ok=True)
+        raise
+    observed.path = str(file)
+    return observed.path
 
 
 def observe(trace: str | os.PathLike[str] | None = None) -> Observation:
@@ -144,8 +158,7 @@ def observe(trace: str | os.PathLike[str] | None = None) -> Observation:
         observed = core.prepare(core.Files(shim, observer, census))
         path = observed.begin(str(folder))
         if file is not None:
-            os.rename(path, file)
-            path = observed.path = str(file)
+            path = _rename(observed, file)
     except (core.ObservationError, OSError) as error:
         raise ObserveError(f"{error}.") from None
     library.use(observed.library, shim)
@@ -162,6 +175,8 @@ def explain() -> str:
     """
     copy = None if _trace else library.dump()
     trace = _trace or copy
+    if trace is None and library.is_preloaded():
+        raise ObserveError(f"there is no trace to explain: {library.why_no_trace()}.")
     if trace is None:
         raise ObserveError(
             "there is no trace to explain: call vramstow.observe() first, or start the program "

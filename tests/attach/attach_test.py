@@ -490,9 +490,14 @@ def test_who_attaches_may_be_killed_at_any_moment(start: Start) -> None:
     assert job.end() == 0
 
 
-def test_a_process_under_vramstow_run_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flags", "advice"), [([], "vramstow ctl"), (["--no-trace"], "leave --no-trace out")]
+)
+def test_a_process_under_vramstow_run_says_so(
+    tmp_path: Path, flags: list[str], advice: str
+) -> None:
     program = Path(__file__).parent / "programs/grows.py"
-    command = [VRAMSTOW, "run", "--simulate=h200", "--", PYTHON, program]
+    command = [VRAMSTOW, "run", "--simulate=h200", *flags, "--", PYTHON, program]
     with killed_at_end(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as run:
@@ -500,7 +505,7 @@ def test_a_process_under_vramstow_run_says_so(tmp_path: Path) -> None:
         assert run.stdout.readline().strip() == "ready"
         child = int(Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()[0])
         said = attach(child, "--census", status=2)
-        assert "vramstow ctl" in said
+        assert advice in said
         (tmp_path / "stop").touch()
         (tmp_path / "end").touch()
         run.wait(PATIENCE)
