@@ -149,6 +149,29 @@ def test_an_out_of_memory_is_in_the_trace_and_the_message_is_pytorchs(
     assert job.analysis()["counts"]["out_of_memory"] == 1
 
 
+SIDE = """
+import torch
+side = torch.cuda.Stream()
+for _ in range(6):
+    block = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+    with torch.cuda.stream(side):
+        block.add_(1)
+    block.record_stream(side)
+    del block
+print(torch.cuda.max_memory_reserved())
+"""
+
+
+def test_a_free_that_waits_for_another_stream_leaves_its_memory_in_use_in_a_replay(
+    rehearse: Rehearse, python: str, observed: dict[str, str]
+) -> None:
+    job = rehearse(python, "-c", SIDE, card="h200,kernel-time=10s", env=observed)
+    assert job.status == 0, job.err[-4000:]
+    ran = run_program(VRAMSTOW, "replay", "--json", "--models=native", job.traces[0], check=True)
+    (model,) = json.loads(ran.stdout)["models"]
+    assert model["peak_reserved_bytes"] == int(job.out) == 6 * 64 << 20, ran.stdout
+
+
 CHILD = "import torch; x = torch.empty(1 << 20, dtype=torch.uint8, device='cuda')"
 PARENT = f"""
 import os, subprocess, sys

@@ -212,8 +212,9 @@ def test_the_pool_serves_where_no_start_up_file_runs(system: Tried, flag: str) -
 def test_the_census_tells_who_holds_the_memory(system: Tried) -> None:
     """After an out-of-memory error; the wheel has the compiled census, too."""
     folder = system.run("plain", "mktemp", "-d").stdout.strip()
-    flags = ("--simulate=h200,memory=64MiB", "--census=on", f"--trace-dir={folder}")
-    ran = system.run("plain", "vramstow", "run", *flags, "--", "python", "/opt/job.py")
+    flags = ("--simulate=h200,memory=512MiB", "--census=on", f"--trace-dir={folder}")
+    program = JOB + "more = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\n"
+    ran = system.run("plain", "vramstow", "run", *flags, "--", "python", "-c", program)
     assert ran.returncode == 1 and "OutOfMemoryError" in ran.stderr, ran.stderr
     assert "C++ compiler" not in ran.stderr
     told = system.run("plain", "sh", "-c", f"vramstow analyze --json {folder}")

@@ -77,6 +77,14 @@ std::vector<std::string> TraceSource::missing() const {
   return sentences;
 }
 
+// The observer of a framework's own allocator reports when a free has completed. vramstow's pool
+// reuses memory in the order of a stream, so that many of its frees never complete.
+bool TraceSource::ReportsFreeCompleted() const {
+  if (facts().contains("source.tells_free_completed")) return true;
+  const auto pool = facts().find("option.pool");
+  return !facts().contains("source.kind") && pool != facts().end() && pool->second == "off";
+}
+
 std::optional<uint16_t> TraceSource::OpeningCall() const {
   const auto fact = facts().find("source.opening_call");
   uint32_t call = 0;

@@ -37,12 +37,9 @@ class TraceSource : public EventSource {
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(TextNumber(mark));
   }
-  // OpeningCall and ReportsFreeCompleted use facts that only a trace converted from another kind of
-  // file has.
+  // Uses a fact that only a trace converted from another kind of file has.
   std::optional<uint16_t> OpeningCall() const override;
-  bool ReportsFreeCompleted() const override {
-    return facts().contains("source.tells_free_completed");
-  }
+  bool ReportsFreeCompleted() const override;
   std::vector<std::string> missing() const override;
   const TraceSums* Sums() const override { return reader_.sums(); }
   const TraceReader& reader() const { return reader_; }

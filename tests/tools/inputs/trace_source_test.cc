@@ -36,6 +36,21 @@ TEST(TraceSource, SaysWhatIsWrongWithAFile) {
   remove((folder + "/pipe.stow").c_str());
 }
 
+TEST(TraceSource, OnlyFreesOfAnObservedAllocatorComplete) {
+  for (const std::string_view pool : {"off", "on", ""}) {
+    Recorder recorder;
+    ASSERT_EQ(recorder.Open({testing::TempDir().c_str(), "frees", Slot}), RecorderError::kOk);
+    const std::string path = recorder.path();
+    if (!pool.empty()) recorder.Describe("option.pool", pool);
+    recorder.Close();
+    auto source = TraceSource::Open(path);
+    ASSERT_TRUE(source.ok()) << source.status();
+    Event event;
+    while ((*source)->Next(&event)) continue;
+    EXPECT_EQ((*source)->ReportsFreeCompleted(), pool == "off") << pool;
+  }
+}
+
 TEST(TraceSource, WhatTheRecorderWritesIsWhatTheAnalysisTells) {
   static Recorder recorder;
   ASSERT_EQ(recorder.Open({testing::TempDir().c_str(), "recorded", Slot}), RecorderError::kOk);
