@@ -264,6 +264,7 @@ void* Blocks::AllocateSlowly(const Request& request, int result, Context context
       // Raise() below reports the failure, with the pool's figures.
     }
   }
+  statistics_->UpdateReserved(device);  // what was made for the request has been released
   out_of_memory_->Raise(request);
 }
 

@@ -1,5 +1,7 @@
 #include "adapters/torch/history.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <stack>
 #include <string>
@@ -80,8 +82,11 @@ void History::Configure(bool enabled, caching::CreateContextFn recorder, size_t 
   skipped_ = 0;
   for (const std::string& action : skipped_actions) skipped_ |= BitOf(action);
   for (Ring& ring : rings_) {
-    if (enabled && !clear && ring.entries.size() <= most_) continue;
-    ring = Ring();
+    // As in PyTorch, entries that were recorded under a higher limit stay.
+    if (!enabled || clear) ring = Ring();
+    const auto next = static_cast<std::ptrdiff_t>(ring.next);
+    std::rotate(ring.entries.begin(), ring.entries.begin() + next, ring.entries.end());
+    ring.next = 0;
   }
   Update();
 }
@@ -118,7 +123,7 @@ void History::Add(size_t device, TraceEntry entry) {
     return;
   }
   ring.entries[ring.next] = std::move(entry);
-  ring.next = (ring.next + 1) % most_;
+  ring.next = (ring.next + 1) % ring.entries.size();
 }
 
 Context& History::MappingScope::Current() {

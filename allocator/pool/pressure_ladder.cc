@@ -1,5 +1,7 @@
 #include "allocator/pool/pressure_ladder.h"
 
+#include <utility>
+
 #include "allocator/core/counter.h"
 #include "allocator/pool/backing.h"
 #include "allocator/pool/report_writer.h"
@@ -293,6 +295,12 @@ bool PressureLadder::CollectAll(AllocationAttempt* attempt) {
 bool PressureLadder::Collect(AllocationAttempt* attempt, bool all) {
   const Collection& collection = parts_->config.collection;
   const uint64_t since = parts_->Now();
+  {
+    // The collector reads the statistics, and finalizers of the program may. They do not count what
+    // was made for a request that may fail.
+    DeviceLock device_lock(&parts_->mutex);
+    trimmer_->ReleaseIdle(std::exchange(attempt->made, 0));
+  }
   const uint64_t brought = collection.collect(collection.context, parts_->device.ordinal, all);
   // Other streams may still use the memory that the collection freed.
   if (brought != 0) WaitUntil(parts_->WaitClock() + parts_->config.last_wait_ns);

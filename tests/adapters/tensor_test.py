@@ -266,6 +266,43 @@ def test_out_of_memory_says_what_is_free_and_who_holds_what(
     assert numel == str(50 << 20)
 
 
+REFUSED = """
+import torch
+MIB = 1 << 20
+def block(mib):
+    return torch.empty(mib * MIB, dtype=torch.uint8, device="cuda")
+torch.cuda.memory._record_memory_history(max_entries=10_000)
+kept = [block(4 * 2 ** i) for i in range(7)]
+try:
+    block(3200)
+except torch.OutOfMemoryError as error:
+    print(str(error).split("PyTorch, and ")[1].split(" unallocated")[0])
+print(torch.cuda.max_memory_reserved() // MIB, torch.cuda.memory_reserved() // MIB)
+def entries():
+    (first, *_) = torch.cuda.memory._snapshot()["device_traces"]
+    return [entry["size"] // MIB for entry in first if entry["action"] == "alloc"]
+torch.cuda.memory._record_memory_history(max_entries=4)
+print(entries())
+more = block(1)
+print(entries()[-1])
+"""
+
+
+def test_a_refused_request_leaves_no_reserved_memory_and_no_lost_history(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    said = []
+    for env in (tensors, {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}):
+        job = rehearse(python, "-c", REFUSED, card="h200,memory=4GiB", env=env)
+        assert job.status == 0, job.err[-4000:]
+        said.append(job.out.splitlines())
+    with_pool, native = said
+    assert with_pool[0].startswith("0 bytes is reserved"), with_pool
+    assert with_pool[1] == "508 508", with_pool
+    assert with_pool[2] == native[2] == "[4, 8, 16, 32, 64, 128, 256]"
+    assert with_pool[3] == "1"
+
+
 def test_without_a_compiler_the_job_runs_at_segment_level(
     rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
 ) -> None:

@@ -218,10 +218,15 @@ struct Dead {
   std::vector<uint64_t> young;
   std::vector<uint64_t> old;
   std::vector<bool> asked;  // for all
+  uint64_t reserved_at_most = 0;
 
   static uint64_t Collect(void* context, int, bool all) {
     auto* dead = static_cast<Dead*>(context);
     dead->asked.push_back(all);
+    // Nothing that was made for the request counts while the collection runs.
+    if (dead->reserved_at_most != 0) {
+      EXPECT_LE(dead->pool->Stats().reserved_bytes, dead->reserved_at_most);
+    }
     std::vector<uint64_t>& blocks = all ? dead->old : dead->young;
     if (blocks.empty()) return 0;
     EXPECT_EQ(dead->pool->Free(blocks.back()), PoolError::kOk);
@@ -249,6 +254,7 @@ TEST_F(PoolTest, GarbageIsCollectedLastTheYoungFirst) {
   dead.pool = pool_.get();
   dead.young = {Take(10 * kMiB).address};
   for (int i = 0; i < 3; ++i) dead.old.push_back(Take(10 * kMiB).address);
+  dead.reserved_at_most = 40 * kMiB;
   BlockRequest request{45 * kMiB, 1};
   Block block{};
   EXPECT_EQ(pool_->Allocate({45 * kMiB, 1}, &block), PoolError::kOutOfMemory);
@@ -257,6 +263,7 @@ TEST_F(PoolTest, GarbageIsCollectedLastTheYoungFirst) {
   EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOk);
   EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true));
   EXPECT_EQ(pool_->Stats().out_of_memory, 1U);
+  dead.reserved_at_most = 0;
   // A collection does not free enough memory, so the request fails, and the failure counts once.
   request.size = 60 * kMiB;
   EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOutOfMemory);
