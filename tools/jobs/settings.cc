@@ -122,14 +122,14 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(why);
   }
   OffloadSetting offload;
-  if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
+  if (ParseOffload(options.offload, &offload) && offload.on && !pool && MovesMemory(flags)) {
     return absl::InvalidArgumentError("--offload moves memory of the pool: add --pool=on.");
   }
   ShareSetting share;
-  if (ParseShare(options.share, &share) && share.on && !pool) {
+  if (ParseShare(options.share, &share) && share.on && !pool && SharesCard(flags)) {
     return absl::InvalidArgumentError("--share moves memory of the pool: add --pool=on.");
   }
-  if (options.nvtx_memory && !pool) {
+  if (options.nvtx_memory && !pool && flags.contains("VRAMSTOW_NVTX_MEMORY")) {
     return absl::InvalidArgumentError("--nvtx-memory announces blocks of the pool: add --pool=on.");
   }
   for (const char* variable : kPoolSettings) {
@@ -144,8 +144,9 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
         "out, or add --pool=on.");
   }
   const bool observes = !pool && !segments && (options.trace || metrics);
-  return Settings{options.trace, options.trace_dir, options.simulate,  options.nvtx, options.cupti,
-                  offload.on,    share.on,          pool && !segments, observes,     options.quiet};
+  return Settings{options.trace, options.trace_dir,  options.simulate, options.nvtx,
+                  options.cupti, offload.on && pool, share.on && pool, pool && !segments,
+                  observes,      options.quiet};
 }
 
 std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
@@ -153,12 +154,15 @@ std::vector<std::string> VariablesWithoutPool(const FlagValues& flags) {
   const char* pool = LookUp(kPoolVariable);
   std::vector<std::string> sentences;
   if (pool != nullptr && std::string_view(pool) == "on") return sentences;
-  for (const char* variable : {"VRAMSTOW_LIMIT", "VRAMSTOW_KEEP_FREE"}) {
+  const auto report = [&](const char* variable) {
     const char* value = std::getenv(variable);
-    if (value == nullptr || *value == '\0' || std::string_view(value) == "0") continue;
+    if (value == nullptr || *value == '\0' || std::string_view(value) == "0") return;
+    if (std::string_view(value) == "off" || flags.contains(variable)) return;
     sentences.push_back(absl::StrCat(
         variable, " has no effect, because the pool is off: --pool=on switches it on."));
-  }
+  };
+  for (const char* variable : kPoolSettings) report(variable);
+  for (const char* variable : {"VRAMSTOW_OFFLOAD", "VRAMSTOW_SHARE"}) report(variable);
   return sentences;
 }
 

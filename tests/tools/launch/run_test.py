@@ -44,10 +44,14 @@ def test_a_setting_of_the_pool_switches_the_pool_on(vramstow: Installation, flag
     assert refused.stderr.endswith(" is a setting of the pool, which is off: add --pool=on.\n")
 
 
-def test_a_variable_that_limits_the_pool_says_that_the_pool_is_off(vramstow: Installation) -> None:
+def test_a_variable_of_the_pool_says_that_the_pool_is_off(vramstow: Installation) -> None:
+    values = {"LIMIT": "100MiB", "KEEP_FREE": "100MiB", "OFFLOAD": "auto", "SHARE": "on"}
+    for name, value in (values | {"DECAY": "5s", "CHECK": "1", "NVTX_MEMORY": "1"}).items():
+        variable = f"VRAMSTOW_{name}"
+        ran = vramstow.run("run", "--", "true", env={variable: value})
+        assert ran.returncode == 0, ran.stderr
+        assert f"{variable} has no effect, because the pool is off: --pool=on" in ran.stderr
     for variable in ("VRAMSTOW_LIMIT", "VRAMSTOW_KEEP_FREE"):
-        said = vramstow.run("run", "--", "true", env={variable: "100MiB"}).stderr
-        assert f"{variable} has no effect, because the pool is off: --pool=on" in said
         assert variable not in vramstow.run("run", "--pool", "true", env={variable: "1GiB"}).stderr
 
 
