@@ -102,27 +102,47 @@ bool HasOrder(const Graph& graph) {
   return ready.size() == graph.nodes.size();
 }
 
-// Charges the device for the pages. Pages that the device retains for graphs are used first.
-bool ChargePages(State* state, const GraphPages& pages) {
-  uint64_t& kept = Graphs().kept[pages.device];
-  const uint64_t used = std::min(kept, pages.bytes);
-  if (used < pages.bytes && !state->machine->memory.Charge(pages.device, pages.bytes - used)) {
-    return false;
+// Charges devices for pages. Pages that a device retains for graphs are used first.
+class PageCharges {
+ public:
+  explicit PageCharges(State* state) : state_(*state) {}
+
+  bool Add(GraphPages* pages) {
+    if (pages->charged) return true;
+    uint64_t& kept = Graphs().kept[pages->device];
+    const uint64_t used = std::min(kept, pages->bytes);
+    const uint64_t more = pages->bytes - used;
+    if (more != 0 && !state_.machine->memory.Charge(pages->device, more)) return false;
+    kept -= used;
+    pages->charged = true;
+    added_.push_back({pages, more});
+    return true;
   }
-  kept -= used;
-  return true;
-}
+  void Undo() {
+    for (const auto& [pages, more] : added_) {
+      state_.machine->memory.Discharge(pages->device, more);
+      Graphs().kept[pages->device] += pages->bytes - more;
+      pages->charged = false;
+    }
+  }
+
+ private:
+  State& state_;
+  std::vector<std::pair<GraphPages*, uint64_t>> added_;  // with the bytes that the device gave
+};
 
 CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executable) {
+  PageCharges charges(state);
   for (const auto& node : graph.nodes) {
     if (const auto* free = std::get_if<FreeNode>(&node->parameters)) {
       executable->freed.insert(free->address);
     }
     const auto* allocation = std::get_if<AllocateNode>(&node->parameters);
     if (allocation == nullptr) continue;
-    GraphPages& pages = *allocation->pages;
-    if (!pages.charged && !ChargePages(state, pages)) return CUDA_ERROR_OUT_OF_MEMORY;
-    pages.charged = true;
+    if (!charges.Add(allocation->pages.get())) {
+      charges.Undo();
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     executable->pages.push_back(allocation->pages);
   }
   return CUDA_SUCCESS;
@@ -146,6 +166,24 @@ CUresult AllocateAtLaunch(GraphExec* executable) {
     }
   }
   return CUDA_SUCCESS;
+}
+
+// Returns what a launch holds until it has ended: its own pages, and those of other graphs that it
+// frees. The addresses of the latter belong to no block any more.
+std::vector<std::shared_ptr<GraphPages>> HeldByLaunch(const GraphExec& executable) {
+  std::vector<std::shared_ptr<GraphPages>> held = executable.pages;
+  const auto is_own = [&](uint64_t address) {
+    return std::ranges::any_of(executable.pages,
+                               [address](const auto& pages) { return pages->address == address; });
+  };
+  for (const uint64_t address : executable.freed) {
+    const auto live = Graphs().live.find(address);
+    if (live == Graphs().live.end() || is_own(address)) continue;
+    State* const state = live->second->state;
+    Block* const block = state->machine->memory.FindExact(address);
+    if (block != nullptr) held.push_back(FreeGraphBlock(state, block));
+  }
+  return held;
 }
 
 }  // namespace
@@ -214,6 +252,12 @@ void ReleaseUserObject(UserObject* object, uint64_t count) {
   Graphs().user_objects.Remove(object);
 }
 
+void DestroyExecutable(GraphExec* executable) {
+  const std::vector<UserObject*> objects = std::move(executable->user_objects);
+  Graphs().executables.Remove(executable);
+  for (UserObject* object : objects) ReleaseUserObject(object, 1);
+}
+
 void DestroyGraph(Graph* graph) {
   while (!graph->nodes.empty()) {
     RemoveNode(graph->nodes.back().get());
@@ -271,6 +315,10 @@ void CloneInto(State* state, const Graph& source, Graph* target) {
     for (const GraphNode* dependency : node->dependencies) {
       AddEdge(clones[dependency], clones[node.get()]);
     }
+  }
+  for (const auto& [object, count] : source.user_objects) {
+    object->references += count;
+    target->user_objects[object] += count;
   }
 }
 
@@ -351,6 +399,10 @@ CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphEx
   made->flags = flags;
   const CUresult result = ChargeAllocations(&call.state(), *graph, made.get());
   if (result != CUDA_SUCCESS) return result;
+  for (const auto& [object, count] : graph->user_objects) {
+    ++object->references;
+    made->user_objects.push_back(object);
+  }
   Flattener(&call.state(), made.get()).Add(*graph, {});
   *executable = Graphs().executables.Add(std::move(made));
   return CUDA_SUCCESS;
@@ -391,6 +443,8 @@ CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream) {
                     }));
     }
   }
+  std::vector<std::shared_ptr<GraphPages>> held = HeldByLaunch(*executable);
+  if (!held.empty()) last = Submit(call, stream, KeepPages(std::move(held)));
   executable->last = last;
   return CUDA_SUCCESS;
 }

@@ -67,6 +67,8 @@ std::shared_ptr<GraphPages> AllocateGraphPages(State* state, int device, uint64_
 // Frees a block that was allocated by a graph and is freed by the application outside of the graph.
 // The result owns the pages. The caller releases it when work that was submitted before has ended.
 std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block);
+// Returns work that holds the pages until a stream reaches it.
+std::shared_ptr<Work> KeepPages(std::vector<std::shared_ptr<GraphPages>> pages);
 // Frees the memory that the device retains for graphs and that no graph uses.
 void TrimGraphMemory(State* state, int device);
 
@@ -124,6 +126,7 @@ struct GraphExec {
   Mark last;  // end of the previous launch: launches never overlap
   std::vector<std::shared_ptr<GraphPages>> pages;  // pages of allocation nodes
   std::set<uint64_t> freed;                        // addresses that its own nodes free
+  std::vector<UserObject*> user_objects;           // a reference to each of them
 };
 
 struct GraphTables {
@@ -154,6 +157,8 @@ std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node);
 CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream);
 KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch);
 void ReleaseUserObject(UserObject* object, uint64_t count);
+// Destroys the executable. Memory of a launch that has not ended stays until it has ended.
+void DestroyExecutable(GraphExec* executable);
 
 }  // namespace vramstow::simulator
 

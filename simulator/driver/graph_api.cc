@@ -150,7 +150,13 @@ CUgraphExecUpdateResult Update(Call& call, GraphExec* executable, Graph* graph) 
       executable->nodes[i].event = fresh->nodes[i].event;
     }
   }
-  Graphs().executables.Remove(fresh);
+  // The allocations of the graph may differ from those before it.
+  if (result == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+    executable->pages.swap(fresh->pages);
+    executable->freed.swap(fresh->freed);
+    executable->user_objects.swap(fresh->user_objects);
+  }
+  DestroyExecutable(fresh);
   return result;
 }
 
@@ -342,10 +348,10 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {
   });
 }
 
-// A launch in progress continues, because it shares the ownership of its work.
+// A launch in progress continues, because it shares the ownership of its work and of its memory.
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
   return WithExec("cuGraphExecDestroy", handle, [](Call&, GraphExec* executable) {
-    Graphs().executables.Remove(executable);
+    DestroyExecutable(executable);
     return CUDA_SUCCESS;
   });
 }

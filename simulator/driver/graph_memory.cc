@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "simulator/driver/context.h"
 #include "simulator/driver/graph.h"
@@ -41,6 +42,15 @@ GraphMemory HeldForGraphs(int device) {
   return held;
 }
 
+class HeldPages : public Work {
+ public:
+  explicit HeldPages(std::vector<std::shared_ptr<GraphPages>> pages) : pages_(std::move(pages)) {}
+  void Run(uint64_t /*time_ns*/) override { pages_.clear(); }
+
+ private:
+  std::vector<std::shared_ptr<GraphPages>> pages_;
+};
+
 bool ReadNewNode(CUgraph handle, const CUgraphNode* handles, size_t count, Graph** graph,
                  std::vector<GraphNode*>* dependencies) {
   *graph = Graphs().graphs.Find(handle);
@@ -62,6 +72,14 @@ CUresult WithDevice(const char* name, CUdevice device, Body&& body) {
 }
 
 }  // namespace
+
+namespace vramstow::simulator {
+
+std::shared_ptr<Work> KeepPages(std::vector<std::shared_ptr<GraphPages>> pages) {
+  return std::make_shared<HeldPages>(std::move(pages));
+}
+
+}  // namespace vramstow::simulator
 
 extern "C" {
 

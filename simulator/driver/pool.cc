@@ -215,16 +215,6 @@ CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, P
       });
 }
 
-// Holds a graph's pages until the stream reaches the free.
-class KeepPages : public Work {
- public:
-  explicit KeepPages(std::shared_ptr<GraphPages> pages) : pages_(std::move(pages)) {}
-  void Run(uint64_t /*time_ns*/) override { pages_.reset(); }
-
- private:
-  std::shared_ptr<GraphPages> pages_;
-};
-
 // Keeps a block of another process's pool mapped until the stream reaches the free.
 class KeepImport : public Work {
  public:
@@ -263,7 +253,7 @@ CUresult FreeInOrder(Call& call, CUdeviceptr address, CUstream handle, Call::Lin
   }
   auto* pool = static_cast<Pool*>(block->pool);
   if (pool == nullptr) {
-    Submit(call, stream, std::make_shared<KeepPages>(FreeGraphBlock(&call.state(), block)));
+    Submit(call, stream, KeepPages({FreeGraphBlock(&call.state(), block)}));
     return CUDA_SUCCESS;
   }
   // The stream reaches the free once the work that is now in it has ended.

@@ -376,6 +376,55 @@ TEST_F(GraphRuleTest, GraphMemoryThatIsNotFreedIsTheApplications) {
   EXPECT_OK(driver_.cuGraphExecDestroy(executable));
 }
 
+TEST_F(GraphRuleTest, ALaunchKeepsItsMemoryWhenItsExecutableIsDestroyed) {
+  CUdeviceptr address = 0;
+  CUgraphNode allocate = AllocateIn(2 * kMiB, &address);
+  CUgraphNode fill = Fill(address, 44, {allocate}, 2 * kMiB);
+  CUgraphNode free = nullptr;
+  ASSERT_OK(driver_.cuGraphAddMemFreeNode(&free, graph_, &fill, 1, address));
+  CUgraphExec executable = Instantiate();
+  ASSERT_OK(driver_.cuGraphDestroy(graph_));
+  graph_ = nullptr;
+  ASSERT_OK(driver_.cuGraphLaunch(executable, NewStream()));
+  EXPECT_OK(driver_.cuGraphExecDestroy(executable));
+  EXPECT_OK(driver_.cuCtxSynchronize());
+}
+
+TEST_F(GraphRuleTest, ANodeOfAnotherGraphFreesGraphMemory) {
+  CUdeviceptr address = 0;
+  CUgraphNode allocate = AllocateIn(2 * kMiB, &address);
+  Fill(address, 55, {allocate}, 2 * kMiB);
+  CUgraphExec executable = Instantiate();
+  CUgraph other = nullptr;
+  CUgraphNode free = nullptr;
+  CUgraphExec freeing = nullptr;
+  ASSERT_OK(driver_.cuGraphCreate(&other, 0));
+  ASSERT_OK(driver_.cuGraphAddMemFreeNode(&free, other, nullptr, 0, address));
+  ASSERT_OK(driver_.cuGraphInstantiate(&freeing, other, 0));
+  for (int i = 0; i < 2; ++i) {
+    Launch(executable);
+    Launch(freeing);
+  }
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemFree(address)) << "it is free";
+  EXPECT_OK(driver_.cuGraphExecDestroy(executable));
+  EXPECT_OK(driver_.cuGraphExecDestroy(freeing));
+  EXPECT_OK(driver_.cuGraphDestroy(other));
+}
+
+TEST_F(GraphRuleTest, AGraphThatDoesNotFitTakesNoMemory) {
+  size_t before = 0;
+  size_t total = 0;
+  ASSERT_OK(driver_.cuMemGetInfo(&before, &total));
+  CUdeviceptr addresses[2] = {};
+  AllocateIn(64 * kMiB, &addresses[0]);
+  AllocateIn(total, &addresses[1]);
+  CUgraphExec executable = nullptr;
+  EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY, driver_.cuGraphInstantiate(&executable, graph_, 0));
+  size_t after = 0;
+  ASSERT_OK(driver_.cuMemGetInfo(&after, &total));
+  EXPECT_EQ(before, after);
+}
+
 TEST_F(GraphRuleTest, OnlyGraphMemoryIsFreedByANode) {
   const CUdeviceptr plain = Allocate(kMiB);
   CUgraphNode free = nullptr;
@@ -412,6 +461,28 @@ TEST_F(GraphRuleTest, UserObjectDiesWithItsLastReference) {
   EXPECT_EQ(0, destroyed);
   ASSERT_OK(driver_.cuGraphDestroy(graph_));
   graph_ = nullptr;
+  ASSERT_OK(driver_.cuCtxSynchronize());
+  for (int i = 0; i < 1000 && destroyed == 0; ++i) driver_.cuStreamQuery(nullptr);
+  EXPECT_EQ(1, destroyed);
+}
+
+TEST_F(GraphRuleTest, AnExecutableKeepsTheUserObjectsOfItsGraph) {
+  static std::atomic<int> destroyed{0};
+  destroyed = 0;
+  CUuserObject object = nullptr;
+  ASSERT_OK(driver_.cuUserObjectCreate(
+      &object, nullptr, [](void*) { ++destroyed; }, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  ASSERT_OK(driver_.cuGraphRetainUserObject(graph_, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  Fill(Allocate(64), 1);
+  CUgraphExec executable = Instantiate();
+  CUgraph clone = nullptr;
+  ASSERT_OK(driver_.cuGraphClone(&clone, graph_));
+  ASSERT_OK(driver_.cuGraphDestroy(graph_));
+  graph_ = nullptr;
+  Launch(executable);
+  EXPECT_OK(driver_.cuGraphExecDestroy(executable));
+  EXPECT_EQ(0, destroyed) << "the clone has it";
+  ASSERT_OK(driver_.cuGraphDestroy(clone));
   ASSERT_OK(driver_.cuCtxSynchronize());
   for (int i = 0; i < 1000 && destroyed == 0; ++i) driver_.cuStreamQuery(nullptr);
   EXPECT_EQ(1, destroyed);
