@@ -78,11 +78,13 @@ std::vector<std::string> TraceSource::missing() const {
 }
 
 // The observer of a framework's own allocator reports when a free has completed. vramstow's pool
-// reuses memory in the order of a stream, so that many of its frees never complete.
+// reuses memory in the order of a stream, so that many of its frees never complete. A trace with
+// sums has no completions of the folded part.
 bool TraceSource::ReportsFreeCompleted() const {
   if (facts().contains("source.tells_free_completed")) return true;
   const auto pool = facts().find("option.pool");
-  return !facts().contains("source.kind") && pool != facts().end() && pool->second == "off";
+  return !facts().contains("source.kind") && pool != facts().end() && pool->second == "off" &&
+         reader_.sums() == nullptr;
 }
 
 std::optional<uint16_t> TraceSource::OpeningCall() const {
