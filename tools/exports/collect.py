@@ -81,6 +81,15 @@ TABLES = {
     "levels": {"rank": "BIGINT", "run": "VARCHAR", "tenth": "BIGINT", "card_hours": "DOUBLE"},
 }
 KEYS = {"day": "DATE", "job": "VARCHAR"}
+# The number of the process on stdin. It belongs to the rows that are added, not to the dataset:
+# several processes may have the same job, run and rank.
+SOURCE = {"source": "BIGINT"}
+# The processes on stdin that are already in the dataset.
+KNOWN = """
+SELECT new.source FROM new_ranks AS new SEMI JOIN ranks AS old
+ON old.job = new.job AND old.day = new.day AND old.run = new.run AND old.host = new.host
+AND old.process = new.process AND old.started_ns = new.started_ns
+"""
 NS_PER_HOUR = 3_600_000_000_000
 LARGEST = 2**63 - 1  # of a BIGINT
 # The end of the year 9999, the last one that datetime has, in seconds since 1970.
@@ -195,13 +204,14 @@ class Dataset:
         with tempfile.TemporaryDirectory() as folder:
             files = {table: Path(folder) / f"{table}.json" for table in TABLES}
             streams = {table: path.open("w") for table, path in files.items()}
-            for line in lines:
+            for source, line in enumerate(lines):
                 for table, row in rows_of(json.loads(line)):
-                    streams[table].write(json.dumps(in_range(row)) + "\n")
+                    row = in_range(row) | {"source": source}
+                    streams[table].write(json.dumps(row) + "\n")
             for stream in streams.values():
                 stream.close()
             for table, path in files.items():
-                types = KEYS | TABLES[table]
+                types = KEYS | TABLES[table] | SOURCE
                 columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
                 self.base.execute(
                     f"CREATE TEMP TABLE new_{table} AS SELECT * FROM read_json('{path}', "
@@ -209,16 +219,10 @@ class Dataset:
                 )
         [(told,)] = self.base.execute("SELECT COUNT(*) FROM new_ranks").fetchall()
         if self.view("ranks"):
-            self.base.execute(
-                "CREATE TEMP TABLE known AS SELECT new.job, new.run, new.rank, new.process FROM "
-                "new_ranks AS new SEMI JOIN ranks AS old ON old.job = new.job "
-                "AND old.day = new.day AND old.run = new.run AND old.host = new.host "
-                "AND old.process = new.process AND old.started_ns = new.started_ns"
-            )
+            self.base.execute(f"CREATE TEMP TABLE known AS {KNOWN}")
             for table in TABLES:
                 self.base.execute(
-                    f"DELETE FROM new_{table} WHERE (job, run, rank) IN "
-                    "(SELECT (job, run, rank) FROM known)"
+                    f"DELETE FROM new_{table} WHERE source IN (SELECT source FROM known)"
                 )
         [(new,)] = self.base.execute("SELECT COUNT(*) FROM new_ranks").fetchall()
         if new > 0:

@@ -162,6 +162,39 @@ def test_a_rank_is_added_once_whenever_it_comes(jobs: Path, tmp_path: Path) -> N
     assert not list(fleet.glob(".new-*"))
 
 
+def lines_of(*changes: dict[str, dict[str, Any]]) -> str:
+    """Returns lines of processes of one rank, whose facts differ in what is named."""
+    lines = []
+    for change in changes:
+        line = json.loads(Made().line(0))
+        for part, values in change.items():
+            line["facts"][part] |= values
+        lines.append(json.dumps(line) + "\n")
+    return "".join(lines)
+
+
+def add(fleet: Path, lines: str) -> str:
+    """Adds the lines to a dataset as `vramstow collect` does. Returns what is said."""
+    done = run_program(*(python(), PARTS / "collect.py", fleet), input=lines, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_further_process_of_a_rank_is_added(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet"
+    first, second = {"process": {"pid": 1}}, {"process": {"pid": 2}}
+    assert "1 of 1 ranks added" in add(fleet, lines_of(first))
+    assert "1 of 2 ranks added" in add(fleet, lines_of(first, second))
+    [ranks, sizes] = ask(
+        fleet,
+        "SELECT process FROM ranks ORDER BY process",
+        "SELECT COUNT(*) AS rows, COUNT(DISTINCT day) AS days FROM sizes GROUP BY from_bytes",
+    )
+    assert [row["process"] for row in ranks] == [1, 2]
+    assert sizes and all(row["rows"] == 2 for row in sizes)
+    assert "source" not in ask(fleet, "SELECT * FROM ranks")[0][0]
+
+
 def test_a_page_shows_the_dataset(jobs: Path, tmp_path: Path) -> None:
     fleet, page = tmp_path / "fleet", tmp_path / "fleet.html"
     made = collect("--to", fleet, "--page", page, "--json")
