@@ -84,11 +84,17 @@ KEYS = {"day": "DATE", "job": "VARCHAR"}
 # The number of the process on stdin. It belongs to the rows that are added, not to the dataset:
 # several processes may have the same job, run and rank.
 SOURCE = {"source": "BIGINT"}
-# The processes on stdin that are already in the dataset.
+# The processes on stdin that are already in the dataset. A trace that was converted from another
+# program's recording may name no host, process or start; its facts then say that it is the same
+# one. Without a start, its day is the day on which it was added.
 KNOWN = """
 SELECT new.source FROM new_ranks AS new SEMI JOIN ranks AS old
-ON old.job = new.job AND old.day = new.day AND old.run = new.run AND old.host = new.host
-AND old.process = new.process AND old.started_ns = new.started_ns
+ON old.job = new.job AND old.run = new.run AND old.started_ns = new.started_ns
+AND old.host IS NOT DISTINCT FROM new.host AND old.process IS NOT DISTINCT FROM new.process
+AND (old.day = new.day OR new.started_ns = 0)
+AND ((new.process IS NOT NULL AND new.started_ns <> 0) OR (
+    old.card_hours = new.card_hours AND old.allocations = new.allocations
+    AND old.frees = new.frees AND old.peak_allocated_bytes = new.peak_allocated_bytes))
 """
 NS_PER_HOUR = 3_600_000_000_000
 LARGEST = 2**63 - 1  # of a BIGINT

@@ -195,6 +195,20 @@ def test_a_further_process_of_a_rank_is_added(tmp_path: Path) -> None:
     assert "source" not in ask(fleet, "SELECT * FROM ranks")[0][0]
 
 
+def test_a_trace_that_names_no_process_is_added_once(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet"
+    unnamed = {"process": {"host": None, "pid": None, "start_time_unix_ns": None}}
+    assert "1 of 1 ranks added" in add(fleet, lines_of(unnamed))
+    # It was added on another day.
+    for table in ("ranks", "advice", "sizes", "levels"):
+        for day in (fleet / table).glob("day=*"):
+            day.rename(day.with_name("day=2026-01-02"))
+    assert "0 of 1 ranks added" in add(fleet, lines_of(unnamed))
+    # A trace with other facts is another one.
+    other = unnamed | {"counts": {"allocations": 4711}}
+    assert "1 of 2 ranks added" in add(fleet, lines_of(unnamed, other))
+
+
 def test_a_page_shows_the_dataset(jobs: Path, tmp_path: Path) -> None:
     fleet, page = tmp_path / "fleet", tmp_path / "fleet.html"
     made = collect("--to", fleet, "--page", page, "--json")
