@@ -13,6 +13,7 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/exports/merged_trace.h"
 #include "tools/exports/stow_writer.h"
 #include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
@@ -77,12 +78,13 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
     Complain("convert", std::string(source.status().message()));
     return kExitUsage;
   }
+  const auto start = StartOfTrace(file);
   // The file is written under another name first, so that -o may name the input and an unfinished
   // trace is never left.
   OutputFile out;
   const bool opened = out.Open(output);
   StowWriter writer(out.descriptor());
-  if (!opened || !writer.Write(source->get()) || !out.Finish()) {
+  if (!opened || !writer.Write(source->get(), start.value_or(TraceStart{})) || !out.Finish()) {
     const int error = errno;
     Complain("convert", absl::StrCat("cannot write ", output, ": ", strerror(error), "."));
     return kExitCannotWrite;

@@ -47,7 +47,8 @@ absl::StatusOr<TraceStart> StartOfTrace(const std::string& file) {
                      " is not a trace of vramstow (.stow): only these contain the time at which "
                      "they were recorded."));
   }
-  return TraceStart{header.process, static_cast<int64_t>(header.start_unix_ns)};
+  return TraceStart{header.process, static_cast<int64_t>(header.start_unix_ns),
+                    header.start_clock_ns};
 }
 
 double MergedTrace::Microseconds(int64_t time_ns) const {

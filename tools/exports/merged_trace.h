@@ -26,7 +26,8 @@ namespace vramstow {
 
 struct TraceStart {
   uint64_t process = 0;
-  int64_t unix_ns = 0;  // the moment of the trace's time 0
+  int64_t unix_ns = 0;    // the moment of the trace's time 0
+  uint64_t clock_ns = 0;  // the same moment by CLOCK_MONOTONIC
 };
 absl::StatusOr<TraceStart> StartOfTrace(const std::string& file);
 

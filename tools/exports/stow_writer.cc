@@ -6,9 +6,12 @@
 #include <cstring>
 #include <random>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/typed_event.h"
 #include "tools/analysis/accounts/event_batch.h"
+#include "tools/analysis/accounts/source_facts.h"
 #include "tracer/format/crc32c.h"
 #include "tracer/format/sealed_chunk.h"
 
@@ -33,14 +36,19 @@ StowWriter::StowWriter(int descriptor) : descriptor_(descriptor) {
   provisional_.resize(kRemembered);
 }
 
-bool StowWriter::Write(EventSource* source) {
+bool StowWriter::Write(EventSource* source, const TraceStart& start) {
   source_ = source;
   Event event;
   while (source->Next(&event)) {
     event.stack = source->Stack();
+    if (const auto reserved = source->Reserved(); reserved.has_value() && MayHaveReserved(event)) {
+      SetReservedAfter(&event, *reserved);
+      has_reserved_ = true;
+    }
     if (!AddEvent(event) || error_ != 0) break;
   }
-  const bool written = error_ == 0 && FlushEvents() && WriteNames() && WriteHeader(offset_);
+  const bool written = error_ == 0 && FlushEvents() && WriteSums() && WriteFacts() &&
+                       WriteNames() && WriteHeader(offset_, start);
   if (!written) errno = error_;
   return written;
 }
@@ -117,7 +125,7 @@ bool StowWriter::WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload) 
   return true;
 }
 
-bool StowWriter::WriteHeader(uint64_t bytes) {
+bool StowWriter::WriteHeader(uint64_t bytes, const TraceStart& start) {
   std::vector<uint8_t> front(kFileHeaderBytes);
   FileHeader header = {};
   std::memcpy(header.magic, kFileMagic, sizeof kFileMagic);
@@ -126,9 +134,15 @@ bool StowWriter::WriteHeader(uint64_t bytes) {
   header.header_bytes = kFileHeaderBytes;
   header.slot_bytes = kSlotBytes;
   header.trace_id = trace_id_;
+  header.process =
+      static_cast<uint32_t>(start.process != 0 ? start.process : NumberOfFact("process.pid"));
+  header.start_unix_ns = start.unix_ns != 0 ? static_cast<uint64_t>(start.unix_ns)
+                                            : NumberOfFact("process.start_time");
+  header.start_clock_ns = start.clock_ns;
   header.checksum = Crc32c(&header, offsetof(FileHeader, checksum));
   const bool is_whole = source_->report().closed;
   header.state = static_cast<uint32_t>(is_whole ? TraceState::kClosed : TraceState::kRunning);
+  header.latch_error = source_->report().write_error;
   header.file_bytes = bytes;
   header.last_sequence = events_;
   std::memcpy(front.data(), &header, sizeof header);
@@ -141,21 +155,88 @@ bool StowWriter::WriteAt(const void* bytes, size_t size, uint64_t offset) {
   return false;
 }
 
-bool StowWriter::WriteNames() {
-  const auto fact = [this](std::string_view key, std::string_view value) {
-    std::string payload;
-    AppendText(&payload, key);
-    payload.append(value.substr(0, kMaxTextBytes));
-    return AddRecord(RecordType::kFact, payload);
-  };
+bool StowWriter::AddFact(std::string_view key, std::string_view value) {
+  std::string payload;
+  AppendText(&payload, key);
+  payload.append(value.substr(0, kMaxTextBytes));
+  return AddRecord(RecordType::kFact, payload);
+}
+
+// Returns the number that is the value of a fact; 0 if there is none.
+uint64_t StowWriter::NumberOfFact(const char* key) const {
+  const auto fact = source_->facts().find(key);
+  uint64_t number = 0;
+  return fact != source_->facts().end() && absl::SimpleAtoi(fact->second, &number) ? number : 0;
+}
+
+bool StowWriter::WriteFacts() {
   for (const auto& [key, value] : source_->facts()) {
-    if (!fact(key, value)) return false;
+    if (!AddFact(key, value)) return false;
   }
-  if (source_->Kind() != "stow" && !fact("source.kind", source_->Kind())) return false;
+  if (source_->Kind() != "stow" && !AddFact("source.kind", source_->Kind())) return false;
   if (const auto call = source_->OpeningCall()) {
-    if (!fact("source.opening_call", absl::StrCat(*call))) return false;
+    if (!AddFact("source.opening_call", absl::StrCat(*call))) return false;
   }
-  if (source_->ReportsFreeCompleted() && !fact("source.tells_free_completed", "1")) return false;
+  if (source_->ReportsFreeCompleted() && !AddFact("source.tells_free_completed", "1")) return false;
+  if (has_reserved_ && !AddFact("source.tells_reserved", "1")) return false;
+  const ReadReport report = source_->report();
+  for (const SourceCount& count : kSourceCounts) {
+    const uint64_t value = report.*count.member;
+    if (value != 0 && !AddFact(count.fact, absl::StrCat(value))) return false;
+  }
+  const std::vector<std::string> missing = source_->missing();
+  return missing.empty() || AddFact("source.missing", absl::StrJoin(missing, "\n"));
+}
+
+// Writes one generation of the sums that the source has in place of older events. None of the
+// file's own events are in the sums, so the generation has no cuts. Calls and libraries have the
+// source's numbers in the file, but stacks have other ones.
+bool StowWriter::WriteSums() {
+  const TraceSums* sums = source_->Sums();
+  if (sums == nullptr) return true;
+  std::vector<uint8_t> payload;
+  ChunkHeader header = {};
+  header.kind = static_cast<uint8_t>(ChunkKind::kSums);
+  header.buffer = 1;
+  bool is_written = true;
+  const auto add = [&](auto encode, const auto& record) {
+    if (payload.size() + 2 * kMaxSumRecordBytes > kMaxPayloadBytes) {
+      ++header.turn;
+      is_written = is_written && WriteChunk(&header, &payload);
+    }
+    const size_t before = payload.size();
+    payload.resize(before + kMaxSumRecordBytes);
+    uint8_t* const end = encode(payload.data() + before, record);
+    payload.resize(static_cast<size_t>(end - payload.data()));
+  };
+  add(EncodeTotals, sums->totals);
+  for (TraceSum sum : sums->sums) {
+    if (sum.of == SumOf::kStack) sum.number = StackOf(sum.number);
+    NoteNames(sum.of, sum.number);
+    add(EncodeSum, sum);
+  }
+  for (const SumPoint& point : sums->points) add(EncodePoint, point);
+  for (SumSamples samples : sums->samples) {
+    if (samples.of == SumOf::kStack) samples.number = StackOf(samples.number);
+    NoteNames(samples.of, samples.number);
+    add(EncodeSamples, samples);
+  }
+  add(EncodeLastSums, uint64_t{++header.turn});
+  return is_written && WriteChunk(&header, &payload);
+}
+
+// Remembers the call and the library that a sum counts, so that the file has their names.
+void StowWriter::NoteNames(SumOf of, uint32_t number) {
+  constexpr unsigned kCallBits = 16;
+  const auto low = static_cast<uint16_t>(number);
+  if (of == SumOf::kCall || of == SumOf::kCaller) calls_.insert(low);
+  if (of == SumOf::kLibrary) libraries_.insert(low);
+  if (of == SumOf::kCaller) libraries_.insert(static_cast<uint16_t>(number >> kCallBits));
+  calls_.erase(kUnknownName);
+  libraries_.erase(kUnknownName);
+}
+
+bool StowWriter::WriteNames() {
   for (uint16_t call : calls_) {
     std::string payload;
     AppendNumber(&payload, call);

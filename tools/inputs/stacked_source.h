@@ -54,6 +54,7 @@ class StackedSource : public EventSource {
   std::vector<CallFrame> Frames(uint32_t stack) const override;
   std::optional<uint16_t> OpeningCall() const override { return trace_->OpeningCall(); }
   bool ReportsFreeCompleted() const override { return trace_->ReportsFreeCompleted(); }
+  std::optional<uint64_t> Reserved() const override { return trace_->Reserved(); }
   const TraceSums* Sums() const override { return trace_->Sums(); }
 
  private:

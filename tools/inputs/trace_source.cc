@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/base/words.h"
 #include "tracer/format/layout.h"
 
@@ -52,6 +54,7 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
       if (std::string cut = CutInWords(path, static_cast<uint64_t>(status.st_size)); !cut.empty()) {
         source->missing_.push_back(std::move(cut));
       }
+      source->tells_reserved_ = source->facts().contains("source.tells_reserved");
       return source;
     case ReadError::kCannotOpen:
       return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(errno), "."));
@@ -65,15 +68,35 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
   return absl::InternalError(absl::StrCat("cannot read ", path, "."));
 }
 
+ReadReport TraceSource::report() const {
+  ReadReport report = reader_.report();
+  for (const SourceCount& count : kSourceCounts) {
+    const auto fact = facts().find(count.fact);
+    uint64_t value = 0;
+    if (fact == facts().end() || !absl::SimpleAtoi(fact->second, &value)) continue;
+    uint64_t& counted = report.*count.member;
+    if (__builtin_add_overflow(counted, value, &counted)) counted = ~uint64_t{0};
+  }
+  return report;
+}
+
 std::vector<std::string> TraceSource::missing() const {
   std::vector<std::string> sentences = missing_;
+  if (const auto fact = facts().find("source.missing"); fact != facts().end()) {
+    const std::vector<std::string> of_input = absl::StrSplit(fact->second, '\n');
+    sentences.insert(sentences.end(), of_input.begin(), of_input.end());
+  }
   const ReadReport& report = reader_.report();
   if (report.folded_events == 0) return sentences;
-  sentences.push_back(
+  std::string folded =
       absl::StrCat("The first ", Time(report.folded_until_ns),
                    " are stored as sums (--trace-size): ", Counted(report.folded_events, "event"),
                    " are not in the trace any more, but they count in peaks, totals, call sites "
-                   "and levels over time."));
+                   "and levels over time.");
+  // A converted trace has the sentence of its input, too.
+  if (std::ranges::find(sentences, folded) == sentences.end()) {
+    sentences.push_back(std::move(folded));
+  }
   return sentences;
 }
 

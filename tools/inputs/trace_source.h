@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/typed_event.h"
 #include "tools/analysis/accounts/event_source.h"
+#include "tools/analysis/accounts/source_facts.h"
 #include "tools/base/progress.h"
 #include "tracer/format/reader.h"
 
@@ -26,20 +27,24 @@ class TraceSource : public EventSource {
 
   bool Next(Event* event) override {
     if ((++events_ & kEventsBetweenReports) == 0) Progress::OfProcess().Reach(reader_.Part());
-    return reader_.Next(event);
+    if (!reader_.Next(event)) return false;
+    if (tells_reserved_) [[unlikely]]
+      reserved_ = TakeReserved(event);
+    return true;
   }
   std::string_view CallName(uint16_t call) const override { return reader_.CallName(call); }
   std::string_view LibraryPath(uint16_t library) const override {
     return reader_.Library(library).path;
   }
   const std::map<std::string, std::string>& facts() const override { return reader_.facts(); }
-  ReadReport report() const override { return reader_.report(); }
+  ReadReport report() const override;
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(TextNumber(mark));
   }
-  // Uses a fact that only a trace converted from another kind of file has.
+  // OpeningCall and Reserved use facts that only a trace converted from another kind of file has.
   std::optional<uint16_t> OpeningCall() const override;
   bool ReportsFreeCompleted() const override;
+  std::optional<uint64_t> Reserved() const override { return reserved_; }
   std::vector<std::string> missing() const override;
   const TraceSums* Sums() const override { return reader_.sums(); }
   const TraceReader& reader() const { return reader_; }
@@ -52,6 +57,8 @@ class TraceSource : public EventSource {
   TraceReader reader_;
   std::vector<std::string> missing_;
   uint64_t events_ = 0;
+  bool tells_reserved_ = false;
+  std::optional<uint64_t> reserved_;  // after the last event
 };
 
 }  // namespace vramstow

@@ -125,6 +125,21 @@ def test_each_allocation_lies_under_the_innermost_operator(
     assert merged | {"traceEvents": 0} == json.loads(profile.read_text()) | {"traceEvents": 0}
 
 
+def test_a_converted_trace_is_of_the_same_process_and_time(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    converted = tmp_path / "converted.stow"
+    done = run_vramstow("convert", recorded.trace, "-o", converted, timeout=60)
+    assert done.returncode == 0, done.stderr
+    profile = recorded.profile(tmp_path / "profile.json", recorded.slice("step", 0, 4))
+    merged = []
+    for trace in (recorded.trace, converted):
+        done = export(trace, "--merge", profile)
+        assert done.returncode == 0, done.stderr
+        merged.append(ours(json.loads(done.stdout)))
+    assert merged[0] == merged[1] and len(merged[0]) == 5
+
+
 def test_what_is_outside_the_profiled_steps_is_left_out(recorded: Recorded, tmp_path: Path) -> None:
     profile = recorded.profile(tmp_path / "p.json", recorded.slice("aten::mm", 2, 3))
     merged = json.loads(export(recorded.trace, "--merge", profile).stdout)
