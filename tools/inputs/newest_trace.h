@@ -16,9 +16,9 @@ struct NewestTrace {
   uint64_t count = 0;  // number of traces in the folder, including this one
 };
 
-// Returns the trace (.stow) that was written last. Copies that were made while a process ran
-// (-oom.stow, -dump.stow, -dump-2.stow) contain a part of another file, so they are used only if
-// there is no other trace.
+// Returns the trace (.stow) that was written last. A copy that was made while a process ran
+// (-oom.stow, -dump.stow, -dump-2.stow) contains a part of another file, so it is used only if the
+// folder has no other trace of its process.
 absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder);
 
 }  // namespace vramstow

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "tools/formats/input.h"
 #include "tools/inputs/trace_source.h"
+#include "tools/inputs/trace_start.h"
 
 namespace vramstow {
 namespace {
@@ -97,8 +98,8 @@ std::vector<Group> GroupsOf(const std::vector<TraceOrigin>& origins) {
   return groups;
 }
 
-}  // namespace
-
+// Returns the name of the trace of which a file with this name is a copy; empty if it is not the
+// name of a copy.
 std::string WholeOf(const std::string& file) {
   constexpr std::string_view kEnding = ".stow";
   if (!file.ends_with(kEnding)) return "";
@@ -116,6 +117,10 @@ std::string WholeOf(const std::string& file) {
   }
   return "";
 }
+
+bool IsNamedLikeACopy(const std::string& file) { return !WholeOf(file).empty(); }
+
+}  // namespace
 
 TraceOrigin OriginOf(const std::string& file) {
   TraceOrigin origin;
@@ -166,25 +171,36 @@ std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins) {
 }
 
 std::vector<std::string> RemoveCopies(std::vector<std::string>* files) {
-  // Maps the name of each trace to the file that is used for it. That is the trace itself or, if it
-  // does not exist, the copy that was made last.
-  std::map<std::string, std::string> kept;
+  if (std::ranges::none_of(*files, IsNamedLikeACopy)) return {};
+  // Maps each process to the file that is used for it. That is the trace itself or, if it is not
+  // among the files, the copy that was made last.
+  std::map<RecordedProcess, std::string> kept;
+  std::map<std::string, RecordedProcess> named_like_copies;
+  std::set<std::string> unreadable;
   const std::set<std::string> all(files->begin(), files->end());
   for (const std::string& file : *files) {
+    const RecordedProcess process = ProcessOfTrace(file);
     const std::string whole = WholeOf(file);
-    if (whole.empty()) continue;
-    if (all.contains(whole)) {
-      kept[whole] = whole;
-    } else if (std::string& last = kept[whole]; last.empty() || WrittenAt(last) < WrittenAt(file)) {
-      last = file;
+    if (!process.is_known()) {
+      if (all.contains(whole)) unreadable.insert(file);
+    } else if (whole.empty()) {
+      kept[process] = file;
+    } else {
+      named_like_copies[file] = process;
     }
+  }
+  for (const auto& [file, process] : named_like_copies) {
+    const auto [last, is_first] = kept.try_emplace(process, file);
+    if (is_first || !IsNamedLikeACopy(last->second)) continue;
+    if (WrittenAt(last->second) < WrittenAt(file)) last->second = file;
   }
   std::vector<std::string> copies;
   std::erase_if(*files, [&](const std::string& file) {
-    const std::string whole = WholeOf(file);
-    if (whole.empty() || kept[whole] == file) return false;
-    copies.push_back(file);
-    return true;
+    const auto process = named_like_copies.find(file);
+    const bool is_copy = process != named_like_copies.end() ? kept[process->second] != file
+                                                            : unreadable.contains(file);
+    if (is_copy) copies.push_back(file);
+    return is_copy;
   });
   return copies;
 }

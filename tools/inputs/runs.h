@@ -42,12 +42,10 @@ TraceOrigin OriginOf(const std::string& file);
 // Groups the files into runs. Returns the runs, the newest first.
 std::vector<Run> RunsOf(const std::vector<TraceOrigin>& origins);
 
-// Returns the name of the trace from which a copy ("train-4711-oom.stow", "train-4711-dump-2.stow")
-// was made while a process ran. Returns an empty text if the name is not that of a copy.
-std::string WholeOf(const std::string& file);
-
-// Removes from `files` the copies that were made while a process ran ("train-4711-oom.stow"), and
-// returns them. If the trace itself is missing, its last copy is not removed.
+// Removes from `files` the copies that were made while a process ran, and returns them. Such a file
+// has the name of a copy ("train-4711-oom.stow", "train-4711-dump-2.stow"), and another of the
+// files is by the same process. If that is a copy, too, the last of them is not removed. A file
+// without a header is a copy if the trace from which its name is made is among the files.
 std::vector<std::string> RemoveCopies(std::vector<std::string>* files);
 
 }  // namespace vramstow

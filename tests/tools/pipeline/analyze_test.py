@@ -58,6 +58,22 @@ def test_a_trace_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     assert "named more than once" in screen
 
 
+def test_a_trace_that_is_named_like_a_copy_counts_too(tmp_path: Path) -> None:
+    trace, other = write(tmp_path), write(tmp_path)
+    other = other.rename(tmp_path / f"{trace.stem}-oom.stow")
+    told = json.loads(analyze("--json", trace, other).stdout)
+    assert told["peak"]["allocated_bytes"] == 16 * 2**20
+    assert "Left out: " not in analyze("--full", trace, other).stdout
+
+
+def test_without_an_input_a_trace_that_is_named_like_a_copy_is_read(tmp_path: Path) -> None:
+    old, new = write(tmp_path), write(tmp_path)
+    new = new.rename(tmp_path / "train-oom.stow")
+    os.utime(old, (1, 1))
+    told = json.loads(analyze("--json", cwd=tmp_path).stdout)
+    assert told["input"]["file"] == new.name
+
+
 def test_within_a_folder_the_range_that_is_not_there_is_named(tmp_path: Path) -> None:
     trace = write(tmp_path)
     (tmp_path / "notes.txt").write_text("notes")
