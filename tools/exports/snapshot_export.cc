@@ -80,8 +80,20 @@ class Builder {
     StackId stack = kNoStack;
     int32_t device = 0;
     bool grows = false;
+    bool belongs_to_pool = false;
+    uint64_t object = 0;  // the physical memory that is mapped here; 0 if it is not known
   };
 
+  // Returns the segment of a block that is a segment of its own.
+  static Segment OwnSegmentOf(uint64_t address, const Block& block) {
+    Segment segment;
+    segment.address = address;
+    segment.size = block.size;
+    segment.stream = block.stream;
+    segment.stack = block.stack;
+    segment.device = block.device;
+    return segment;
+  }
   static uint64_t StreamOf(const Event& event) {
     return event.stream == kUnknownStream ? 0 : event.stream;
   }
@@ -160,8 +172,16 @@ class Builder {
       // Physical memory has no address until it is mapped, so it does not become a segment here.
       if (event.result != 0 || event.memory == MemoryKind::kHostPinned) return;
       if (!grows && event.memory == MemoryKind::kPhysical) return;
-      const Segment segment = {event.address,        event.size,      StreamOf(event),
-                               StackOf(event.stack), DeviceOf(event), grows};
+      const uint64_t object = grows ? event.object : 0;
+      if (object != 0) UnmapElsewhere(event);
+      const Segment segment = {.address = event.address,
+                               .size = event.size,
+                               .stream = StreamOf(event),
+                               .stack = StackOf(event.stack),
+                               .device = DeviceOf(event),
+                               .grows = grows,
+                               .belongs_to_pool = true,
+                               .object = object};
       segments_[event.address] = segment;
       Emit(event, grows ? TraceAction::kSegmentMap : TraceAction::kSegmentAlloc, segment.device,
            event.address, event.size, segment.stream, segment.stack);
@@ -176,6 +196,19 @@ class Builder {
     } else if (event.kind == EventKind::kUnmap) {
       Unmap(event);
     }
+  }
+
+  // A pool may map physical memory at a further address, beside memory from other places, before it
+  // unmaps it from the earlier one. A snapshot has no physical memory, only segments, and must not
+  // have the same memory twice, so the earlier segment ends here.
+  void UnmapElsewhere(const Event& map) {
+    const auto [earlier, is_new] = mapped_at_.try_emplace(map.object, map.address);
+    const auto segment = segments_.find(std::exchange(earlier->second, map.address));
+    if (is_new || segment == segments_.end() || segment->second.object != map.object) return;
+    Event unmap = map;
+    unmap.address = segment->second.address;
+    unmap.size = segment->second.size;
+    Unmap(unmap);
   }
 
   // A pool may unmap a part of a mapping, or several mappings at once.
@@ -211,13 +244,15 @@ class Builder {
          StackOf(event.stack));
   }
 
-  bool IsInSegment(uint64_t address, uint64_t size) const {
+  // Returns the segment in which a block lies, or null.
+  const Segment* SegmentOf(uint64_t address, uint64_t size) const {
     auto after = segments_.upper_bound(address);
-    if (after == segments_.begin()) return false;
+    if (after == segments_.begin()) return nullptr;
     const Segment& segment = (--after)->second;
     // A block of a pool may extend beyond the mapping in which it begins.
-    return address - segment.address < segment.size &&
-           (segment.grows || size <= segment.size - (address - segment.address));
+    const bool is_in = address - segment.address < segment.size &&
+                       (segment.grows || size <= segment.size - (address - segment.address));
+    return is_in ? &segment : nullptr;
   }
 
   void AddAllocate(const Event& event) {
@@ -236,10 +271,13 @@ class Builder {
       End(event, known->first, known->second);
       blocks_.erase(known);
     }
-    block.alone = !IsInSegment(event.address, event.size);
-    block.is_driver = event.layer == Layer::kDriver;
+    const Segment* const segment = SegmentOf(event.address, event.size);
+    block.alone = segment == nullptr;
+    // The memory of a block in a pool's segment was requested from the driver by the pool.
+    block.is_driver =
+        event.layer == Layer::kDriver && (segment == nullptr || !segment->belongs_to_pool);
     if (block.alone) {
-      segments_[event.address] = {event.address, event.size, block.stream, stack, device, false};
+      segments_[event.address] = OwnSegmentOf(event.address, block);
       EmitBlock(event, TraceAction::kSegmentAlloc, event.address, block, stack);
     }
     EmitBlock(event, TraceAction::kAlloc, event.address, block, stack);
@@ -283,7 +321,7 @@ class Builder {
         blocks_.contains(address))
       return;
     if (block.alone) {
-      segments_[address] = {address, block.size, block.stream, block.stack, block.device, false};
+      segments_[address] = OwnSegmentOf(address, block);
       EmitBlock(event, TraceAction::kSegmentAlloc, address, block, block.stack);
     }
     EmitBlock(event, TraceAction::kAlloc, address, block, block.stack);
@@ -349,6 +387,7 @@ class Builder {
   std::map<int16_t, uint64_t> free_;  // latest known free bytes of each device
   absl::flat_hash_map<uint32_t, StackId> stacks_;
   absl::btree_map<uint64_t, Segment> segments_;
+  absl::flat_hash_map<uint64_t, uint64_t> mapped_at_;  // the latest address of physical memory
   absl::btree_map<uint64_t, Block> blocks_;
   absl::btree_map<uint64_t, Block> pending_;
   std::pair<uint64_t, Block> last_freed_{0, Block()};

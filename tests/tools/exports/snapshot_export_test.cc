@@ -1,0 +1,62 @@
+#include "tools/exports/snapshot_export.h"
+
+#include <gtest/gtest.h>
+
+#include "base/typed_event.h"
+#include "tests/tools/list_source.h"
+#include "tools/inputs/snapshot_source.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kChunk = uint64_t{2} << 20;
+
+uint64_t ReservedOf(const Snapshot& snapshot) {
+  uint64_t bytes = 0;
+  for (const SnapshotSegment& segment : snapshot.device.segments) bytes += segment.total_size;
+  return bytes;
+}
+
+Event Mapping(EventKind kind, uint64_t address, uint64_t size, uint64_t handle) {
+  return {.address = address,
+          .size = size,
+          .object = handle,
+          .device = 0,
+          .kind = kind,
+          .memory = MemoryKind::kPhysical,
+          .layer = Layer::kPool};
+}
+
+TEST(SnapshotExport, ABlockInASegmentOfThePoolIsNoMemoryOfTheDriver) {
+  History history;
+  history.Add(Mapping(EventKind::kMap, 0x200000, kChunk, 7));
+  history.Allocate(0x200000, 4096);
+  history.Allocate(0x900000, 8192);
+  history.Free(0x200000);
+  ListSource source(history.events());
+  Snapshot snapshot = SnapshotOf(&source);
+  EXPECT_EQ(ReservedOf(snapshot), kChunk + 8192);
+  SnapshotSource again(std::move(snapshot));
+  const Facts facts = Analyze(&again, "snapshot.pickle");
+  EXPECT_EQ(facts.peak.reserved_bytes, kChunk + 8192);
+  EXPECT_EQ(facts.peak.allocated_bytes, 4096u + 8192);
+}
+
+TEST(SnapshotExport, PhysicalMemoryIsInOneSegmentAlthoughItIsMappedTwice) {
+  History history;
+  history.Add(Mapping(EventKind::kMap, 0x200000, kChunk, 7));
+  history.Add(Mapping(EventKind::kMap, 0x400000, kChunk, 8));
+  history.Add(Mapping(EventKind::kMap, 0x800000, kChunk, 7));
+  ListSource twice(history.events());
+  const Snapshot snapshot = SnapshotOf(&twice);
+  EXPECT_EQ(ReservedOf(snapshot), 2 * kChunk);
+  // The earlier address is unmapped later, and then has other memory.
+  history.Add(Mapping(EventKind::kUnmap, 0x200000, kChunk, 0));
+  history.Add(Mapping(EventKind::kMap, 0x200000, kChunk, 9));
+  history.Add(Mapping(EventKind::kMap, 0xa00000, kChunk, 7));
+  ListSource later(history.events());
+  EXPECT_EQ(ReservedOf(SnapshotOf(&later)), 3 * kChunk);
+}
+
+}  // namespace
+}  // namespace vramstow
