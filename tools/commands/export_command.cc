@@ -169,23 +169,41 @@ std::string Made(std::string_view format, const Analysis& analysis) {
   return Speedscope(analysis.detail, file.substr(file.rfind('/') + 1));
 }
 
+// Prints what the input lacks, if anything.
+void PrintMissing(const std::string& file, const Facts& facts) {
+  if (const std::string missing = MissingText(facts); !missing.empty()) {
+    Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
+  }
+}
+
+// Returns what an input lacks that was read to its end.
+Facts LackOf(const EventSource& source) {
+  Facts facts;
+  facts.kind = source.Kind();
+  facts.report = source.report();
+  facts.missing = source.missing();
+  return facts;
+}
+
 // If the file is already a snapshot, it is written unchanged. Otherwise the snapshot is made from
-// its events.
-absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const ExportRequest& request) {
+// its events. *lack then says what the input lacks.
+absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const ExportRequest& request,
+                                         Facts* lack) {
   std::ostringstream out;
   absl::StatusOr<Input> input = Input::Open(file);
   if (!request.redact && input.ok() && input->sniffed().format == FileFormat::kPickle) {
     absl::StatusOr<Snapshot> snapshot = ReadSnapshot(*input);
     if (!snapshot.ok()) return snapshot.status();
+    lack->kind = "pytorch_snapshot";
+    for (const std::string& missing : snapshot->missing) lack->missing.push_back(missing + ".");
     if (const absl::Status status = WriteSnapshot(*snapshot, &out); !status.ok()) return status;
     return std::move(out).str();
   }
   auto source = OpenAsRequested(file, request);
   if (!source.ok()) return source.status();
   const Snapshot snapshot = SnapshotOf(source->get());
-  for (const std::string& missing : snapshot.missing) {
-    Complain("export", absl::StrCat(file, ": ", missing, "."));
-  }
+  *lack = LackOf(**source);
+  for (const std::string& missing : snapshot.missing) lack->missing.push_back(missing + ".");
   if (const absl::Status status = WriteSnapshot(snapshot, &out); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat(file, ": ", status.message(), "."));
   }
@@ -257,6 +275,9 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
     }
   }
   job.open = [&request](const std::string& file) { return OpenAsRequested(file, request); };
+  job.finished = [](const std::string& file, const EventSource& source) {
+    PrintMissing(file, LackOf(source));
+  };
   const absl::Status status = WriteParquet(job);
   if (status.ok()) return PrintOutputFile(format, request);
   Complain("export", std::string(status.message()));
@@ -268,12 +289,13 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   BeginReading(file);
   std::unique_ptr<EventSource> source;
   std::string made;
+  Facts input;  // what is known of the input
   if (format.way == Way::kStream) {
     auto opened = OpenAsRequested(file, request);
     if (!opened.ok()) return ExportIsWrong(opened.status());
     source = *std::move(opened);
   } else if (format.way == Way::kSnapshot) {
-    auto snapshot = MadeSnapshot(file, request);
+    auto snapshot = MadeSnapshot(file, request, &input);
     if (!snapshot.ok()) return ExportIsWrong(snapshot.status());
     made = *std::move(snapshot);
   } else {
@@ -286,6 +308,7 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
       redactor.Redact(&analysis->detail);
     }
     made = Made(format.name, *analysis);
+    input = std::move(analysis->facts);
   }
   OutputFile out;
   if (!output.empty() && !out.Open(output)) return CannotWrite(output);
@@ -293,14 +316,8 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
   if (!written || (!output.empty() && !out.Finish())) return CannotWrite(output);
-  if (source == nullptr) return PrintOutputFile(format, request);
-  Facts facts;
-  facts.kind = source->Kind();
-  facts.report = source->report();
-  facts.missing = source->missing();
-  if (const std::string missing = MissingText(facts); !missing.empty()) {
-    Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
-  }
+  if (source != nullptr) input = LackOf(*source);
+  PrintMissing(file, input);
   return PrintOutputFile(format, request);
 }
 
@@ -345,6 +362,7 @@ int ExportMerged(const std::string& file, const Format& format, const ExportRequ
   if (!status.ok() || (!request.output.empty() && !out.Finish()))
     return CannotWrite(request.output);
   PrintMerged(file, request, merged);
+  PrintMissing(file, LackOf(**source));
   return PrintOutputFile(format, request);
 }
 

@@ -33,6 +33,7 @@ absl::Status SendAll(const ParquetJob& job, int to_helper, bool* lost) {
       *lost = true;
       break;
     }
+    job.finished(job.files[i], **source);
   }
   return absl::OkStatus();
 }

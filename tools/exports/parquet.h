@@ -22,6 +22,8 @@ struct ParquetJob {
   std::string folder;              // the folder to write
   std::string helper;              // write_parquet.py
   std::function<absl::StatusOr<std::unique_ptr<EventSource>>(const std::string&)> open;
+  // Is called after all events of a file were read.
+  std::function<void(const std::string&, const EventSource&)> finished;
 };
 
 absl::Status WriteParquet(const ParquetJob& job);

@@ -7,6 +7,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import formats_python
+import pytest
 from built import VRAMSTOW
 from corpus import corpus_file
 from installation import analyze, write
@@ -49,6 +51,30 @@ def test_what_is_missing_is_said_beside(tmp_path: Path) -> None:
     result = export(write(tmp_path, "killed"), "--to", "csv")
     assert result.returncode == 0
     assert result.stdout.count("\n") == 5
+    assert "was not closed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["csv", "rmm", "snapshot", "chrome", "perfetto", "pprof", "folded", "speedscope"]
+)
+def test_each_format_says_what_is_missing(tmp_path: Path, name: str) -> None:
+    part = tmp_path / "part.pickle"
+    whole = corpus_file("lm-small-forward-bf16.pickle").read_bytes()
+    part.write_bytes(whole[: len(whole) * 3 // 4])
+    for file in (part, write(tmp_path, "killed")):
+        said = export(file, "--to", "csv").stderr.splitlines()
+        result = export(file, "--to", name, "-o", tmp_path / "out")
+        assert result.returncode == 0, result.stderr
+        assert said and said[0] in result.stderr.splitlines()
+
+
+def test_parquet_says_what_is_missing(tmp_path: Path) -> None:
+    python = formats_python.need("pyarrow.parquet")
+    result = export(
+        *(write(tmp_path, "killed"), "--to", "parquet", "-o", tmp_path / "job"),
+        env={"VRAMSTOW_PYTHON": python, "PATH": "/usr/bin:/bin"},
+    )
+    assert result.returncode == 0, result.stderr
     assert "was not closed" in result.stderr
 
 
