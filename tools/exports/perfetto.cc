@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "tools/exports/proto_writer.h"
+#include "tools/exports/text_formats.h"
 
 namespace vramstow {
 namespace {
@@ -90,7 +91,7 @@ std::string PerfettoTrace(const Facts& facts, const Detail& detail) {
     last[uuid] = value;
     trace.Count(uuid, step.time_ns, value);
   };
-  for (const LevelStep& step : detail.levels) {
+  for (const LevelStep& step : LevelsOverTime(facts, detail)) {
     count(kAllocated, step, step.allocated);
     count(kRequested, step, step.requested);
     if (facts.reserved_known) count(kReserved, step, step.reserved);

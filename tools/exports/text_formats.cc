@@ -83,6 +83,23 @@ void WriteMark(const MarkDetail& mark, JsonWriter* json) {
 
 }  // namespace
 
+std::vector<LevelStep> LevelsOverTime(const Facts& facts, const Detail& detail) {
+  const uint64_t folded_until_ns = facts.report.folded_until_ns;
+  if (folded_until_ns == 0) return detail.levels;
+  std::vector<LevelStep> levels;
+  for (size_t i = 0; i < facts.timeline.points.size(); ++i) {
+    const TimelinePoint& point = facts.timeline.points[i];
+    const uint64_t begin_ns = i * facts.timeline.interval_ns;
+    if (begin_ns > folded_until_ns) break;
+    levels.push_back({begin_ns, point.allocated_highest, point.reserved_highest,
+                      point.requested_last, point.allocated_last});
+  }
+  const auto later =
+      std::ranges::upper_bound(detail.levels, folded_until_ns, {}, &LevelStep::time_ns);
+  levels.insert(levels.end(), later, detail.levels.end());
+  return levels;
+}
+
 std::string FoldedStacks(const Detail& detail) {
   std::string text;
   for (const SiteDetail& site : detail.sites) {
@@ -129,7 +146,9 @@ std::string ChromeTrace(const Facts& facts, const Detail& detail) {
   json.BeginObject();
   json.Key("traceEvents");
   json.BeginArray();
-  for (const LevelStep& step : detail.levels) WriteLevels(step, facts.reserved_known, &json);
+  for (const LevelStep& step : LevelsOverTime(facts, detail)) {
+    WriteLevels(step, facts.reserved_known, &json);
+  }
   for (const MarkDetail& mark : detail.marks) WriteMark(mark, &json);
   json.EndArray();
   Member("displayTimeUnit", "ms", &json);

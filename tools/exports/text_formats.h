@@ -7,11 +7,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
+
+// Returns the levels after each event or, while the trace has only sums of its events, the levels
+// of each interval of the timeline, at its beginning.
+std::vector<LevelStep> LevelsOverTime(const Facts& facts, const Detail& detail);
 
 // Returns the owners of the peak, one line for each call stack: "outermost;…;innermost BYTES".
 // flamegraph.pl and similar programs read it.
