@@ -44,6 +44,7 @@ int64_t ColumnStream::LibraryOf(const EventSource& source, uint16_t library) {
 }
 
 bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& file) {
+  ++source_;
   rank_ = rank;
   file_ = file;
   texts_.clear();
@@ -82,9 +83,16 @@ bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& f
   return Flush();
 }
 
+bool ColumnStream::End() {
+  constexpr std::string_view kEnd = "{\"end\":true}\n";
+  return WriteWhole(descriptor_, kEnd.data(), kEnd.size());
+}
+
 bool ColumnStream::Flush() {
   JsonWriter head;
   head.BeginObject();
+  head.Key("source");
+  head.Value(source_);
   head.Key("rank");
   head.Value(rank_);
   head.Key("file");

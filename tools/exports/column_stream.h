@@ -3,8 +3,9 @@
 // Idea: Parquet is not written here, because no library in Debian 12 writes it, and pyarrow does it
 // well. So the program does the slow part, arrays of numbers, and a script of fifty lines
 // (write_parquet.py) passes them to pyarrow without reading each value. A piece is one line of JSON
-// ({"rank", "file", "rows", "texts"}) and then, for each column of kColumns, `rows` numbers of
-// eight bytes; columns of texts are indices into `texts`.
+// ({"source", "rank", "file", "rows", "texts"}) and then, for each column of kColumns, `rows`
+// numbers of eight bytes; columns of texts are indices into `texts`. Pieces of one source have one
+// number, `source`. The last line is {"end": true}: without it, the program ended early.
 //
 // Ownership: the descriptor belongs to the caller. Threads: one at a time. Errors: returns false if
 // a write failed; errno says why. Units: bytes, nanoseconds.
@@ -27,6 +28,8 @@ class ColumnStream {
 
   // Writes all events of a source; they belong to `rank` and were read from `file`.
   bool Write(EventSource* source, int64_t rank, const std::string& file);
+  // Writes the last line, after all sources.
+  bool End();
 
  private:
   static constexpr size_t kRows = size_t{1} << 17;  // of a piece
@@ -41,6 +44,7 @@ class ColumnStream {
   int64_t LibraryOf(const EventSource& source, uint16_t library);
 
   const int descriptor_;
+  int64_t source_ = 0;  // the number of the source, from 1
   int64_t rank_ = 0;
   std::string file_;
   std::array<std::vector<int64_t>, kColumns> columns_;

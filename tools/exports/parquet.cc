@@ -31,10 +31,11 @@ absl::Status SendAll(const ParquetJob& job, int to_helper, bool* lost) {
     const std::string name = std::filesystem::path(job.files[i]).stem().string();
     if (!stream.Write(source->get(), RankOf(**source, i), name)) {
       *lost = true;
-      break;
+      return absl::OkStatus();
     }
     job.finished(job.files[i], **source);
   }
+  *lost = !stream.End();
   return absl::OkStatus();
 }
 

@@ -2,8 +2,9 @@
 
 One folder for a job, one below it for each rank, one file for each trace:
 FOLDER/rank=N/NAME.parquet. tools/exports/column_stream.h describes the input. Exit status:
-0; 130 plus the errno if a file could not be written, which the program reports; 130 after Ctrl-C;
-1 after any other error, which is written to stderr; 3 if pyarrow is not installed.
+0; 130 plus the errno if a file could not be written, which the program reports; 130 after Ctrl-C,
+or if the program ended before its data did; 1 after any other error, which is written to stderr;
+3 if pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -97,21 +98,28 @@ def read_piece(stream: BinaryIO, head: dict[str, object]) -> pa.Table:
 def main() -> int:
     folder = Path(sys.argv[1])
     output: OutputFile | None = None
-    last: tuple[int, str] | None = None
+    last: int | None = None
     try:
         while line := sys.stdin.buffer.readline():
             head = json.loads(line)
+            if head.get("end"):
+                break
             table = read_piece(sys.stdin.buffer, head)
-            key = (int(head["rank"]), str(head["file"]))
-            if output is None or key != last:
+            if output is None or head["source"] != last:
                 if output is not None:
                     output.finish()
-                output = OutputFile(file_for(folder, *key), table.schema)
-                last = key
+                path = file_for(folder, int(head["rank"]), str(head["file"]))
+                output = OutputFile(path, table.schema)
+                last = head["source"]
             output.writer.write_table(table)
+        else:
+            # The program was killed, or could not read its input, and has said so.
+            if output is not None:
+                output.abandon()
+            return INTERRUPTED
         if output is not None:
             output.finish()
-    except (OSError, EOFError, pa.ArrowException) as error:
+    except (OSError, EOFError, ValueError, pa.ArrowException) as error:
         if output is not None:
             output.abandon()
         number = getattr(error, "errno", None)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -330,6 +331,39 @@ def test_parquet_of_a_snapshot_has_its_levels(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     check_rows(json.loads(formats_python.run(DUCKDB, out, FACTS_SQL)), [facts(snapshot)])
+
+
+def test_two_inputs_of_one_rank_and_name_are_two_files(tmp_path: Path) -> None:
+    python = formats_python.need("pyarrow.parquet")
+    traces = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        trace = write(tmp_path / name, RANK="3")
+        traces.append(trace.rename(trace.with_name("run.stow")))
+    out = tmp_path / "job"
+    environment = {"VRAMSTOW_PYTHON": python, "PATH": "/usr/bin:/bin"}
+    result = export(*traces, "--to", "parquet", "-o", out, env=environment)
+    assert result.returncode == 0, result.stderr
+    names = sorted(path.name for path in (out / "rank=3").iterdir())
+    assert names == ["run-2.parquet", "run.parquet"]
+
+
+def test_an_export_that_is_killed_leaves_no_half_of_a_parquet_file(tmp_path: Path) -> None:
+    python = formats_python.need("pyarrow.parquet")
+    # The helper gets all pieces of one file, but not the line that ends the data.
+    stand_in = tmp_path / "python"
+    stand_in.write_text(f"#!/bin/sh\ncat > {tmp_path}/pieces\n")
+    stand_in.chmod(0o755)
+    out = tmp_path / "job"
+    environment = {"VRAMSTOW_PYTHON": str(stand_in), "PATH": "/usr/bin:/bin"}
+    trace = write(tmp_path, "many")
+    assert export(trace, "--to", "parquet", "-o", out, env=environment).returncode == 0
+    pieces, end = (tmp_path / "pieces").read_bytes(), b'{"end":true}\n'
+    assert pieces.endswith(end)
+    helper = [python, BUILD / "lib/vramstow/export/write_parquet.py"]
+    for given, files in ((pieces.removesuffix(end), 0), (pieces, 1)):
+        subprocess.run([*helper, out], input=given, check=False, timeout=60)
+        assert len([path for path in out.rglob("*") if path.is_file()]) == files
 
 
 def test_a_full_disk_leaves_no_half_of_a_parquet_file(tmp_path: Path) -> None:
