@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/typed_event.h"
 #include "tools/base/words.h"
 #include "tools/json/json_writer.h"
 
@@ -157,19 +158,27 @@ std::string ChromeTrace(const Facts& facts, const Detail& detail) {
 }
 
 void RmmWriter::Append(const Event& event, std::string* text) {
-  if (!IsBlock(event)) return;
-  const char* action = nullptr;
+  const char* action = "allocate";
+  uint64_t address = event.address;
   uint64_t size = event.requested != 0 ? event.requested : event.size;
-  if (event.kind == EventKind::kAllocate) {
-    action = event.result == 0 ? "allocate" : "allocate failure";
-    if (event.result == 0) sizes_[event.address] = size;
+  if (event.kind == EventKind::kRefused) {
+    const auto freed = std::ranges::find(freed_, RefusedSequence(event), &Freed::sequence);
+    if (freed == freed_.end() || freed->sequence == 0 || sizes_.contains(freed->address)) return;
+    address = freed->address;
+    size = sizes_[address] = freed->size;
+  } else if (!IsBlock(event)) {
+    return;
+  } else if (event.kind == EventKind::kAllocate) {
+    if (event.result == 0) sizes_[address] = size;
+    if (event.result != 0) action = "allocate failure";
   } else if (event.kind == EventKind::kFree) {
     action = "free";
-    const auto known = sizes_.find(event.address);
+    const auto known = sizes_.find(address);
     // The log must not contain a free of a block whose allocation it does not contain.
     if (known == sizes_.end()) return;
     size = known->second;
     sizes_.erase(known);
+    freed_[next_freed_++ % kRemembered] = {event.sequence, address, size};
   } else {
     return;
   }
@@ -178,7 +187,7 @@ void RmmWriter::Append(const Event& event, std::string* text) {
   const uint64_t stream = event.stream == kUnknownStream ? 0 : event.stream;
   absl::StrAppendFormat(text, "%d,%02d:%02d:%02d:%06d,%s,0x%x,%d,0x%x\n", event.thread,
                         seconds / 3600 % 24, seconds / 60 % 60, seconds % 60,
-                        microseconds % 1000000, action, event.address, size, stream);
+                        microseconds % 1000000, action, address, size, stream);
 }
 
 }  // namespace vramstow

@@ -5,6 +5,7 @@
 #ifndef VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_
 #define VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,7 +32,8 @@ std::string Speedscope(const Detail& detail, const std::string& name);
 std::string ChromeTrace(const Facts& facts, const Detail& detail);
 
 // Writes RMM's log: Thread,Time,Action,Pointer,Size,Stream. It has blocks of the application only,
-// not the segments of pools.
+// not the segments of pools. A free that the driver refused is in the log already when its refusal
+// is known, so the block is allocated once more.
 class RmmWriter {
  public:
   static constexpr char kHeader[] = "Thread,Time,Action,Pointer,Size,Stream\n";
@@ -39,7 +41,18 @@ class RmmWriter {
   void Append(const Event& event, std::string* text);
 
  private:
+  struct Freed {
+    uint64_t sequence = 0;  // of the free
+    uint64_t address = 0;
+    uint64_t size = 0;
+  };
+  // The number of frees that are remembered. The driver's answer follows a free immediately, so
+  // that only frees of other threads are in between.
+  static constexpr size_t kRemembered = 1024;
+
   absl::flat_hash_map<uint64_t, uint64_t> sizes_;  // of live blocks, by address
+  std::array<Freed, kRemembered> freed_;           // the latest, by turns
+  size_t next_freed_ = 0;
 };
 
 }  // namespace vramstow

@@ -7,6 +7,29 @@
 namespace vramstow {
 namespace {
 
+std::string RmmLogOf(const std::vector<Event>& events) {
+  RmmWriter rmm;
+  std::string text;
+  for (const Event& event : events) rmm.Append(event, &text);
+  return text;
+}
+
+TEST(RmmWriter, ABlockWhoseFreeWasRefusedIsAllocatedAgain) {
+  History history;
+  history.Allocate(0x10000, 4096);
+  history.Allocate(0x20000, 512);
+  const uint64_t refused = history.Free(0x10000);
+  history.Free(0x20000);
+  history.Refuse(refused);
+  history.Refuse(4711);  // of a free that is not in the trace
+  EXPECT_EQ(RmmLogOf(history.events()),
+            "1,00:00:00:001000,allocate,0x10000,4096,0x0\n"
+            "1,00:00:00:002000,allocate,0x20000,512,0x0\n"
+            "1,00:00:00:003000,free,0x10000,4096,0x0\n"
+            "1,00:00:00:004000,free,0x20000,512,0x0\n"
+            "1,00:00:00:005000,allocate,0x10000,4096,0x0\n");
+}
+
 TEST(LevelsOverTime, TheTimelineHasTheLevelsOfEventsThatAreOnlySums) {
   Facts facts;
   facts.report.folded_until_ns = 250;
