@@ -158,8 +158,12 @@ class Builder {
     annotation.name = snapshot_.texts.Intern(source_.MarkText(event));
     annotation.time_us = start_us_ + static_cast<int64_t>(event.time_ns / 1000);
     annotation.device = DeviceOf(event);
-    const bool is_end = MarkEvent::Of(event).kind == MarkKind::kRangeEnds;
-    annotation.stage = is_end ? AnnotationStage::kEnd : AnnotationStage::kStart;
+    annotation.stage = AnnotationStage::kStart;
+    const MarkKind kind = MarkEvent::Of(event).kind;
+    // PyTorch's annotations are ranges, so a moment is one that ends when it begins.
+    if (kind != MarkKind::kRangeEnds) snapshot_.annotations.push_back(annotation);
+    if (kind == MarkKind::kRangeBegins) return;
+    annotation.stage = AnnotationStage::kEnd;
     snapshot_.annotations.push_back(annotation);
   }
 

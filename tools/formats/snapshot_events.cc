@@ -20,6 +20,11 @@ constexpr uint16_t kWindowStart = kFirstAction + kTraceActions;
 constexpr uint16_t kAnnotationStart = kWindowStart + 1;
 constexpr uint16_t kAnnotationEnd = kWindowStart + 2;
 
+bool IsEndOf(const Annotation& begin, const Annotation& other) {
+  return other.stage == AnnotationStage::kEnd && other.name == begin.name &&
+         other.time_us == begin.time_us && other.device == begin.device;
+}
+
 uint16_t CallOf(TraceAction action) {
   return static_cast<uint16_t>(kFirstAction + static_cast<uint16_t>(action));
 }
@@ -443,7 +448,14 @@ void SnapshotEvents::AddAnnotation() {
   Event mark = MarkEvent{MarkKind::kMoment, annotation.name, 0}.ToEvent();
   mark.layer = Layer::kFramework;
   mark.device = static_cast<int16_t>(annotation.device);
-  mark.call = annotation.stage == AnnotationStage::kStart ? kAnnotationStart : kAnnotationEnd;
+  const bool begins = annotation.stage == AnnotationStage::kStart;
+  mark.call = begins ? kAnnotationStart : kAnnotationEnd;
+  // A range that ends when it begins is a moment.
+  if (begins && next_annotation_ < annotations_.size() &&
+      IsEndOf(annotation, *annotations_[next_annotation_])) {
+    ++next_annotation_;
+    mark.call = kUnknownName;
+  }
   Add(mark, kNoStack, annotation.time_us);
 }
 

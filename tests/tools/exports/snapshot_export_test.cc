@@ -58,5 +58,34 @@ TEST(SnapshotExport, PhysicalMemoryIsInOneSegmentAlthoughItIsMappedTwice) {
   EXPECT_EQ(ReservedOf(SnapshotOf(&later)), 3 * kChunk);
 }
 
+class WithMarks : public ListSource {
+ public:
+  using ListSource::ListSource;
+  std::string_view MarkText(const Event&) const override { return "epoch"; }
+};
+
+TEST(SnapshotExport, AMomentIsARangeThatEndsWhenItBegins) {
+  History history;
+  history.Allocate(0x10000, 4096);
+  history.Add(MarkEvent{MarkKind::kMoment, 1, 0}.ToEvent());
+  history.Add(MarkEvent{MarkKind::kRangeBegins, 1, 0}.ToEvent());
+  history.Free(0x10000);
+  history.Add(MarkEvent{MarkKind::kRangeEnds, 1, 0}.ToEvent());
+  WithMarks source(history.events());
+  Snapshot snapshot = SnapshotOf(&source);
+  ASSERT_EQ(snapshot.annotations.size(), 4u);
+  EXPECT_EQ(snapshot.annotations[0].stage, AnnotationStage::kStart);
+  EXPECT_EQ(snapshot.annotations[1].stage, AnnotationStage::kEnd);
+  EXPECT_EQ(snapshot.annotations[0].time_us, snapshot.annotations[1].time_us);
+  EXPECT_EQ(snapshot.annotations[2].stage, AnnotationStage::kStart);
+  EXPECT_EQ(snapshot.annotations[3].stage, AnnotationStage::kEnd);
+  SnapshotSource again(std::move(snapshot));
+  std::vector<MarkKind> kinds;
+  for (Event event; again.Next(&event);) {
+    if (event.kind == EventKind::kMark) kinds.push_back(MarkEvent::Of(event).kind);
+  }
+  EXPECT_EQ(kinds, (std::vector{MarkKind::kMoment, MarkKind::kRangeBegins, MarkKind::kRangeEnds}));
+}
+
 }  // namespace
 }  // namespace vramstow
