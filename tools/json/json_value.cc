@@ -1,6 +1,7 @@
 #include "tools/json/json_value.h"
 
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 namespace vramstow {
 
@@ -21,7 +22,11 @@ class JsonLibrary {
             return list;
           } else if constexpr (std::is_same_v<T, JsonValue::Members>) {
             Library object = Library::object();
-            for (const auto& [key, member] : held) object[key] = Of(member);
+            // Members are appended, because a look-up of each key would be a search through all
+            // members before it.
+            auto& members = object.template get_ref<Library::object_t&>();
+            members.reserve(held.size());
+            for (const auto& [key, member] : held) members.emplace_back(key, Of(member));
             return object;
           } else {
             return held;
@@ -30,34 +35,79 @@ class JsonLibrary {
         value.value_);
   }
 
-  static JsonValue Of(const Library& json) {
-    switch (json.type()) {
-      case Library::value_t::boolean:
-        return json.get<bool>();
-      case Library::value_t::number_integer:
-        return json.get<int64_t>();
-      case Library::value_t::number_unsigned:
-        return json.get<uint64_t>();
-      case Library::value_t::number_float:
-        return json.get<double>();
-      case Library::value_t::string:
-        return json.get<std::string>();
-      case Library::value_t::array: {
-        JsonValue list = JsonValue::Array();
-        for (const Library& item : json) list.Append(Of(item));
-        return list;
-      }
-      case Library::value_t::object: {
-        JsonValue::Members members;
-        for (const auto& [key, member] : json.items()) members.emplace_back(key, Of(member));
-        JsonValue object;
-        object.value_ = std::move(members);
-        return object;
-      }
-      default:
-        return nullptr;
+  // Builds a JsonValue from the parts that the parser of the library finds. Refuses text that is
+  // nested too deeply, because copying its value would need an equally deep stack.
+  class Builder : public nlohmann::json_sax<Library> {
+   public:
+    JsonValue Take() { return std::move(root_); }
+
+    bool null() override { return Add(nullptr); }
+    bool boolean(bool value) override { return Add(value); }
+    bool number_integer(number_integer_t value) override { return Add(value); }
+    bool number_unsigned(number_unsigned_t value) override { return Add(value); }
+    bool number_float(number_float_t value, const string_t&) override { return Add(value); }
+    bool string(string_t& value) override { return Add(std::move(value)); }
+    bool binary(binary_t&) override { return false; }
+    bool start_object(size_t) override { return Open(JsonValue::Object()); }
+    bool start_array(size_t) override { return Open(JsonValue::Array()); }
+    bool key(string_t& name) override {
+      open_.back().key = std::move(name);
+      return true;
     }
-  }
+    bool end_object() override {
+      KeepLastOfEachKey(&std::get<JsonValue::Members>(open_.back().value.value_));
+      return Close();
+    }
+    bool end_array() override { return Close(); }
+    bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+      return false;
+    }
+
+   private:
+    struct Unfinished {
+      JsonValue value;
+      std::string key;  // of the member that is read next
+    };
+
+    bool Add(JsonValue value) {
+      if (open_.empty()) {
+        root_ = std::move(value);
+      } else if (auto* members = std::get_if<JsonValue::Members>(&open_.back().value.value_)) {
+        members->emplace_back(std::move(open_.back().key), std::move(value));
+      } else {
+        open_.back().value.Append(std::move(value));
+      }
+      return true;
+    }
+    bool Open(JsonValue value) {
+      if (open_.size() == JsonValue::kDeepest) return false;
+      open_.push_back({std::move(value), ""});
+      return true;
+    }
+    bool Close() {
+      JsonValue value = std::move(open_.back().value);
+      open_.pop_back();
+      return Add(std::move(value));
+    }
+    // If a key occurs more than once, the object has its last value, at its first place.
+    static void KeepLastOfEachKey(JsonValue::Members* members) {
+      std::unordered_map<std::string_view, size_t> first;
+      first.reserve(members->size());
+      std::vector<bool> is_repeated(members->size());
+      for (size_t i = 0; i < members->size(); ++i) {
+        const auto [known, is_new] = first.try_emplace((*members)[i].first, i);
+        if (is_new) continue;
+        (*members)[known->second].second = std::move((*members)[i].second);
+        is_repeated[i] = true;
+      }
+      if (first.size() == members->size()) return;
+      size_t at = 0;
+      std::erase_if(*members, [&](const JsonValue::Member&) { return is_repeated[at++]; });
+    }
+
+    JsonValue root_;
+    std::vector<Unfinished> open_;
+  };
 };
 
 namespace {
@@ -181,17 +231,9 @@ std::string JsonValue::Dump() const {
 }
 
 std::optional<JsonValue> JsonValue::Parse(std::string_view text) {
-  // Text that is nested too deeply is refused while it is parsed, because copying it would need an
-  // equally deep stack.
-  bool is_too_deep = false;
-  const auto watch = [&is_too_deep](int depth, JsonLibrary::Library::parse_event_t,
-                                    JsonLibrary::Library&) {
-    if (static_cast<size_t>(depth) > kDeepest) is_too_deep = true;
-    return !is_too_deep;
-  };
-  const auto parsed = JsonLibrary::Library::parse(text.begin(), text.end(), watch, false);
-  if (parsed.is_discarded() || is_too_deep) return std::nullopt;
-  return JsonLibrary::Of(parsed);
+  JsonLibrary::Builder builder;
+  if (!JsonLibrary::Library::sax_parse(text.begin(), text.end(), &builder)) return std::nullopt;
+  return builder.Take();
 }
 
 }  // namespace vramstow

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -63,6 +64,28 @@ TEST(JsonValue, RefusesWhatIsNoJsonOrNestedTooDeeply) {
   };
   EXPECT_TRUE(JsonValue::Parse(nested(JsonValue::kDeepest)).has_value());
   EXPECT_FALSE(JsonValue::Parse(nested(1'000'000)).has_value());
+}
+
+TEST(JsonValue, ReadsTheLastValueOfAKeyThatOccursTwice) {
+  const auto json = JsonValue::Parse(R"({"a":1,"b":2,"a":[3],"c":{"d":4,"d":5}})");
+  ASSERT_TRUE(json.has_value());
+  EXPECT_EQ(json->Dump(), R"({"a":[3],"b":2,"c":{"d":5}})");
+}
+
+// With a search for each key, these objects would take some minutes.
+TEST(JsonValue, ReadsAndWritesObjectsWithManyMembersInLinearTime) {
+  constexpr size_t kMembers = 1'000'000;
+  std::string text = "{";
+  for (size_t i = 0; i < kMembers; ++i) {
+    text += (i == 0 ? "\"key" : ",\"key") + std::to_string(i) + "\":1";
+  }
+  text += "}";
+  const auto begin = std::chrono::steady_clock::now();
+  const auto json = JsonValue::Parse(text);
+  ASSERT_TRUE(json.has_value());
+  EXPECT_EQ(json->members().size(), kMembers);
+  EXPECT_EQ(json->Dump(), text);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST(JsonValue, MakesAListOfTexts) {
