@@ -177,7 +177,8 @@ class Builder {
       if (event.result != 0 || event.memory == MemoryKind::kHostPinned) return;
       if (!grows && event.memory == MemoryKind::kPhysical) return;
       const uint64_t object = grows ? event.object : 0;
-      if (object != 0) UnmapElsewhere(event);
+      if (object != 0) Displace(event, object, event.address);
+      displaced_.erase(event.address);
       const Segment segment = {.address = event.address,
                                .size = event.size,
                                .stream = StreamOf(event),
@@ -198,21 +199,68 @@ class Builder {
            known->second.size, known->second.stream, StackOf(event.stack));
       segments_.erase(known);
     } else if (event.kind == EventKind::kUnmap) {
+      displaced_.erase(displaced_.lower_bound(event.address),
+                       displaced_.lower_bound(event.address + event.size));
       Unmap(event);
     }
   }
 
-  // A pool may map physical memory at a further address, beside memory from other places, before it
-  // unmaps it from the earlier one. A snapshot has no physical memory, only segments, and must not
-  // have the same memory twice, so the earlier segment ends here.
-  void UnmapElsewhere(const Event& map) {
-    const auto [earlier, is_new] = mapped_at_.try_emplace(map.object, map.address);
-    const auto segment = segments_.find(std::exchange(earlier->second, map.address));
-    if (is_new || segment == segments_.end() || segment->second.object != map.object) return;
-    Event unmap = map;
-    unmap.address = segment->second.address;
-    unmap.size = segment->second.size;
-    Unmap(unmap);
+  // A pool may map physical memory at a further address, beside memory from other places, and leave
+  // it mapped at the earlier one. A snapshot has no physical memory, only segments, and must not
+  // have the same memory twice. So the segment of the physical memory `object` is where it is used
+  // last, which from now on is `address`, and at the earlier address only where blocks live.
+  void Displace(const Event& event, uint64_t object, uint64_t address) {
+    const auto [known, is_new] = mapped_at_.try_emplace(object, address);
+    const auto earlier = segments_.find(std::exchange(known->second, address));
+    if (is_new || earlier == segments_.end() || earlier->second.object != object) return;
+    displaced_[earlier->first] = earlier->second;
+    Event unmap = event;
+    unmap.address = earlier->second.address;
+    const uint64_t to = unmap.address + earlier->second.size;
+    std::vector<std::pair<uint64_t, uint64_t>> live;  // begin and end of each block
+    AddRanges(blocks_, unmap.address, to, &live);
+    AddRanges(pending_, unmap.address, to, &live);
+    std::ranges::sort(live);
+    live.emplace_back(to, to);
+    for (const auto& [begin, end] : live) {
+      if (begin > unmap.address) {
+        unmap.size = begin - unmap.address;
+        Unmap(unmap);
+      }
+      unmap.address = std::max(unmap.address, end);
+    }
+  }
+
+  // Gives a new block its segment again where that was displaced.
+  void BringBack(const Event& block) {
+    auto next = displaced_.upper_bound(block.address);
+    if (next != displaced_.begin()) --next;
+    std::vector<Segment> back;
+    for (; next != displaced_.end() && next->first < block.address + block.size; ++next) {
+      if (next->first + next->second.size > block.address) back.push_back(next->second);
+    }
+    for (const Segment& segment : back) {
+      displaced_.erase(segment.address);
+      Displace(block, segment.object, segment.address);
+      Event rest = block;
+      rest.address = segment.address;
+      rest.size = segment.size;
+      Unmap(rest);
+      segments_[segment.address] = segment;
+      Emit(block, TraceAction::kSegmentMap, segment.device, segment.address, segment.size,
+           segment.stream, segment.stack);
+    }
+  }
+
+  // Adds the ranges of those blocks that lie in [from, to), or in a part of it.
+  static void AddRanges(const absl::btree_map<uint64_t, Block>& blocks, uint64_t from, uint64_t to,
+                        std::vector<std::pair<uint64_t, uint64_t>>* ranges) {
+    auto block = blocks.upper_bound(from);
+    if (block != blocks.begin()) --block;
+    for (; block != blocks.end() && block->first < to; ++block) {
+      const uint64_t end = block->first + block->second.size;
+      if (end > from) ranges->emplace_back(block->first, end);
+    }
   }
 
   // A pool may unmap a part of a mapping, or several mappings at once.
@@ -275,6 +323,7 @@ class Builder {
       End(event, known->first, known->second);
       blocks_.erase(known);
     }
+    if (!displaced_.empty()) BringBack(event);
     const Segment* const segment = SegmentOf(event.address, event.size);
     block.alone = segment == nullptr;
     // The memory of a block in a pool's segment was requested from the driver by the pool.
@@ -391,7 +440,9 @@ class Builder {
   std::map<int16_t, uint64_t> free_;  // latest known free bytes of each device
   absl::flat_hash_map<uint32_t, StackId> stacks_;
   absl::btree_map<uint64_t, Segment> segments_;
-  absl::flat_hash_map<uint64_t, uint64_t> mapped_at_;  // the latest address of physical memory
+  absl::flat_hash_map<uint64_t, uint64_t> mapped_at_;  // where physical memory has its segment
+  // Segments whose physical memory has its segment elsewhere, although it is mapped here, too.
+  absl::btree_map<uint64_t, Segment> displaced_;
   absl::btree_map<uint64_t, Block> blocks_;
   absl::btree_map<uint64_t, Block> pending_;
   std::pair<uint64_t, Block> last_freed_{0, Block()};

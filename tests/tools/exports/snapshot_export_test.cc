@@ -58,6 +58,34 @@ TEST(SnapshotExport, PhysicalMemoryIsInOneSegmentAlthoughItIsMappedTwice) {
   EXPECT_EQ(ReservedOf(SnapshotOf(&later)), 3 * kChunk);
 }
 
+TEST(SnapshotExport, ABlockStaysInItsSegmentIfItsMemoryIsMappedElsewhereToo) {
+  History history;
+  history.Add(Mapping(EventKind::kMap, 0x200000, kChunk, 7));
+  history.Add(Mapping(EventKind::kMap, 0x400000, kChunk, 8));
+  history.Allocate(0x3fe000, 16384);  // in both mappings
+  history.Allocate(0x200000, 4096);
+  history.Add(Mapping(EventKind::kMap, 0x800000, kChunk, 7));
+  ListSource source(history.events());
+  const Snapshot snapshot = SnapshotOf(&source);
+  EXPECT_EQ(snapshot.device.blocks.size(), 2u);
+  EXPECT_EQ(snapshot.missing.size(), 0u);
+  EXPECT_EQ(ReservedOf(snapshot), 2 * kChunk + 8192 + 4096);
+}
+
+TEST(SnapshotExport, ABlockHasASegmentIfItsMemoryWasMappedElsewhereMeanwhile) {
+  History history;
+  history.Add(Mapping(EventKind::kMap, 0x200000, kChunk, 7));
+  history.Add(Mapping(EventKind::kMap, 0x800000, kChunk, 7));
+  history.Allocate(0x800000, kChunk);
+  history.Free(0x800000);
+  history.Allocate(0x200000, kChunk);
+  ListSource source(history.events());
+  const Snapshot snapshot = SnapshotOf(&source);
+  ASSERT_EQ(snapshot.device.segments.size(), 1u);
+  EXPECT_EQ(snapshot.device.segments[0].address, 0x200000u);
+  EXPECT_EQ(snapshot.device.segments[0].block_count, 1u);
+}
+
 class WithMarks : public ListSource {
  public:
   using ListSource::ListSource;
