@@ -85,15 +85,16 @@ __attribute__((constructor)) void KeepPythonHook() {
   if (path != nullptr && Contains(path, folder)) return;
   const auto set =
       reinterpret_cast<int (*)(const char*, const char*, int)>(LibcDefinition("setenv"));
-  static char joined[16384];
-  char* limit = joined + sizeof joined - 1;
+  // Linux limits a variable with its name to this size (MAX_ARG_STRLEN).
+  static char joined[128 * 1024 - (sizeof "PYTHONPATH=" - 1)];
+  char* limit = joined + sizeof joined;
   char* end = AppendText(joined, limit, folder);
   if (path != nullptr && *path != '\0') {
     end = AppendText(end, limit, ":");
     end = AppendText(end, limit, path);
   }
-  if (set == nullptr || end == limit) return;  // half a path would be worse than none
-  *end = '\0';
+  // AppendText stops at the last byte. Half a path would be worse than none.
+  if (set == nullptr || end + 1 == limit) return;
   set("PYTHONPATH", joined, 1);
 }
 

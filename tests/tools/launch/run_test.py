@@ -128,6 +128,24 @@ def test_the_environment_of_a_real_run(vramstow: Installation, tmp_path: Path) -
     assert added <= {"LD_PRELOAD", "VRAMSTOW_RUN_ID", "OTHER", "LC_CTYPE"} | hook
 
 
+@pytest.mark.parametrize("length", [16_360, 100_000, 131_060])
+def test_a_long_path_of_python_that_the_job_sets_is_never_cut(length: int) -> None:
+    """Uses the real library, which adds the folder of the start-up hook again."""
+    script = f"""
+import os, subprocess
+os.environ["PYTHONPATH"] = "/" + "o" * {length - 1}
+raise SystemExit(subprocess.call(["sh", "-c", 'printf %s "$PYTHONPATH"']))
+"""
+    job = [sys.executable, "-S", "-c", script]
+    told = run_program(VRAMSTOW, "run", "--simulate=h200", "--no-trace", "--", *job, check=True)
+    hook = str(VRAMSTOW.parents[1] / "lib/vramstow/python") + ":"
+    # The longest path leaves no room for the folder, because Linux limits the length of a variable.
+    added = "" if length == 131_060 else hook
+    own = "/" + "o" * (length - 1)
+    is_whole = told.stdout == added + own  # pytest would compare the long texts for minutes
+    assert is_whole, f"{len(told.stdout)} characters that begin with {told.stdout[:100]}"
+
+
 def test_the_environment_of_a_rehearsal(vramstow: Installation) -> None:
     env = environment_of_command(vramstow, "--simulate=h200,memory=8GiB")
     libraries = [vramstow.prefix / "lib/libvramstow.so"]
