@@ -64,6 +64,13 @@ void Relay(int signal, const siginfo_t& info, pid_t child) {
   if (signal == SIGHUP && info.si_code > 0) kill(child, SIGCONT);
 }
 
+// True for a signal by which a terminal's job is stopped. Whoever continues such a job sends
+// SIGCONT to its whole process group. SIGSTOP is sent to single processes, and so is the SIGCONT
+// after it.
+bool IsOfJobControl(int signal) {
+  return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
 // Stops this process because the command has stopped, so that the shell notices it. Does nothing if
 // the command was continued in the meantime, because this process would then remain stopped.
 void StopToo(pid_t child) {
@@ -77,7 +84,7 @@ void LookAfter(Child* child) {
   int status = 0;
   while (child->running && waitpid(child->pid, &status, WNOHANG | WUNTRACED) == child->pid) {
     if (WIFSTOPPED(status)) {
-      StopToo(child->pid);
+      if (IsOfJobControl(WSTOPSIG(status))) StopToo(child->pid);
       continue;
     }
     child->running = false;

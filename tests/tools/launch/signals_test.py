@@ -86,20 +86,39 @@ def test_the_commands_answer_to_sigterm_is_its_own(vramstow: Installation) -> No
     assert Job(vramstow).end() == 0
 
 
+# A process group as a shell makes it for a job. A group whose parent is in another session would
+# ignore SIGTSTP.
+OWN_GROUP = {"preexec_fn": lambda: os.setpgid(0, 0)}
+
+
 def test_stopping_and_continuing(vramstow: Installation) -> None:
-    job = Job(vramstow, start_new_session=True)
-    # A process group without a shell would ignore SIGTSTP; SIGSTOP cannot be ignored.
-    os.kill(job.child, signal.SIGSTOP)
+    job = Job(vramstow, **OWN_GROUP)
+    os.kill(job.child, signal.SIGTSTP)
     wait_until(lambda: state(job.child) == "T" and state(job.process.pid) == "T")
     job.send(signal.SIGCONT)
     wait_until(lambda: state(job.child) == "S" and state(job.process.pid) == "S")
     assert job.end() == 0
 
 
+def test_a_command_alone_may_be_stopped_and_continued(vramstow: Installation) -> None:
+    job = Job(vramstow, **OWN_GROUP)
+    os.kill(job.child, signal.SIGSTOP)
+    wait_until(lambda: state(job.child) == "T")
+    job.send(signal.SIGUSR1)
+    time.sleep(0.3)  # vramstow notices the stop at once
+    stopped = state(job.process.pid) == "T"
+    os.kill(job.child, signal.SIGCONT)
+    if stopped:
+        job.send(signal.SIGCONT)
+    assert job.line() == "SIGUSR1"
+    assert job.end() == 1
+    assert not stopped, "nobody would continue vramstow"
+
+
 def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) -> None:
-    job = Job(vramstow, start_new_session=True)
+    job = Job(vramstow, **OWN_GROUP)
     for _ in range(100):
-        os.kill(job.child, signal.SIGSTOP)
+        os.kill(job.child, signal.SIGTSTP)
         os.kill(job.child, signal.SIGCONT)
     # If a program stopped the command by its process id, vramstow continues the whole group at the
     # end, as a shell does.
