@@ -65,8 +65,10 @@ std::string FailureReason(const Trial& trial, const ProbeEnd& end, const std::st
 }
 
 Finding Try(const DoctorPlan& plan, const Trial& trial) {
-  std::string folder = (std::filesystem::temp_directory_path() / "vramstow-doctor-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
+  std::error_code error;
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+  std::string folder = (temporary / "vramstow-doctor-XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
     return {trial.id, Verdict::kBroken, "cannot create a folder for a test",
             "name a writable folder in TMPDIR"};
   }
@@ -83,8 +85,7 @@ Finding Try(const DoctorPlan& plan, const Trial& trial) {
   const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=preload"},
                                 environment, plan.patience_ms);
   const std::string failure_reason = FailureReason(trial, end, folder);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  std::filesystem::remove_all(folder, error);
   if (failure_reason.empty()) return {trial.id, Verdict::kGood, trial.works, ""};
   return {trial.id, Verdict::kBroken, failure_reason, trial.remedy};
 }

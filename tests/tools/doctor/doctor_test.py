@@ -388,6 +388,12 @@ def test_folders_and_limits_that_will_not_do_are_told(tmp_path: Path) -> None:
     assert told.features["trace"]["works"] == "no"
 
 
+def test_a_folder_for_temporary_files_that_is_not_there_is_told(tmp_path: Path) -> None:
+    told = ask(tmp_path, "--simulate=h200,memory=1GiB", TMPDIR=str(tmp_path / "not-there"))
+    assert told.said("preload.trace") == "cannot create a folder for a test"
+    assert "TMPDIR" in told.findings["preload.trace"]["remedy"]
+
+
 def test_a_folder_for_traces_that_vramstow_run_makes_is_good(tmp_path: Path) -> None:
     place = tmp_path / "not/there"
     told = ask(tmp_path, "--simulate=h200,memory=1GiB", VRAMSTOW_TRACE_DIR=str(place))
