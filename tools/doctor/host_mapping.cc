@@ -183,6 +183,8 @@ ReportedMapping Ask(const DoctorPlan& plan) {
     ReadMapping(child.output, &reported);
     reported.complete = child.ok();
     if (reported.complete) break;
+    // The next test may be in time: the first start of CUDA on many devices takes long.
+    if (child.how == ProbeEnd::How::kTooSlow) reported.lasting = false;
     const bool tried = !reported.trying.empty();
     reported.entries.push_back(Entry(tried ? reported.trying : "*",
                                      absl::StrCat("no:a process that tested it ", child.Words())));
@@ -192,6 +194,7 @@ ReportedMapping Ask(const DoctorPlan& plan) {
     break;
   }
   if (!reported.complete) {
+    reported.lasting = false;
     reported.entries.push_back(Entry("*", "no:there was no time left to test it"));
   }
   return reported;

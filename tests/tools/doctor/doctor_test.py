@@ -176,6 +176,16 @@ def test_a_driver_that_breaks_over_host_memory_breaks_nothing_else(
     assert works == {"trace": "yes", "pool": "yes", "offload": "no"}
 
 
+def test_a_test_of_host_memory_that_took_too_long_is_made_again(tmp_path: Path) -> None:
+    card = "--simulate=a100,cuda=12.4,host-numa=hang:1"
+    told = ask(tmp_path, card, LIMIT)
+    assert "did not end within" in told.said("driver.0.host_mapping")
+    remembered = list((tmp_path / "cache").rglob("host-mapping*"))
+    assert remembered == [], remembered[0].read_text()
+    ask(tmp_path, card.replace("hang", "crash"))
+    assert list((tmp_path / "cache").rglob("host-mapping*")), "a crash is remembered"
+
+
 def test_only_what_is_needed_decides(tmp_path: Path) -> None:
     card = "--simulate=a100,without=host-vmm"
     assert ask(tmp_path, card).status == 1
