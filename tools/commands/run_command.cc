@@ -171,11 +171,17 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
     return absl::StrCat("the command has ended, but ", running, "; its trace will be in ",
                         Printable(folder), ".");
   }
+  if (!std::filesystem::exists(folder, error)) {
+    return absl::StrCat("the command left no trace, because the folder for traces, ",
+                        Printable(folder), ", was removed while it ran.");
+  }
   if (std::filesystem::space(folder, error).available < kLeastBytes && !error) {
     return absl::StrCat("the command left no trace: the disk of ", Printable(folder), " is full.");
   }
-  return "no CUDA call was seen, so there is no trace. Did env -i, sudo or a launcher clear "
-         "LD_PRELOAD? vramstow cannot see set-user-ID and static programs.";
+  return absl::StrCat(
+      "no trace of this run is in ", Printable(folder),
+      ": no CUDA call was seen, or the traces went elsewhere. Did env -i, sudo or a launcher clear "
+      "LD_PRELOAD? vramstow cannot see set-user-ID and static programs.");
 }
 
 // Returns the path as a user in the current folder would type it.

@@ -434,9 +434,27 @@ def test_a_command_without_cuda(vramstow: Installation) -> None:
     assert "--no-trace" in result.stderr
 
 
-def test_a_run_inside_a_run_belongs_to_both(vramstow: Installation) -> None:
+def test_a_folder_for_traces_that_the_command_removes_is_named(
+    vramstow: Installation, tmp_path: Path
+) -> None:
+    folder = tmp_path / "removed"
+    result = vramstow.run("run", f"--trace-dir={folder}", "--", "rmdir", folder)
+    assert result.stderr == (
+        "vramstow: the command left no trace, because the folder for traces, "
+        f"{folder}, was removed while it ran.\n"
+    )
+
+
+def test_a_run_inside_a_run_belongs_to_both(vramstow: Installation, tmp_path: Path) -> None:
     result = vramstow.run("run", "--", vramstow.program, "run", "--", WRITE_TRACE)
     assert result.stderr.count("vramstow: device memory of this run") == 2
+    own = f"--trace-dir={tmp_path / 'own'}"
+    result = vramstow.run("run", "--", vramstow.program, "run", own, "--", WRITE_TRACE)
+    assert result.stderr.count("vramstow: device memory of this run") == 1
+    assert (
+        f"no trace of this run is in {vramstow.traces}: no CUDA call was seen, or the traces "
+        in (result.stderr)
+    )
 
 
 def test_only_the_traces_of_this_run_count(vramstow: Installation) -> None:
