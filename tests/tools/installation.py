@@ -86,6 +86,18 @@ def compile_library(path: Path, source: str) -> None:
     )
 
 
+def torch_folder(tmp_path: Path, release: str) -> Path:
+    """Makes a folder with what vramstow reads of a PyTorch, without its headers and libraries."""
+    torch = tmp_path / "torch"
+    (torch / "lib").mkdir(parents=True)
+    (torch / "lib/libc10_cuda.so").touch()
+    (torch / "share/cmake/Torch").mkdir(parents=True)
+    (torch / "share/cmake/Torch/TorchConfigVersion.cmake").write_text(
+        f'set(PACKAGE_VERSION "{release}")\n'
+    )
+    return torch
+
+
 @dataclass
 class Installation:
     """A folder with bin/vramstow and its libraries, and one with a driver."""

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tools/launch/end_signals.h"
@@ -79,6 +80,10 @@ std::string FindProgram() {
   return "";
 }
 
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::InternalError(absl::StrCat("cannot write ", path, " (", strerror(error), ")."));
+}
+
 // The temporary files of one compilation, in the same folder as the library. The destructor removes
 // them.
 class Workplace {
@@ -95,18 +100,23 @@ class Workplace {
   std::string log() const { return stem_ + ".log"; }
   std::string fields() const { return stem_ + ".inc"; }
 
-  void Prepare(const TorchInstallation& torch, const AdapterSource& source) const {
+  absl::Status Prepare(const TorchInstallation& torch, const AdapterSource& source) const {
     if (source.kind() == AdapterKind::kCensus) {
       const fs::path header = "include/torch/csrc/autograd/generated/Functions.h";
-      std::ofstream(fields()) << SavedFields(TextOfFile(fs::path(torch.folder) / header));
+      const std::string text = SavedFields(TextOfFile(fs::path(torch.folder) / header));
+      if (absl::Status written = Write(fields(), text); !written.ok()) return written;
     }
     // All files are compiled as one unit, so that PyTorch's headers are read only once. Reading
     // them takes most of the time.
-    std::ofstream text(unit());
-    for (const fs::path& file : source.Units()) text << "#include \"" << file.string() << "\"\n";
+    std::string text;
+    for (const fs::path& file : source.Units()) {
+      absl::StrAppend(&text, "#include \"", file.string(), "\"\n");
+    }
+    return Write(unit(), text);
   }
 
-  // Returns the first line of the compiler's output that reports an error.
+  // Returns the first line of the compiler's output that reports an error. Returns the first line
+  // if none does.
   std::string FirstError() const {
     std::string first;
     for (absl::string_view line : absl::StrSplit(TextOfFile(log()), '\n')) {
@@ -117,8 +127,31 @@ class Workplace {
   }
 
  private:
+  static absl::Status Write(const std::string& path, const std::string& text) {
+    errno = 0;
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    if (file.good()) return absl::OkStatus();
+    return CannotWrite(path, errno);
+  }
+
   std::string stem_;
 };
+
+// Returns why the compiler failed, as the rest of a sentence that begins with its name. `status` is
+// what RunLogged returned, and `error` is the errno after it.
+std::string CompilerFailure(int status, int error, const Workplace& place) {
+  constexpr char kQuestion[] = "): is a C++20 compiler installed?";
+  if (status < 0) {
+    const bool is_no_program = error == ENOENT || error == ENOEXEC || error == EACCES;
+    return absl::StrCat(" (", strerror(error), is_no_program ? kQuestion : ").");
+  }
+  const std::string first = place.FirstError();
+  if (first.empty()) return absl::StrCat(" (it printed no error and ended with ", status, ").");
+  const bool refuses_standard = absl::StrContains(first, "c++20");
+  return absl::StrCat(" (", first, refuses_standard ? kQuestion : ").");
+}
 
 std::vector<std::string> CommandFor(const std::string& compiler, const TorchInstallation& torch,
                                     const AdapterSource& source, const Workplace& place,
@@ -149,7 +182,8 @@ std::vector<std::string> CommandFor(const std::string& compiler, const TorchInst
     // empty libraries.
     command.insert(command.begin() + 1, {"-Wl,-s", "-Wl,--no-as-needed"});
   } else {
-    command.push_back(absl::StrCat("-Wl,-rpath,", libraries));
+    // -Wl would split a path with a comma.
+    command.insert(command.end(), {"-Xlinker", "-rpath", "-Xlinker", libraries});
   }
   return command;
 }
@@ -181,15 +215,15 @@ std::string AdapterCompiler::Mark() const {
 absl::Status AdapterCompiler::Compile(const TorchInstallation& torch, const AdapterSource& source,
                                       Purpose purpose, const std::string& library) const {
   const Workplace place(library);
-  place.Prepare(torch, source);
-  if (RunLogged(CommandFor(path_, torch, source, place, purpose), place.log()) != 0) {
-    return absl::InternalError(
-        absl::StrCat("the adapter for PyTorch ", torch.release, " cannot be compiled with ", path_,
-                     " (", place.FirstError(), "): is a C++20 compiler installed?"));
+  if (absl::Status prepared = place.Prepare(torch, source); !prepared.ok()) return prepared;
+  const int status = RunLogged(CommandFor(path_, torch, source, place, purpose), place.log());
+  const int error = errno;
+  if (status != 0) {
+    return absl::InternalError(absl::StrCat("the adapter for PyTorch ", torch.release,
+                                            " cannot be compiled with ", path_,
+                                            CompilerFailure(status, error, place)));
   }
-  if (rename(place.output().c_str(), library.c_str()) != 0) {
-    return absl::InternalError(absl::StrCat("cannot write ", library, " (", strerror(errno), ")."));
-  }
+  if (rename(place.output().c_str(), library.c_str()) != 0) return CannotWrite(library, errno);
   return absl::OkStatus();
 }
 

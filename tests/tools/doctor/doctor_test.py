@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from built import BUILD, ROOT, VRAMSTOW, Ran, run_program, run_vramstow
-from installation import Installation, compile_library
+from installation import Installation, compile_library, torch_folder
 
 # A driver that reports no device; each test changes what is wrong with it.
 DRIVER = r"""
@@ -280,17 +280,6 @@ def fake_python(tmp_path: Path, script: str) -> dict[str, str]:
     (folder / "python").chmod(0o755)
     (folder / "python3").symlink_to("python")
     return {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-def torch_folder(tmp_path: Path, release: str) -> Path:
-    torch = tmp_path / "torch"
-    (torch / "lib").mkdir(parents=True)
-    (torch / "lib/libc10_cuda.so").touch()
-    (torch / "share/cmake/Torch").mkdir(parents=True)
-    (torch / "share/cmake/Torch/TorchConfigVersion.cmake").write_text(
-        f'set(PACKAGE_VERSION "{release}")\n'
-    )
-    return torch
 
 
 def answer(torch: Path | str, release: str = "3.11.0") -> str:
