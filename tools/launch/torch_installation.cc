@@ -28,7 +28,7 @@ absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
   std::error_code error;
   TorchInstallation torch;
   torch.folder = fs::canonical(folder, error);
-  if (error || !fs::exists(fs::path(torch.folder) / "lib/libc10_cuda.so")) {
+  if (error || !fs::exists(fs::path(torch.folder) / "lib/libc10_cuda.so", error)) {
     return absl::NotFoundError(absl::StrCat(
         "there is no PyTorch with CUDA in ", folder,
         " (lib/libc10_cuda.so): name the folder torch of its package, or of LibTorch."));
@@ -49,7 +49,10 @@ absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
        {packages / "nvidia/cu13/include", packages / "nvidia/cuda_runtime/include",
         packages / "triton/backends/nvidia/include",
         fs::path(home == nullptr ? "" : home) / "include", fs::path("/usr/local/cuda/include")}) {
-    if (fs::exists(candidate / "cuda_runtime_api.h")) torch.include_folders.push_back(candidate);
+    // A folder that this user may not search has no headers for the compiler either.
+    if (fs::exists(candidate / "cuda_runtime_api.h", error)) {
+      torch.include_folders.push_back(candidate);
+    }
   }
   return torch;
 }

@@ -46,6 +46,16 @@ def test_a_comma_in_the_path_of_pytorch_reaches_the_linker(tmp_path: Path) -> No
     assert not [word for word in arguments if word.startswith("-Wl,") and "one" in word]
 
 
+def test_a_folder_of_cuda_that_cannot_be_searched_has_no_headers(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    torch = torch_folder(tmp_path, "2.15.0")
+    compiler = compiler_that(tmp_path, "echo 'unit.cc:1: error: it fails'; exit 1")
+    done = build(tmp_path, torch, compiler, CUDA_HOME=str(tmp_path / "loop"))
+    assert done.stderr.endswith(
+        f"cannot be compiled with {compiler} (unit.cc:1: error: it fails).\n"
+    )
+
+
 def test_a_compiler_that_does_not_know_the_standard_is_doubted(tmp_path: Path) -> None:
     torch = torch_folder(tmp_path, "2.15.0")
     refusal = "error: unrecognized command line option -std=c++20"
