@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/child_ends.h"
 #include "tools/base/progress.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
@@ -45,6 +46,7 @@ bool OpenInBrowser(const std::string& page) {
   std::string path = std::filesystem::absolute(page);
   std::string name = program;
   char* const arguments[] = {name.data(), path.data(), nullptr};
+  const ChildEnds child_ends;
   pid_t child = 0;
   const int error = posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ);
   int status = 0;

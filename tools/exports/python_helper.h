@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/base/child_ends.h"
 
 namespace vramstow {
 
@@ -54,6 +55,7 @@ class PythonHelper {
 
   const PythonScript script_;
   const std::string python_;
+  const ChildEnds child_ends_;
   const sighandler_t pipe_handler_;  // a helper that ends early reports it by its exit status
   pid_t child_ = 0;
   int input_ = -1;

@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/base/child_ends.h"
 #include "tools/launch/end_signals.h"
 #include "tools/launch/file_text.h"
 #include "tools/launch/fingerprint.h"
@@ -31,6 +32,7 @@ namespace fs = std::filesystem;
 // returns 128 plus the number of the signal. If it cannot be started, returns -1, and errno says
 // why. The command is searched on the path unless it has a slash.
 int RunLogged(const std::vector<std::string>& command, const std::string& log) {
+  const ChildEnds child_ends;
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {

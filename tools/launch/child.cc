@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "tools/base/child_ends.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
@@ -211,11 +212,8 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
   const sigset_t relayed = RelayedSignals();
   ChildStart start;
   sigprocmask(SIG_BLOCK, &relayed, &start.mask);
-  // If the parent of this program ignores SIGCHLD, this program inherits that, and the end of the
-  // command would be lost. So the default is set here.
-  struct sigaction wait_for_children = {};
-  wait_for_children.sa_handler = SIG_DFL;
-  sigaction(SIGCHLD, &wait_for_children, &start.child_action);
+  const ChildEnds child_ends;
+  start.child_action = child_ends.before();
 
   std::vector<Child> children;
   for (Environment& environment : *environments) {

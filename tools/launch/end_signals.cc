@@ -29,16 +29,10 @@ EndSignals::EndSignals() {
   if (!IsIgnored(SIGTSTP)) sigaddset(&waited_for_, SIGTSTP);
   sigprocmask(SIG_BLOCK, &waited_for_, &mask_before_);
   if (objects++ == 0) mask_of_children = mask_before_;
-  // If the parent of this program ignores SIGCHLD, this program inherits that, and the ends of
-  // children would be lost. So the default is set here.
-  struct sigaction wait_for_children = {};
-  wait_for_children.sa_handler = SIG_DFL;
-  sigaction(SIGCHLD, &wait_for_children, &child_before_);
 }
 
 EndSignals::~EndSignals() {
   --objects;
-  sigaction(SIGCHLD, &child_before_, nullptr);
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 

@@ -16,6 +16,8 @@
 #include <chrono>
 #include <csignal>
 
+#include "tools/base/child_ends.h"
+
 namespace vramstow {
 
 class EndSignals {
@@ -41,7 +43,7 @@ class EndSignals {
  private:
   sigset_t waited_for_ = {};
   sigset_t mask_before_ = {};
-  struct sigaction child_before_ = {};
+  const ChildEnds child_ends_;
   bool has_terminal_interrupt_ = true;
 };
 

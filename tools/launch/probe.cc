@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/child_ends.h"
 #include "tools/launch/end_signals.h"
 
 namespace vramstow {
@@ -140,6 +141,7 @@ std::string ProbeEnd::Words() const {
 
 ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environment,
                   uint64_t most_ms) {
+  const ChildEnds child_ends;
   ProbeEnd end;
   Pipe out;
   Pipe err;

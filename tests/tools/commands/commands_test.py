@@ -8,6 +8,7 @@ import os
 import pty
 import pwd
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -194,6 +195,12 @@ def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
     assert without.returncode == 1
     assert without.stderr.count("\n") == 1
     assert page.exists()
+    failed = vramstow(
+        *arguments,
+        env=os.environ | {"BROWSER": "false"},
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert (failed.returncode, "false cannot open it" in failed.stderr) == (1, True)
 
 
 def test_json_is_one_line_of_json(tmp_path: Path) -> None:

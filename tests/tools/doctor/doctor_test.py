@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -184,6 +185,20 @@ def test_a_test_of_host_memory_that_took_too_long_is_made_again(tmp_path: Path) 
     assert remembered == [], remembered[0].read_text()
     ask(tmp_path, card.replace("hang", "crash"))
     assert list((tmp_path / "cache").rglob("host-mapping*")), "a crash is remembered"
+
+
+def test_a_parent_that_ignores_the_end_of_children_changes_nothing(tmp_path: Path) -> None:
+    result = run_program(
+        *(VRAMSTOW, "doctor", "--simulate=h200,memory=1GiB", LIMIT, "--json"),
+        timeout=240,
+        env=environment(tmp_path, **fake_python(tmp_path, answer(""))),
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    findings = json.loads(result.stdout)["findings"]
+    assert "did not end" not in result.stdout
+    assert {"id": "preload.pool", "verdict": "good"}.items() <= next(
+        finding.items() for finding in findings if finding["id"] == "preload.pool"
+    )
 
 
 def test_only_what_is_needed_decides(tmp_path: Path) -> None:

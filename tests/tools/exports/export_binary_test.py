@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -407,6 +408,19 @@ def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path: Path) -> None:
         assert result.returncode == 2
         assert result.stderr.count("\n") == 1
         assert words in result.stderr
+
+
+def test_what_a_helper_says_is_not_lost_where_sigchld_is_ignored(tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\nexit 3\n")
+    bare.chmod(0o755)
+    result = export(
+        *(write(tmp_path), "--to", "parquet", "-o", tmp_path / "job"),
+        env={"VRAMSTOW_PYTHON": str(bare)},
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert result.returncode == 2
+    assert "pip install pyarrow" in result.stderr
 
 
 def test_wrong_arguments_of_convert_get_one_sentence(tmp_path: Path) -> None:

@@ -73,3 +73,15 @@ def test_a_file_that_cannot_be_written_is_no_fault_of_the_compiler(tmp_path: Pat
     done = build(tmp_path, torch_folder(tmp_path, "2.15.0"), "/bin/true", write_nothing)
     assert f"cannot write {tmp_path}/adapters/" in done.stderr
     assert done.stderr.endswith(" (File too large).\n")
+
+
+def test_a_failed_compilation_is_none_that_succeeded_where_sigchld_is_ignored(
+    tmp_path: Path,
+) -> None:
+    done = build(
+        tmp_path,
+        torch_folder(tmp_path, "2.15.0"),
+        "/bin/false",
+        lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert "cannot be compiled with /bin/false" in done.stderr
