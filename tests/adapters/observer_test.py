@@ -53,6 +53,21 @@ def levels_at_marks(trace: Path) -> list[list[int]]:
     return levels
 
 
+def test_a_process_in_which_vramstow_is_not_active_is_not_told_of_older_versions(
+    python: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "removed"
+    job = f"import os; os.rmdir({str(folder)!r}); import torch; torch.ones(3, device='cuda')"
+    done = run_program(
+        *(VRAMSTOW, "run", "--simulate=h200", "--trace-dir", folder, "--", python, "-c", job),
+        timeout=200,
+        check=True,
+    )
+    assert "vramstow records nothing in this process" in done.stderr
+    assert "vramstow is not active in this process" in done.stderr
+    assert "older version" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "settings",
     [

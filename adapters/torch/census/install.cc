@@ -94,7 +94,7 @@ const char* StartCollection() {
   const auto* table = reinterpret_cast<const vramstow_framework_collection*>(
       get_table(VRAMSTOW_TABLE_COLLECTION, VRAMSTOW_TABLE_COLLECTION_VERSION));
   if (table == nullptr) {
-    return "the library is of an older version";
+    return "the library is of an older version, or vramstow is not active in this process";
   }
   const int state = PyGILState_Ensure();  // ctypes releases Python's lock during a call
   const char* why = TheCollection().Start(table);

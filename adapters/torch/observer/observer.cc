@@ -303,6 +303,14 @@ const vramstow_framework_trace* TraceTable(vramstow_table_function get_table) {
                                            VRAMSTOW_TABLE_TRACE_VERSION);
 }
 
+// Returns why a process has no table for a trace. Every library with such tables has one of the
+// first version.
+const char* WhyNoTable(vramstow_table_function get_table) {
+  return get_table(VRAMSTOW_TABLE_TRACE, 1) != nullptr
+             ? "the library is of an older version"
+             : "vramstow is not active in this process, or the pool serves the framework";
+}
+
 // Attaches an observer. PyTorch cannot remove a tracker, so a tracker that is no longer used
 // remains attached and observes nothing.
 Observer* Track(caching::CUDAAllocator* allocator, const vramstow_framework_trace* trace,
@@ -324,10 +332,9 @@ const char* Observe() {
   if (observes) return nullptr;
   void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
   if (found == nullptr) return "vramstow is not preloaded";
-  const auto* trace = TraceTable(reinterpret_cast<vramstow_table_function>(found));
-  if (trace == nullptr) {
-    return "the library is of an older version, or the pool serves the framework";
-  }
+  const auto get_table = reinterpret_cast<vramstow_table_function>(found);
+  const auto* trace = TraceTable(get_table);
+  if (trace == nullptr) return WhyNoTable(get_table);
   auto* allocator = caching::get();
   if (const char* why = WhyNot(allocator); why != nullptr) return why;
   if (trace->attach(AllocatorCode()) != VRAMSTOW_OK) {
