@@ -18,6 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/host_mapping.h"
+#include "tools/base/folder_entries.h"
 #include "tools/doctor/driver_functions.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/file_text.h"
@@ -51,9 +52,8 @@ std::string Sandbox() {
 
 std::string Cards() {
   std::vector<std::string> cards;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", error)) {
-    cards.push_back(TextOfFile(entry.path() / "information"));
+  for (const fs::path& entry : EntriesOf("/proc/driver/nvidia/gpus")) {
+    cards.push_back(TextOfFile(entry / "information"));
   }
   std::sort(cards.begin(), cards.end());
   return absl::StrJoin(cards, "\n");

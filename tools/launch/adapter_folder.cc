@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/folder_entries.h"
 #include "tools/launch/adapter_kind.h"
 #include "tools/launch/file_text.h"
 #include "tools/launch/user_cache.h"
@@ -38,10 +39,9 @@ fs::path PathOf(const std::string& wanted) {
 // Returns the names of files with this suffix.
 std::vector<std::string> ListFiles(const std::string& folder, const std::string& suffix) {
   std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with(kAdapterPrefix) && name.ends_with(suffix)) found.push_back(entry.path());
+  for (const fs::path& entry : EntriesOf(folder)) {
+    const std::string name = entry.filename();
+    if (name.starts_with(kAdapterPrefix) && name.ends_with(suffix)) found.push_back(entry);
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -27,16 +27,19 @@ constexpr const char* kDecidingFiles[] = {
     "lib/libc10_cuda.so", "include/c10/cuda/CUDACachingAllocator.h",
     "include/c10/core/CachingDeviceAllocator.h", "include/c10/core/Allocator.h"};
 
-// Returns all headers, and the .cc files in the folder of the kind.
+// Returns all headers, and the .cc files in the folder of the kind. Returns none if not all folders
+// can be read, because an adapter must not be made from a part of its source.
 std::vector<fs::path> FindFiles(const std::string& sources, AdapterKind kind) {
   const char* folder = SourceFolderOf(kind);
   std::vector<fs::path> files;
   std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(sources, error)) {
-    const fs::path& path = entry.path();
+  fs::recursive_directory_iterator entry(sources, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
     const bool is_unit = path.extension() == ".cc" && path.parent_path().filename() == folder;
     if (is_unit || path.extension() == ".h") files.push_back(path);
   }
+  if (error) return {};
   std::sort(files.begin(), files.end());
   return files;
 }

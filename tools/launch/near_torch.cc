@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "tools/base/folder_entries.h"
 
 namespace vramstow {
 namespace {
@@ -44,10 +45,9 @@ std::vector<std::string> FindTorchOnSearchPath(const std::string& program,
   if (native.filename() == "native") AddIfTorch(native.parent_path().parent_path(), &found);
   const fs::path folder = FolderOf(command, path);
   if (folder.empty()) return found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder / "../lib", error)) {
-    if (entry.path().filename().string().starts_with("python3")) {
-      AddIfTorch(entry.path() / "site-packages", &found);
+  for (const fs::path& entry : EntriesOf(folder / "../lib")) {
+    if (entry.filename().string().starts_with("python3")) {
+      AddIfTorch(entry / "site-packages", &found);
     }
   }
   return found;

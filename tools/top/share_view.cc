@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/share_state.h"
 #include "base/share_table.h"
+#include "tools/base/folder_entries.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
@@ -64,9 +65,8 @@ std::vector<SharerRow> ReadSharers(const std::set<std::string>& tables) {
   for (const std::string& table : tables) add(table);
   char path[300];
   if (ShareTable::Directory("", std::getenv("XDG_RUNTIME_DIR"), geteuid(), path, sizeof path)) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-      if (entry.path().extension() == ".share") add(entry.path());
+    for (const std::filesystem::path& entry : EntriesOf(path)) {
+      if (entry.extension() == ".share") add(entry);
     }
   }
   for (const std::string& table : all) AddRows(table, &rows);

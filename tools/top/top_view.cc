@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/base/folder_entries.h"
 #include "tools/base/process_state.h"
 #include "tools/base/words.h"
 #include "tools/inputs/open_input.h"
@@ -161,8 +162,8 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
     if (slash != std::string::npos && line.ends_with(kEnding)) files.insert(line.substr(slash));
   }
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(proc + "fd", error)) {
-    const std::string file = std::filesystem::read_symlink(entry.path(), error).string();
+  for (const std::filesystem::path& entry : EntriesOf(proc + "fd")) {
+    const std::string file = std::filesystem::read_symlink(entry, error).string();
     if (file.ends_with(kEnding)) files.insert(file);
   }
   // If the file system does not support shared mappings, the process neither maps its trace nor
@@ -186,10 +187,9 @@ namespace {
 // Returns the traces of all processes whose data in /proc this user may read.
 std::vector<std::string> TracesOfAll() {
   std::set<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+  for (const std::filesystem::path& entry : EntriesOf("/proc")) {
     int64_t process = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &process)) continue;
+    if (!absl::SimpleAtoi(entry.filename().string(), &process)) continue;
     for (std::string& file : TracesOfProcess(static_cast<pid_t>(process))) {
       files.insert(std::move(file));
     }

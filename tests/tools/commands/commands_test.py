@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from built import ROOT, VRAMSTOW, run_vramstow
 from fit_test import JOB
-from installation import WRITE_TRACE, write
+from installation import WRITE_TRACE, compile_library, write
 from pseudo_terminal import all_seen
 
 
@@ -179,6 +179,42 @@ def test_without_an_input_the_newest_trace_here_is_read(command: str, tmp_path: 
     without = vramstow(command, cwd=tmp_path)
     assert without.returncode == 2
     assert "no trace (.stow) in this folder" in without.stderr
+
+
+# No folder can be read to its end, as if a process of /proc ended or a network file system failed.
+FAILING_FOLDERS = """
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+static DIR* last;
+static int entries;
+struct dirent64* readdir64(DIR* folder) {
+  struct dirent64* (*real)(DIR*) = (struct dirent64 * (*)(DIR*)) dlsym(RTLD_NEXT, "readdir64");
+  entries = folder == last ? entries + 1 : 1;
+  last = folder;
+  if (entries < 4) return real(folder);
+  errno = EIO;
+  return 0;
+}
+struct dirent* readdir(DIR* folder) { return (struct dirent*)readdir64(folder); }
+"""
+
+
+def test_a_folder_that_cannot_be_read_to_its_end_ends_no_command(tmp_path: Path) -> None:
+    library = tmp_path / "failing_folders.so"
+    compile_library(library, FAILING_FOLDERS)
+    (tmp_path / "adapters").mkdir()
+    env = os.environ | {"LD_PRELOAD": str(library)}
+    env["VRAMSTOW_ADAPTER_DIR"] = str(tmp_path / "adapters")
+    for arguments in (
+        ["top", "--once"],
+        ["top", str(os.getpid()), "--once"],
+        ["run", "--simulate=h200", "--no-trace", "--", "sh", "-c", "exit 0"],
+    ):
+        done = vramstow(*arguments, env=env)
+        assert "filesystem error" not in done.stderr
+        assert done.returncode == 0 or arguments[0] == "top"
 
 
 def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
