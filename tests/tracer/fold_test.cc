@@ -118,12 +118,16 @@ class JobMaker {
     if (place == tensors_.end()) place = tensors_.begin();
     const uint64_t address = Below(50) == 0 ? 0x7000 : *place;
     tensors_.erase(address);
-    Add({.address = address,
-         .device = 0,
-         .call = 5,
-         .kind = EventKind::kFree,
-         .memory = MemoryKind::kDevice,
-         .layer = Layer::kFramework});
+    Event event = {.address = address,
+                   .device = 0,
+                   .call = 5,
+                   .kind = EventKind::kFree,
+                   .memory = MemoryKind::kDevice,
+                   .layer = Layer::kFramework};
+    Add(event);
+    if (Below(4) != 0) return;
+    event.kind = EventKind::kFreeCompleted;
+    Add(event);
   }
 
   void Driver() {
@@ -436,6 +440,39 @@ TEST(EventFolder, KeepsNoMoreThanThePeakAndTheLiveBlocksNeed) {
   // Another hundred events remain for the blocks that are live now.
   EXPECT_EQ(folded.events.size(), 300u);
   EXPECT_EQ(folded.sums.totals.events, events.size() - 300);
+}
+
+// An allocator reports the completion of nearly each free. So there are more of these events than a
+// fold can retain, and they must not displace others.
+TEST(EventFolder, KeepsAFailureThatComesAfterManyCompletedFrees) {
+  constexpr uint64_t kFrees = (uint64_t{1} << 17) + 1000;
+  std::vector<Event> events;
+  const auto add = [&events](Layer layer, EventKind kind, int32_t result) {
+    const bool has_size = kind != EventKind::kFree;
+    events.push_back({.sequence = events.size() + 1,
+                      .time_ns = events.size() * 1000,
+                      .address = layer == Layer::kPool ? 0x20000000u : 0x10000000u,
+                      .size = has_size ? 4096u : 0u,
+                      .result = result,
+                      .device = 0,
+                      .kind = kind,
+                      .memory = MemoryKind::kDevice,
+                      .layer = layer});
+  };
+  for (const Layer layer : {Layer::kPool, Layer::kFramework, Layer::kDriver}) {
+    for (uint64_t i = 0; i < kFrees; ++i) {
+      add(layer, EventKind::kAllocate, 0);
+      add(layer, EventKind::kFree, 0);
+      add(layer, EventKind::kFreeCompleted, 0);
+    }
+  }
+  const size_t failure = events.size();
+  add(Layer::kFramework, EventKind::kAllocate, 2);
+  const Folded folded = Fold(events, {events.size() / 2, events.size()});
+  EXPECT_EQ(folded.sums.totals.left_out, 0u);
+  EXPECT_LT(folded.events.size(), 1000u);
+  ASSERT_FALSE(folded.events.empty());
+  EXPECT_EQ(folded.events.back().sequence, events[failure].sequence);
 }
 
 // Two days of a service: a cache that fills and then stays constant, blocks of each request, a list

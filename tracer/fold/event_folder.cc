@@ -90,9 +90,12 @@ bool EventFolder::Look(const Event& event, bool was_kept) {
   if (count_ == kMaxEvents || is_full_) return false;
   now_ = static_cast<uint32_t>(count_++);
   if (!was_kept) levels_.Pass(event.time_ns);
-  bool is_understood = false;
+  // There is one of these for nearly each free. Only the analysis of a converted trace, which is
+  // never folded, uses them.
+  bool is_understood = event.kind == EventKind::kFreeCompleted;
   if (event.kind == EventKind::kRefused && event.layer == Layer::kDriver) {
     Refuse(event);
+  } else if (is_understood) {
   } else if (event.result == 0 && FoldTable::CanBeKey(event.address)) {
     switch (event.layer) {
       case Layer::kDriver:
