@@ -25,6 +25,7 @@
 #include "base/typed_event.h"
 #include "tests/tools/list_source.h"
 #include "tests/tracer/support.h"
+#include "tools/analysis/facts/known_part.h"
 #include "tracer/chunk_writer.h"
 #include "tracer/fold_input.h"
 #include "tracer/format/event_encoder.h"
@@ -473,6 +474,42 @@ TEST(EventFolder, KeepsAFailureThatComesAfterManyCompletedFrees) {
   EXPECT_LT(folded.events.size(), 1000u);
   ASSERT_FALSE(folded.events.empty());
   EXPECT_EQ(folded.events.back().sequence, events[failure].sequence);
+}
+
+Event FailedRequest(uint64_t size) {
+  return {.size = size,
+          .stack = 3,
+          .result = 2,
+          .device = 0,
+          .call = 5,
+          .library = 1,
+          .kind = EventKind::kAllocate,
+          .memory = MemoryKind::kDevice,
+          .layer = Layer::kFramework};
+}
+
+// A job that tries again and again has more failed requests than a fold can retain. The others are
+// calls, but they allocate nothing.
+TEST(EventFolder, AFailedRequestThatIsLeftOutIsNoAllocation) {
+  constexpr uint64_t kKept = uint64_t{1} << 17;
+  std::vector<Event> events;
+  for (uint64_t i = 1; i <= kKept + 100; ++i) {
+    events.push_back(FailedRequest(uint64_t{1} << 40));
+    events.back().sequence = events.back().time_ns = i;
+  }
+  const Folded folded = Fold(events, {events.size()});
+  EXPECT_EQ(folded.events.size(), kKept);
+  const SumTotals& totals = folded.sums.totals;
+  EXPECT_EQ(totals.left_out, 100u);
+  EXPECT_EQ(totals.events, 100u);
+  EXPECT_EQ(totals.allocations, 0u);
+  EXPECT_EQ(totals.device_blocks, 0u);
+  EXPECT_EQ(totals.largest_block, 0u);
+  EXPECT_EQ(totals.largest_request, 0u);
+  JobSource summed(folded.events, folded.sums);
+  const Facts facts = Analyze(&summed, "job.stow");
+  EXPECT_EQ(facts.counts.allocations, 0u);
+  EXPECT_THAT(facts.by_site, testing::IsEmpty());
 }
 
 // Two days of a service: a cache that fills and then stays constant, blocks of each request, a list
@@ -1052,6 +1089,25 @@ TEST(BoundedTrace, ThatFoldedOnceMissesNothing) {
     EXPECT_EQ(facts.report.overwritten_events, 0u) << count << " events";
   }
   EXPECT_TRUE(any_folded);
+}
+
+TEST(BoundedTrace, SaysHowManyEventsItsSumsLeaveOut) {
+  const TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.path().c_str(), "job", TestThreadSlot};
+  config.background = config.compress = config.ring_may_grow = true;
+  config.ring_bytes = 4u << 20;
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+  for (uint64_t i = 0; i < 3'000'000; ++i) {
+    recorder->RecordWithStack(FailedRequest((i * 7919 % 1000 + 1) << 30));
+    if (i % 20'000 == 0) WaitForWriter();
+  }
+  recorder->Close();
+  FileSource source(folder.path() + "/job.stow");
+  const Facts facts = Analyze(&source, "job.stow");
+  EXPECT_GT(facts.report.left_out_events, 0u);
+  EXPECT_EQ(facts.report.left_out_events, facts.report.folded_events);
+  EXPECT_EQ(KnownPartOf(facts), KnownPart::kWithGaps);
 }
 
 std::atomic<int> g_writes_left{0};

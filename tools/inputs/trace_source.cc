@@ -88,14 +88,21 @@ std::vector<std::string> TraceSource::missing() const {
   }
   const ReadReport& report = reader_.report();
   if (report.folded_events == 0) return sentences;
-  std::string folded =
-      absl::StrCat("The first ", Time(report.folded_until_ns),
+  // A converted trace has the sentences of its input, too.
+  const auto add = [&sentences](std::string sentence) {
+    if (std::ranges::find(sentences, sentence) == sentences.end()) {
+      sentences.push_back(std::move(sentence));
+    }
+  };
+  add(absl::StrCat("The first ", Time(report.folded_until_ns),
                    " are stored as sums (--trace-size): ", Counted(report.folded_events, "event"),
                    " are not in the trace any more, but they count in peaks, totals, call sites "
-                   "and levels over time.");
-  // A converted trace has the sentence of its input, too.
-  if (std::ranges::find(sentences, folded) == sentences.end()) {
-    sentences.push_back(std::move(folded));
+                   "and levels over time."));
+  if (report.left_out_events > 0) {
+    add(absl::StrCat("Left out of the sums: ", Counted(report.left_out_events, "event"),
+                     " of failed requests, of contexts or of other memory that is not simply "
+                     "allocated and freed. There were more of them than a trace of limited size "
+                     "keeps (--trace-size=unlimited keeps all)."));
   }
   return sentences;
 }

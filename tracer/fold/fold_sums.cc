@@ -22,7 +22,7 @@ void FoldSums::Add(const Event& event, MemoryKind freed, FoldLevels* levels) {
   ++levels->Library(event.library).calls;
   ++levels->Call(event.call).calls;
   ++levels->Memory(event.memory).calls;
-  if (event.kind == EventKind::kAllocate) AddAllocation(event, levels);
+  if (event.kind == EventKind::kAllocate && event.result == 0) AddAllocation(event, levels);
   if (event.kind != EventKind::kFree) return;
   ++totals_.frees;
   ++levels->Library(event.library).frees;

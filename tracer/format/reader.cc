@@ -190,6 +190,7 @@ void TraceReader::Impl::ReadSums() {
   has_sums = !index_.sums().empty();
   report.folded_events = sums.totals.events;
   report.folded_until_ns = sums.totals.until_ns;
+  report.left_out_events = sums.totals.left_out;
   for (const SumCut& cut : sums.cuts) cuts_[cut.buffer] = cut.last_number;
   index_.LeaveOut(sums.cuts);
 }

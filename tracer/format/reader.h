@@ -70,6 +70,9 @@ struct ReadReport {
   // (replaced by sums).
   uint64_t folded_events = 0;
   uint64_t folded_until_ns = 0;
+  // Those of the folded events that are in no sum completely, because there was no room to retain
+  // them: failed requests and other events that form no pairs.
+  uint64_t left_out_events = 0;
   // The errno of the failed write that ended the recording, or 0 if no write failed. The program
   // continued after that.
   uint32_t write_error = 0;

@@ -91,6 +91,7 @@ struct Described<ReadReport> {
            "events that the trace contains only as sums (`--trace-size`)"),
       Fact("folded_until_ns", &S::folded_until_ns, Merge::kMax,
            "the time up to which the trace contains only sums"),
+      Inner(&S::left_out_events, Merge::kSum),  // a sentence of input.missing
       Fact("write_error", &S::write_error, Merge::kMax,
            "the errno of the write that failed and ended the recording, 28 for a full disk; 0 if "
            "none failed"),

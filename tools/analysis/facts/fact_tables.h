@@ -139,7 +139,8 @@ struct Described<Facts> {
   using S = Facts;
   static bool IsComplete(const ReadReport& report) {
     return report.damaged_chunks == 0 && report.damaged_bytes == 0 && report.missing_events == 0 &&
-           report.dropped_events == 0 && report.overwritten_events == 0 && report.closed;
+           report.dropped_events == 0 && report.left_out_events == 0 &&
+           report.overwritten_events == 0 && report.closed;
   }
   static constexpr auto kInput = Group(
       "input", GroupMode::kAlways, Always(), "the files that were read",

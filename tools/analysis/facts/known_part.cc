@@ -9,7 +9,8 @@ KnownPart KnownPartOf(const Facts& facts) {
   const ReadReport& report = facts.report;
   if (report.write_error != 0) return KnownPart::kBeginning;
   const bool has_gaps = report.missing_events > 0 || report.dropped_events > 0 ||
-                        report.damaged_chunks > 0 || report.damaged_bytes > 0;
+                        report.left_out_events > 0 || report.damaged_chunks > 0 ||
+                        report.damaged_bytes > 0;
   if (has_gaps || (facts.kind != "stow" && !report.closed)) return KnownPart::kWithGaps;
   if (report.overwritten_events > 0) return KnownPart::kNewest;
   return report.closed ? KnownPart::kWhole : KnownPart::kUntilOpen;
