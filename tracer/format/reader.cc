@@ -430,8 +430,8 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
     if (span.buffer != buffer) {
       const auto cut = cuts_.find(span.buffer);
       const uint64_t in_sums = cut == cuts_.end() ? 0 : cut->second;
-      known = is_ring ? std::max(span.first, in_sums) : 0;
-      report.overwritten_events += known - std::min(known, in_sums);
+      known = is_ring ? std::max(span.first, in_sums) : in_sums;
+      report.overwritten_events += known - in_sums;
     }
     buffer = span.buffer;
     if (span.first > known) missing += span.first - known;
