@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "tests/tracer/golden.h"
 #include "tests/tracer/support.h"
 #include "tracer/format/crc32c.h"
+#include "tracer/format/event_encoder.h"
 #include "tracer/format/layout.h"
 #include "tracer/format/reader.h"
 
@@ -342,6 +344,67 @@ TEST(DamageTest, AChunkThatWasJustBegunTellsHowManyEventsCameBefore) {
     EXPECT_EQ(read.report.damaged_chunks, 0u);
     EXPECT_EQ(read.report.overwritten_events, is_ring ? kBefore : 0);
     EXPECT_EQ(read.report.missing_events, is_ring ? 0 : kBefore);
+  }
+}
+
+// Returns a sealed chunk of a buffer's events with ticks, one event at each of `ticks`.
+std::string TickedChunk(uint64_t trace_id, uint32_t buffer, const std::vector<uint64_t>& ticks) {
+  std::vector<uint8_t> payload(kSlotBytes);
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 0);
+  uint8_t* out = EventEncoder::EncodeClock(payload.data(), 0, 0, uint64_t{1} << 32);
+  for (size_t i = 0; i < ticks.size(); ++i) {
+    out = encoder->Encode(out, Allocation(uint64_t{buffer} << 32 | i << 12, 512), i + 1, ticks[i]);
+  }
+  const size_t size = static_cast<size_t>(out - payload.data());
+  ChunkHeader header = {};
+  std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+  header.trace_id = trace_id;
+  header.number = buffer;
+  header.capacity = static_cast<uint32_t>((sizeof header + size + 7) / 8 * 8);
+  header.header_bytes = sizeof header;
+  header.kind = static_cast<uint8_t>(ChunkKind::kTickedEvents);
+  header.checksum = Crc32c(&header, offsetof(ChunkHeader, checksum));
+  header.state = kChunkSealed;
+  header.committed = static_cast<uint32_t>(size);
+  header.payload_checksum = Crc32c(payload.data(), size);
+  header.buffer = buffer;
+  header.more_checksum =
+      Crc32c(&header.buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
+  header.turn = 1;
+  std::string bytes(header.capacity, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, payload.data(), size);
+  return bytes;
+}
+
+// The order of events with one tick contains only the low bits of the buffers' numbers. If these
+// are the same, the reader itself distinguishes the events.
+TEST(DamageTest, ManyBuffersWithTheSameLowBitsMayHaveEventsAtOneTick) {
+  constexpr uint64_t kTick = 500;
+  constexpr size_t kEvents = 1000;
+  for (const uint32_t first : {1u, 63u, 64u}) {
+    for (const uint32_t count : {2u, 3u, 5u}) {
+      SCOPED_TRACE(testing::Message() << count << " buffers from " << first);
+      std::string bytes = FileBytes(Golden("v3.0-closed.stow")).substr(0, kFileHeaderBytes);
+      FileHeader file;
+      std::memcpy(&file, bytes.data(), sizeof file);
+      file.last_sequence = count * kEvents;
+      std::memcpy(bytes.data(), &file, sizeof file);
+      for (uint32_t i = 0; i < count; ++i) {
+        std::vector<uint64_t> ticks;
+        for (uint64_t at = 1; at <= kEvents; ++at)
+          ticks.push_back(at < kTick ? 2 * at : kTick + at);
+        bytes += TickedChunk(file.trace_id, first + (i << kBufferBits), ticks);
+      }
+      const ReadTrace read = ReadBytes(bytes);
+      EXPECT_EQ(read.report.damaged_chunks, 0u);
+      EXPECT_EQ(read.report.missing_events, 0u);
+      ASSERT_EQ(read.events.size(), count * kEvents);
+      for (size_t i = 1; i < read.events.size(); ++i) {
+        ASSERT_GT(read.events[i].sequence, read.events[i - 1].sequence);
+      }
+    }
   }
 }
 

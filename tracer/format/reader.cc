@@ -68,6 +68,7 @@ class TraceReader::Impl {
   bool NextKept(Event* event);
   DecodeResult DecodeNext(Active* chunk);
   void Note(Event* event);
+  bool IsInOrder(const Active& chunk) const;
   bool SelectChunk();
   void ActivateNext();
   void Advance();
@@ -99,6 +100,7 @@ class TraceReader::Impl {
   uint64_t limit_ = 0;         // current_ remains current while its next sequence is below this
   uint64_t first_sequence_ = 0;
   uint64_t last_sequence_ = 0;
+  uint64_t last_order_ = 0;  // the sequence of the last event in its chunk
   uint64_t last_time_ns_ = 0;
   uint64_t gap_events_ = 0;          // dropped events, according to kGap events
   uint64_t events_after_latch_ = 0;  // recorded by threads that had not noticed the stop
@@ -168,7 +170,7 @@ void TraceReader::Impl::Rewind() {
   last_kept_ = 0;
   is_kept_loaded_ = false;
   current_ = nullptr;
-  first_sequence_ = last_sequence_ = last_time_ns_ = 0;
+  first_sequence_ = last_sequence_ = last_order_ = last_time_ns_ = 0;
   gap_events_ = events_after_latch_ = 0;
   spans_.clear();
   ranges_.clear();
@@ -252,25 +254,17 @@ bool TraceReader::Impl::Next(Event* event) {
     return true;
   }
   while (current_ != nullptr || SelectChunk()) {
-    if (current_->next.sequence <= last_sequence_) [[unlikely]] {
-      // The event was recorded so late that the events before and after it had been folded already.
-      if (current_->next.sequence <= last_kept_) {
-        current_->next.sequence = last_sequence_ + 1;
+    const uint64_t order = current_->next.sequence;
+    if (order <= last_sequence_) [[unlikely]] {
+      if (!IsInOrder(*current_)) {
+        CountDamage(*current_);
+        Retire(current_);
+        current_ = nullptr;
         continue;
       }
-      // If two chunks contain the same sequence, this chunk is damaged. In chunks with ticks this
-      // is no damage: the two events may only have the same tick.
-      if (current_->entry->is_ticked() && current_->next.sequence == last_sequence_) {
-        // The event has the same tick as an event of another buffer, and the numbers of the two
-        // buffers have the same low bits.
-        current_->next.sequence = last_sequence_ + 1;
-        continue;
-      }
-      CountDamage(*current_);
-      Retire(current_);
-      current_ = nullptr;
-      continue;
+      current_->next.sequence = last_sequence_ + 1;
     }
+    last_order_ = order;
     *event = current_->next;
     Note(event);
     Advance();
@@ -280,6 +274,20 @@ bool TraceReader::Impl::Next(Event* event) {
   is_finished_ = true;
   Finish();
   return EmitFinalGap(event);
+}
+
+// True if the chunk is not damaged although its next event has the sequence of an earlier event, or
+// a smaller one.
+bool TraceReader::Impl::IsInOrder(const Active& chunk) const {
+  const uint64_t order = chunk.next.sequence;
+  // The event was recorded so late that the events before and after it had been folded already.
+  if (order <= last_kept_) return true;
+  // Only the reader itself gave the last event a greater sequence than this one.
+  if (order > last_order_) return true;
+  // If two chunks contain the same sequence, one is damaged. In chunks with ticks this is no
+  // damage: the event has the same tick as events of other buffers, and the numbers of these
+  // buffers have the same low bits.
+  return chunk.entry->is_ticked() && order == last_order_;
 }
 
 // Adds the name of a range to the event that ends it. The end of a thread's range contains no name,
