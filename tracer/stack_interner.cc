@@ -194,7 +194,11 @@ uint32_t StackInterner::Name(uint32_t stack, const StackName* names, size_t coun
       const uint32_t code = InternName(names[i - 1]);
       named = code == 0 ? 0 : InternNode({named, FrameKind::kPython, code, 0});
     }
-    if (named != 0) Keep(hash, named);
+    if (named != 0) {
+      Keep(hash, named);
+    } else {
+      EmitThatTablesAreFull();
+    }
   }
   writer_->mutex()->Unlock();
   return named != 0 ? named : stack;
@@ -219,6 +223,7 @@ uint32_t StackInterner::InternCode(const StackFrame& frame) {
   const uint64_t key = frame.fingerprint | 1;
   const uint32_t number = tables_->codes.Find(key);
   if (number != 0) return number;
+  if (tables_->codes.is_full()) return FurtherFunctions();
   tables_->capture.python().Describe(frame.place, &tables_->code);
   return AddCode(key, tables_->code.name, tables_->code.file, tables_->code.first_line);
 }
@@ -234,16 +239,31 @@ uint32_t StackInterner::InternName(const StackName& name) {
 // Writes a code object and returns its number; 0 if there is no room.
 uint32_t StackInterner::AddCode(uint64_t key, std::string_view name, std::string_view file,
                                 uint32_t first_line) {
+  if (!tables_->codes.Add(key, tables_->code_count + 1)) return 0;
+  return WriteCode(name, file, first_line);
+}
+
+uint32_t StackInterner::WriteCode(std::string_view name, std::string_view file,
+                                  uint32_t first_line) {
   const uint32_t number = tables_->code_count + 1;
   uint8_t numbers[3 * kMaxVarintBytes];
   uint8_t* out = WriteVarint(numbers, number);
   out = WriteVarint(out, first_line);
   out = WriteVarint(out, name.size());
   const std::string_view parts[] = {AsText(numbers, out), name, file};
-  if (!tables_->codes.Add(key, number)) return 0;
   if (!writer_->Append(RecordType::kCode, parts, 3)) return 0;
   tables_->code_count = number;
   return number;
+}
+
+// Returns the number of a code object that stands for all functions without room. Its frames count
+// as Python's, so that memory is not attributed to a caller of these functions.
+uint32_t StackInterner::FurtherFunctions() {
+  EmitThatTablesAreFull();
+  if (tables_->further_functions == 0) {
+    tables_->further_functions = WriteCode("(further functions)", "<unknown file>", 0);
+  }
+  return tables_->further_functions;
 }
 
 uint32_t StackInterner::InternNode(const Node& node) {

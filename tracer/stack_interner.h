@@ -84,6 +84,9 @@ class StackInterner {
   uint32_t InternName(const StackName& name) VRAMSTOW_REQUIRES(writer_->mutex());
   uint32_t AddCode(uint64_t key, std::string_view name, std::string_view file, uint32_t first_line)
       VRAMSTOW_REQUIRES(writer_->mutex());
+  uint32_t WriteCode(std::string_view name, std::string_view file, uint32_t first_line)
+      VRAMSTOW_REQUIRES(writer_->mutex());
+  uint32_t FurtherFunctions() VRAMSTOW_REQUIRES(writer_->mutex());
   uint32_t InternNode(const Node& node) VRAMSTOW_REQUIRES(writer_->mutex());
 
   StackMode mode_ = StackMode::kOff;

@@ -27,7 +27,8 @@ struct StackTables {
   NumberTable<32768> codes;               // Python's code objects, by their fingerprint
   uint32_t node_count;
   uint32_t code_count;
-  bool is_full;  // recorded as a fact
+  uint32_t further_functions;  // the code object for functions without room; 0 if not written
+  bool is_full;                // recorded as a fact
   PythonCode code;
   char text[2048];
 };

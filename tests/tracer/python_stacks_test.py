@@ -88,3 +88,34 @@ def test_the_native_frames_go_on_to_the_beginning_of_the_thread(run: tuple[dict,
         # The outermost frame is the loader's if Python was started through the loader.
         beginnings = ("libc.so", "python", "libpython", "ld-linux")
         assert Path(frames[-1][1]).name.startswith(beginnings)
+
+
+MANY_FUNCTIONS = """
+import ctypes, sys
+probe = ctypes.PyDLL(sys.argv[1])
+assert probe.probe_open(sys.argv[2].encode(), 2) == 0
+for i in range(25000):
+    scope = {"record": probe.probe_record}
+    exec(compile(f"def made_{i}():\\n    record()", "made.py", "exec"), scope)
+    scope[f"made_{i}"]()
+probe.probe_close()
+"""
+
+
+def test_functions_without_room_are_not_taken_for_their_callers(tmp_path: Path) -> None:
+    """A trace keeps 24,576 functions; frames of later ones have a name that says so."""
+    probe = BUILD / "tests" / "libstackprobe.so"
+    subprocess.run(
+        [sys.executable, "-c", MANY_FUNCTIONS, str(probe), str(tmp_path)], check=True, timeout=120
+    )
+    trace = tmp_path / "python.stow"
+    assert b"stacks.full" in trace.read_bytes()
+    printed = run_program(str(BUILD / "tests" / "print_stacks"), str(trace), check=True).stdout
+    innermost = [
+        event.split("\npython\t", 1)[1].split("\n")[0].split("\t")
+        for event in printed.split("event\t")[1:]
+    ]
+    assert len(innermost) == 25000
+    kept = 24500
+    assert innermost[:kept] == [[f"made_{i}", "made.py", "2"] for i in range(kept)]
+    assert innermost[-1] == ["(further functions)", "<unknown file>", "2"]

@@ -52,6 +52,11 @@ std::string MissingText(const Facts& facts) {
         "The program set marks with more texts than a trace keeps: later texts appear without the "
         "number at their end, or as (further texts).\n";
   }
+  if (facts.trace_metadata.contains("stacks.full")) {
+    text +=
+        "The program made more different calls than a trace keeps: memory of later ones appears "
+        "under (further functions), or without a call stack.\n";
+  }
   if (report.damaged_chunks > 0 || report.damaged_bytes > 0) {
     text += absl::StrCat("Damaged: ", Counted(report.damaged_chunks, "chunk"), " and ",
                          Bytes(report.damaged_bytes), " of the file could not be read.\n");

@@ -528,12 +528,14 @@ TEST(TextReport, SaysWhatIsMissing) {
   facts.report.overwritten_events = 11;
   facts.report.write_error = ENOSPC;
   facts.counts.frees_of_unseen = 3;
+  facts.trace_metadata["stacks.full"] = "1";
   const std::string text = TextReport(MergeTraces({facts}), {});
   EXPECT_THAT(text, HasSubstr("because the disk was full"));
   EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp"}),
               HasSubstr("because the disk was full"));
   EXPECT_THAT(text, AllOf(HasSubstr("killed"), HasSubstr("2 chunks"), HasSubstr("5 events"),
-                          HasSubstr("7 events"), HasSubstr("11 events"), HasSubstr("3 frees")));
+                          HasSubstr("7 events"), HasSubstr("11 events"), HasSubstr("3 frees"),
+                          HasSubstr("(further functions)")));
 }
 
 TEST(TextReport, OfATraceCannotControlTheTerminal) {
