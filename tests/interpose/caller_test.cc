@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -41,6 +42,30 @@ TEST(Caller, EachLibraryIsWrittenDownOnce) {
   EXPECT_EQ(table.Find(dlsym(RTLD_DEFAULT, "putenv")), first);
   EXPECT_EQ(table.size(), count);
   EXPECT_EQ(table.at(first->index), first);
+}
+
+// If a plugin is unloaded, the next one may be loaded in its place, with its name in the memory of
+// the first one's name. Here the name is changed in its memory.
+TEST(Caller, ALibraryInThePlaceOfAnotherHasItsOwnName) {
+  static CallerTable fresh;
+  void* const address = dlsym(RTLD_DEFAULT, "getenv");
+  Dl_info info;
+  link_map* object = nullptr;
+  ASSERT_NE(dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP), 0);
+  const CallerObject* const first = fresh.Find(address);
+  ASSERT_NE(first, nullptr);
+  char& last = object->l_name[std::strlen(object->l_name) - 1];
+  const char before = last;
+  last = 'x';
+  const CallerObject* const second = fresh.Find(address);
+  const std::string name = object->l_name;
+  EXPECT_EQ(fresh.Find(address), second);
+  last = before;
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->path, name);
+  EXPECT_EQ(fresh.Find(address), first);
+  EXPECT_EQ(first->path, std::string(object->l_name));
+  EXPECT_EQ(fresh.size(), 2u);
 }
 
 TEST(Caller, AddressesOutsideOfLibrariesHaveNone) {

@@ -102,6 +102,16 @@ void ReadBuildId(const Mapping& mapping, char (&text)[kMaxBuildId]) {
   }
 }
 
+// True if the object describes the mapping. Another library may have been loaded in the place of
+// the one that was described, with its name in the same memory.
+bool Describes(const CallerObject& object, const Mapping& mapping) {
+  const char* const name = mapping.object->l_name;
+  if (name == nullptr || name[0] == '\0') return true;
+  // strcmp is faster; only a path that was cut needs the other function.
+  return std::strcmp(name, object.path) == 0 ||
+         std::strncmp(name, object.path, sizeof object.path - 1) == 0;
+}
+
 void Describe(const Mapping& mapping, CallerObject* object) {
   const char* name = mapping.object->l_name;
   if (name == nullptr || name[0] == '\0') {
@@ -151,7 +161,7 @@ const CallerObject* CallerTable::Find(const void* address) {
   for (size_t step = 0; step < kMaxCallerObjects; ++step) {
     Slot& slot = slots_[place];
     uint64_t key = slot.key.load(std::memory_order_acquire);
-    if (key == mapping.identity) return &slot.object;
+    if (key == mapping.identity && Describes(slot.object, mapping)) return &slot.object;
     if (key == 0 && slot.key.compare_exchange_strong(key, kBusy, std::memory_order_acq_rel)) {
       const uint32_t index = count_.fetch_add(1, std::memory_order_relaxed);
       slot.object.index = index;

@@ -12,8 +12,8 @@
 // library (code made at run time) or the table is full. Units: addresses.
 //
 // Limits: if a library is unloaded and another one is loaded at exactly the same address with the
-// same size, they are distinguished by the positions of their unwinding tables and names, not by
-// their contents.
+// same size, they are distinguished by the positions of their unwinding tables and by their names,
+// not by their contents.
 #ifndef VRAMSTOW_TRACER_CAPTURE_CALLER_H_
 #define VRAMSTOW_TRACER_CAPTURE_CALLER_H_
 
