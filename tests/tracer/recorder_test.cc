@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -212,6 +214,63 @@ TEST(RecorderTest, CanReadWhatIsCommittedWhileItIsStillOpen) {
     EXPECT_FALSE(trace.report.closed);
     EXPECT_EQ(trace.facts.at("run.id"), "7");
   }
+  recorder->Close();
+}
+
+// The recording goes on between the moment at which the trace is opened and the moment at which its
+// events are read, and each thread uses its slots again.
+TEST(RecorderTest, WhatWasCommittedWhenATraceWasOpenedIsReadHoweverLate) {
+  constexpr int kThreads = 4;
+  constexpr int kBefore = 1000;
+  for (const uint64_t ring_bytes : {uint64_t{0}, uint64_t{4} << 20}) {
+    SCOPED_TRACE(ring_bytes);
+    const TemporaryFolder folder;
+    Recorder* const recorder = NewRecorder();
+    RecorderConfig config = {folder.path().c_str(), "test", TestThreadSlot};
+    config.ring_bytes = ring_bytes;
+    ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
+    std::atomic<int> ready = 0;
+    std::atomic<bool> goes_on = false;
+    std::vector<std::thread> threads = StartThreads(kThreads, [&](int) {
+      for (int i = 0; i < kBefore; ++i) recorder->Record(Allocation(0x1000, 512));
+      ++ready;
+      while (!goes_on) std::this_thread::yield();
+      for (int i = 0; i < 50'000; ++i) recorder->Record(Allocation(0x1000, 512));
+    });
+    while (ready < kThreads) std::this_thread::yield();
+    TraceReader reader;
+    ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+    goes_on = true;
+    JoinAll(&threads);
+    int events = 0;
+    for (Event event; reader.Next(&event);) ++events;
+    EXPECT_EQ(events, kThreads * kBefore);
+    EXPECT_EQ(reader.report().damaged_chunks, 0u);
+    EXPECT_EQ(reader.report().damaged_bytes, 0u);
+    EXPECT_EQ(reader.report().missing_events, 0u);
+    recorder->Close();
+  }
+}
+
+// A chunk may be written behind the file's end that a reader saw first.
+TEST(RecorderTest, NothingIsMissingInATraceThatIsOpenedWhileThreadsRecord) {
+  constexpr int kThreads = 3;
+  TestRecorder recorder;
+  std::atomic<int> running = kThreads;
+  std::vector<std::thread> threads = StartThreads(kThreads, [&](int) {
+    for (int i = 1; i <= 1'000'000; ++i) {
+      recorder->Record(Allocation(0x1000, 512));
+      if (i % 1000 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    --running;
+  });
+  while (running > 0) {
+    const ReadTrace trace = ReadFile(recorder.File());
+    EXPECT_EQ(trace.report.damaged_chunks, 0u);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    EXPECT_EQ(trace.report.missing_events, 0u);
+  }
+  JoinAll(&threads);
   recorder->Close();
 }
 

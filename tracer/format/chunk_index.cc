@@ -122,15 +122,39 @@ bool LoadZstd(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint
   return true;
 }
 
+constexpr uint64_t kMaxCopiedBytes = uint64_t{64} << 20;
+constexpr int kMaxTries = 1000;
+constexpr int kMaxLooksAtEnd = 100;
+
 }  // namespace
 
-void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, bool is_ring,
+void ChunkIndex::Build(TraceBytes* bytes, uint64_t begin, uint64_t trace_id, bool is_ring,
                        ReadReport* report) {
   report_ = report;
-  lost_events_ = 0;
+  lost_events_ = copied_bytes_ = 0;
+  may_change_ = !report->closed && bytes->is_file();
+  tries_left_ = kMaxTries;
+  uint64_t at = Scan(*bytes, begin, trace_id, is_ring);
+  // A chunk that left its slot before the slot was looked at may lie behind the earlier end.
+  for (int i = 0; may_change_ && i < kMaxLooksAtEnd && bytes->Grow(); ++i) {
+    if (!found_.empty() && found_.back().is_cut) {
+      at = found_.back().offset;
+      found_.pop_back();
+    }
+    at = Scan(*bytes, at, trace_id, is_ring);
+  }
+  KeepOneOfEachNumber(*bytes);
+  KeepOneGeneration(*bytes);
+  if (is_ring) BeginBehindHoles();
+  std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.base_order() < b.base_order();
+  });
+}
+
+// Finds the chunks from `at` on. Returns the offset up to which the file was searched.
+uint64_t ChunkIndex::Scan(const TraceBytes& bytes, uint64_t at, uint64_t trace_id, bool is_ring) {
   const uint64_t size = bytes.size();
   bool may_look_back = false;  // search inside the last chunk, once
-  uint64_t at = begin;
   while (at < size) {
     ChunkHeader header = {};
     const size_t count = bytes.Read(at, &header, sizeof header);
@@ -142,7 +166,7 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     }
     if (has_magic && IsBelievable(header, trace_id)) {
       const size_t found_before = found_.size();
-      at = Take(at, header, size);
+      at = Take(bytes, at, header);
       // In a ring, the bytes behind a chunk's payload belong to older chunks.
       may_look_back = !is_ring && found_.size() > found_before;
       continue;
@@ -165,17 +189,14 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
       at = first;  // skips unused room
       continue;
     }
+    const bool has_changed = may_change_ && first == at && header.magic[0] == 0;
+    if (has_changed && tries_left_-- > 0) continue;  // a chunk was begun here meanwhile
     if (has_magic) ++report_->damaged_chunks;
     const uint64_t next = bytes.Find(at + 1, size, MagicText());
     report_->damaged_bytes += next - at;
     at = next;
   }
-  KeepOneOfEachNumber(bytes);
-  KeepOneGeneration(bytes);
-  if (is_ring) BeginBehindHoles();
-  std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
-    return a.base_order() < b.base_order();
-  });
+  return at;
 }
 
 // Chooses the newest complete generation of sums (the chunks that one fold wrote). The file may
@@ -255,8 +276,10 @@ void ChunkIndex::BeginBehindHoles() {
   events_ = std::move(kept);
 }
 
-// Adds the chunk to the list. Returns the offset where the next chunk should begin.
-uint64_t ChunkIndex::Take(uint64_t offset, const ChunkHeader& header, uint64_t size) {
+// Adds the chunk to the list. Returns the offset where the next chunk should begin, or `offset` if
+// the chunk was replaced meanwhile.
+uint64_t ChunkIndex::Take(const TraceBytes& bytes, uint64_t offset, const ChunkHeader& header) {
+  const uint64_t size = bytes.size();
   const uint64_t next = std::min(size, offset + header.capacity);
   ChunkEntry entry;
   entry.offset = offset;
@@ -269,8 +292,25 @@ uint64_t ChunkIndex::Take(uint64_t offset, const ChunkHeader& header, uint64_t s
   const uint64_t payload = std::min(size, offset + header.header_bytes);
   entry.available = static_cast<uint32_t>(std::min<uint64_t>(header.committed, size - payload));
   entry.is_cut = entry.available < header.committed;
-  found_.push_back(entry);
+  const bool is_open = may_change_ && header.state == kChunkOpen;
+  if (is_open && tries_left_ > 0 && !Copy(bytes, &entry)) {
+    --tries_left_;
+    return offset;
+  }
+  found_.push_back(std::move(entry));
   return next;
+}
+
+// Copies the payload of an open chunk. Returns false if the chunk has left its place meanwhile; if
+// it has not, all bytes that its header counted before were read.
+bool ChunkIndex::Copy(const TraceBytes& bytes, ChunkEntry* entry) {
+  if (copied_bytes_ + entry->available > kMaxCopiedBytes) return true;
+  auto payload = std::make_shared<std::vector<uint8_t>>();
+  size_t size = 0;
+  if (!Load(bytes, *entry, payload.get(), &size)) return false;
+  copied_bytes_ += size;
+  entry->copy = std::move(payload);
+  return true;
 }
 
 // Shortens the last chunk that was found, because another chunk begins within it.
@@ -280,6 +320,7 @@ void ChunkIndex::CutLastAt(uint64_t offset) {
   if (last.available <= offset - payload) return;
   last.available = static_cast<uint32_t>(offset - payload);
   last.is_cut = true;
+  last.copy.reset();
 }
 
 void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
@@ -328,6 +369,10 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
 bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
                       std::vector<uint8_t>* payload, size_t* size) {
   *size = entry.available;
+  if (entry.copy != nullptr) {
+    *payload = *entry.copy;
+    return true;
+  }
   if (entry.header.encoding != static_cast<uint8_t>(ChunkEncoding::kPlain)) {
     return LoadZstd(bytes, entry, payload, size);
   }
@@ -340,9 +385,13 @@ bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
     return entry.is_cut || Crc32c(payload->data(), count) == entry.header.payload_checksum;
   }
   // If the process is still running, it may have used the slot for its next chunk meanwhile.
+  return !WasReplaced(bytes, entry);
+}
+
+bool ChunkIndex::WasReplaced(const TraceBytes& bytes, const ChunkEntry& entry) {
   ChunkHeader now = {};
-  return bytes.Read(entry.offset, &now, sizeof now) >= kFirstChunkHeaderBytes &&
-         now.state != kChunkPreparing && now.number == entry.header.number;
+  return bytes.Read(entry.offset, &now, sizeof now) < kFirstChunkHeaderBytes ||
+         now.state == kChunkPreparing || now.number != entry.header.number;
 }
 
 }  // namespace vramstow

@@ -143,7 +143,7 @@ ReadError TraceReader::Impl::ReadTables() {
   }
   report.closed = header_.state == static_cast<uint32_t>(TraceState::kClosed);
   if (header_.major < 2) header_.lost_events = 0;
-  index_.Build(bytes_, header_.header_bytes, header_.trace_id, header_.ring_bytes != 0, &report);
+  index_.Build(&bytes_, header_.header_bytes, header_.trace_id, header_.ring_bytes != 0, &report);
   for (const ChunkEntry& entry : index_.events()) is_ticked_ = is_ticked_ || entry.is_ticked();
   std::vector<uint8_t> payload;
   for (const ChunkEntry& entry : index_.tables()) {
@@ -339,6 +339,8 @@ void TraceReader::Impl::ActivateNext() {
   chunk->is_cut = entry.is_cut;
   chunk->entry = &entry;
   if (!ChunkIndex::Load(bytes_, entry, &chunk->payload, &chunk->size)) {
+    // A process that is still running has overwritten the chunk meanwhile.
+    if (!report.closed && ChunkIndex::WasReplaced(bytes_, entry)) return;
     ++report.damaged_chunks;
     report.damaged_bytes += entry.available;
     return;

@@ -40,6 +40,15 @@ int TraceBytes::OpenFile(const char* path) {
   return 0;
 }
 
+bool TraceBytes::Grow() {
+  struct stat status;
+  if (fd_ < 0 || fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const uint64_t size = static_cast<uint64_t>(status.st_size);
+  if (size <= file_size_) return false;
+  file_size_ = size;
+  return true;
+}
+
 size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
   // If there is nothing to read, `to` may be null, too.
   if (size == 0 || offset >= this->size()) return 0;

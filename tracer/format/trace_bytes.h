@@ -26,6 +26,10 @@ class TraceBytes {
   int OpenFile(const char* path);
   void OpenMemory(std::string_view bytes) { memory_ = bytes; }
 
+  bool is_file() const { return fd_ >= 0; }
+  // Reads the file's length again. Returns true if the file has grown.
+  bool Grow();
+
   uint64_t size() const { return fd_ >= 0 ? file_size_ : memory_.size(); }
   // Reads up to `size` bytes from `offset` on. Returns the number of bytes read.
   size_t Read(uint64_t offset, void* to, size_t size) const;
