@@ -35,7 +35,7 @@ TraceFolder* TraceFolder::Create(OpenTrace* trace, const ThreadRegistry* threads
 
 bool TraceFolder::IsNeeded() const {
   return !is_given_up_ && !trace_->file.ring_is_left() &&
-         trace_->file.RingUse() > trace_->file.most_ring_use() / 8 * 5;
+         trace_->file.RingUse() > std::max(trace_->file.most_ring_use() / 8 * 5, next_try_);
 }
 
 // True if the ring still has room, so that no chunk that is needed was overwritten.
@@ -53,7 +53,8 @@ void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
     char name[PATH_MAX];
     trace_->file.WriteCopy("oom", true, name, sizeof name);
   }
-  const bool is_read = folder_->Begin() && input_->Begin(generation_) && LookAtAll();
+  const bool has_begun = folder_->Begin() && input_->Begin(generation_);
+  const bool is_read = has_begun && LookAtAll();
   const size_t events = folder_->looked_at();
   if (is_read) folder_->Decide();
   const bool is_done = is_read && WriteKept(events) && WriteSums();
@@ -61,9 +62,11 @@ void TraceFolder::Fold(bool (*rest)(void* context), void* context) {
     ++generation_;
     trace_->file.NeedsRingFrom(std::min(input_->Accept(), first_position_));
   }
-  // If a fold failed, no fold is tried again: the sums may contain these events already, and a
-  // second fold would count them twice.
-  is_given_up_ = !is_done;
+  // If a fold failed after it had begun to read, no fold is tried again: it would fail at the same
+  // event, or the sums contain these events already. A fold that could not begin is tried again
+  // when the ring has got fuller, as long as no needed chunk was overwritten.
+  is_given_up_ = !is_done && (has_begun || !HasRoom());
+  next_try_ = is_done ? 0 : trace_->file.RingUse() + trace_->file.ring_bytes() / 16;
   input_->End();
   folder_->End();
 }

@@ -9,8 +9,9 @@
 // Ownership: Create maps its memory, which is never released; further memory for a fold exists only
 // during the fold. Threads: the recorder's own. Errors: a fold is not possible if there are more
 // live blocks than EventFolder has room for, or if the file cannot be read. It is then not tried
-// again. The ring loses its oldest events except for their number, or the file grows
-// (RecorderConfig::ring_may_grow). A write that fails ends the recording. No heap. Units: bytes.
+// again, unless it could not begin, for example without memory. The ring loses its oldest events
+// except for their number, or the file grows (RecorderConfig::ring_may_grow). A write that fails
+// ends the recording. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FOLDER_H_
 #define VRAMSTOW_TRACER_TRACE_FOLDER_H_
 
@@ -61,6 +62,7 @@ class TraceFolder {
   bool (*rest_)(void* context) = nullptr;
   void* context_ = nullptr;
   bool is_given_up_ = false;
+  uint64_t next_try_ = 0;    // after a fold that could not begin: the use of the ring to wait for
   uint32_t generation_ = 0;  // the last complete generation
 
   // The chunk that is being written.

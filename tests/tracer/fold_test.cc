@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -813,6 +814,20 @@ T* NewForEver() {
   return made->back();
 }
 
+// Appends a chunk that contains one event.
+int AppendShortChunk(TraceFile* file, uint32_t number) {
+  ChunkHeader header = HeaderOfEvents(number);
+  header.base_sequence = number - 1;
+  uint8_t payload[kMaxEncodedBytes + kEncodeSlack] = {};
+  EventEncoder encoder;
+  encoder.Begin(header.base_sequence, 0);
+  const Event event = {
+      .address = uint64_t{number} << 20, .size = 512, .kind = EventKind::kAllocate};
+  const uint32_t size =
+      static_cast<uint32_t>(encoder.Encode(payload, event, number, number) - payload);
+  return AppendChunk(file, header, ChunkEncoding::kPlain, payload, size, size);
+}
+
 // There are as many chunks as in a ring of 1.3 GiB with chunks of the usual length. Each chunk has
 // only one event, so that the file is short.
 TEST(FoldInput, ListsAllChunksOfALargeRing) {
@@ -825,14 +840,7 @@ TEST(FoldInput, ListsAllChunksOfALargeRing) {
   ASSERT_EQ(error, 0);
   trace->file.MakeRing(uint64_t{600} << 20, true);
   for (uint32_t i = 1; i <= kChunks; ++i) {
-    ChunkHeader header = HeaderOfEvents(i);
-    header.base_sequence = i - 1;
-    uint8_t payload[kMaxEncodedBytes + kEncodeSlack] = {};
-    EventEncoder encoder;
-    encoder.Begin(header.base_sequence, 0);
-    const Event event = {.address = uint64_t{i} << 20, .size = 512, .kind = EventKind::kAllocate};
-    const uint32_t size = static_cast<uint32_t>(encoder.Encode(payload, event, i, i) - payload);
-    ASSERT_EQ(AppendChunk(&trace->file, header, ChunkEncoding::kPlain, payload, size, size), 0);
+    ASSERT_EQ(AppendShortChunk(&trace->file, i), 0);
   }
   auto* const threads = NewForEver<ThreadRegistry>();
   FoldInput* const input = FoldInput::Create(trace, threads);
@@ -879,6 +887,43 @@ TEST(TraceFolder, HasAThirdOfWhatTheRingTakesLeftForItsWork) {
     EXPECT_LT(needed_at, left_at / 3 * 2 + kSlotBytes) << mebibytes << " MiB";
     trace->file.Close();
   }
+}
+
+TEST(TraceFolder, IsTriedAgainAfterItHadNoMemory) {
+  const TemporaryFolder folder;
+  auto* const trace = NewForEver<OpenTrace>();
+  ASSERT_TRUE(trace->status.Make());
+  ASSERT_EQ(trace->file.Create({folder.path().c_str(), "job", false, false}), 0);
+  int error = 0;
+  trace->first_slot = trace->file.NewSlot(&error);
+  ASSERT_EQ(error, 0);
+  trace->file.MakeRing(4u << 20, false);
+  TraceFolder* const folds = TraceFolder::Create(trace, NewForEver<ThreadRegistry>(), nullptr);
+  ASSERT_NE(folds, nullptr);
+  uint32_t chunks = 0;
+  const auto fill = [&] {
+    while (!folds->IsNeeded() && chunks < 10'000) {
+      ASSERT_EQ(AppendShortChunk(&trace->file, ++chunks), 0);
+    }
+  };
+  const auto rest = [](void*) { return true; };
+  fill();
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit none = {1 << 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+  folds->Fold(rest, nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_FALSE(folds->IsNeeded()) << "not before the ring has got fuller";
+  fill();
+  ASSERT_TRUE(folds->IsNeeded());
+  EXPECT_LE(trace->file.RingUse(), trace->file.ring_bytes());
+  const uint64_t use = trace->file.RingUse();
+  folds->Fold(rest, nullptr);
+  EXPECT_LT(trace->file.RingUse(), use / 4 * 3);
+  fill();
+  EXPECT_TRUE(folds->IsNeeded()) << "folds go on";
+  trace->file.Close();
 }
 
 // Records a job with this number of events, and requests a copy of the trace after the first half.
