@@ -48,6 +48,7 @@ uint8_t EighthOf(const Float8Format& format, float value) {
   if (std::isnan(value)) return 0x7f;
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const float size = std::fmin(std::fabs(value), format.largest);
+  if (size == 0) return sign;  // frexp gives zero the exponent of a number near 1
   int exponent = 0;
   std::frexp(size, &exponent);  // size is in [0.5, 1) × 2^exponent
   exponent = std::max(exponent - 1, format.least_exponent);

@@ -43,7 +43,10 @@ CASES: dict[str, tuple[Callable[..., torch.Tensor], list[torch.Tensor]]] = {
     "bfloat16_sum": (lambda x: x.sum(-1), [normal(64, 64, kind=torch.bfloat16)]),
     "float16": (lambda x: torch.tanh(x) * x + 1, [normal(64, 64, kind=torch.float16)]),
     "float64": (lambda x: torch.exp(x).sum(0), [normal(33, 40, kind=torch.float64)]),
-    "float8": (lambda x: x.to(torch.float8_e4m3fn).float(), [normal(100)]),
+    "float8": (
+        lambda x: x.to(torch.float8_e4m3fn).float(),
+        [torch.cat([normal(98), torch.tensor([0.0, -0.0])])],
+    ),
     "integers": (lambda x: (x * 3 + 1) // 2 % 7, [whole(200, 1000)]),
     "booleans": (lambda x, y: (x > y) & (x > 0), [normal(100), normal(100)]),
     "where": (lambda x: torch.where(x > 0, x.abs().log1p(), -x), [normal(1000)]),

@@ -297,6 +297,9 @@ TEST(PtxInstructionTest, NumbersOfEightBitsRoundAndSaturate) {
   EXPECT_EQ(0x38c0u, Result32(e4m3 + "0f3F800000, 0fC0000000" + result));  // 1 and -2
   EXPECT_EQ(0x7e7eu, Result32(e4m3 + "0f43E00000, 0f7F800000" + result));  // 448 and infinite
   EXPECT_EQ(0x0102u, Result32(e4m3 + "0f3B000000, 0f3B600000" + result));  // 2^-9, and halfway
+  EXPECT_EQ(0x0080u, Result32(e4m3 + "0f00000000, 0f80000000" + result));  // 0 and -0
+  EXPECT_EQ(0x0080u, Result32(e4m3 + "0f00000001, 0fBA000000" + result));  // rounded to 0 and -0
+  EXPECT_EQ(0x0080u, Result32(e5m2 + "0f00000000, 0f80000000" + result));
   EXPECT_EQ(0x3cc0u, Result32(e5m2 + "0f3F800000, 0fC0000000" + result));
   EXPECT_EQ(0x7b7fu, Result32(e5m2 + "0f7F800000, 0f7FC00000" + result));
   EXPECT_EQ(0x3c00c000u, Result32("mov.b16 %rs1, 0x38c0; cvt.rn.f16x2.e4m3x2 %r9, %rs1;"));
