@@ -32,10 +32,17 @@ T ToWhole(T value, uint32_t rounding) {
   return value;
 }
 
-// Clamps a value out of range to the nearest integer of the type; NaN becomes 0.
+// The result for NaN: 0, or only the highest bit if one of the two types has 64 bits.
+template <typename To, typename From>
+constexpr To NanAsWhole() {
+  if (sizeof(From) < sizeof(uint64_t) && sizeof(To) < sizeof(uint64_t)) return 0;
+  return static_cast<To>(uint64_t{1} << (8 * sizeof(To) - 1));
+}
+
+// Clamps a value out of range to the nearest integer of the type.
 template <typename To, typename From>
 To Clamp(From value) {
-  if (std::isnan(value)) return 0;
+  if (std::isnan(value)) return NanAsWhole<To, From>();
   // The limit is a power of two, which From represents exactly.
   const From end = std::ldexp(From{1}, std::numeric_limits<To>::digits);
   if (value >= end) return std::numeric_limits<To>::max();
