@@ -102,7 +102,7 @@ bool FromHalf(const Instruction& i, Thread& thread) {
 }
 
 bool ToBrain(const Instruction& i, Thread& thread) {
-  thread.Set<uint16_t>(i.out, ToBfloat16(thread.Get<float>(i.in[0])));
+  thread.Set<uint16_t>(i.out, BrainOf(thread.Get<float>(i.in[0])));
   return true;
 }
 
@@ -112,7 +112,7 @@ bool FromBrain(const Instruction& i, Thread& thread) {
 }
 
 // Converts two numbers into one register; the first source becomes the upper half.
-template <uint16_t (*kNarrow)(float)>
+template <uint16_t (*kNarrow)(double)>
 bool ToPair(const Instruction& i, Thread& thread) {
   const uint32_t upper = kNarrow(thread.Get<float>(i.in[0]));
   const uint32_t lower = kNarrow(thread.Get<float>(i.in[1]));
@@ -136,8 +136,6 @@ bool FromEighths(const Instruction& i, Thread& thread) {
   thread.Set<uint32_t>(i.out, upper << 16 | lower);
   return true;
 }
-
-uint16_t HalfOfSingle(float value) { return HalfOf(value); }
 
 template <typename To, typename From>
 constexpr Handler FromWhole() {
@@ -223,8 +221,8 @@ bool SelectNarrow(Selection* s, Handler* handler) {
   constexpr Type kSingle = {'f', 32};
   if (s->Take("e4m3x2")) return SelectEighths<kE4M3>(s, handler);
   if (s->Take("e5m2x2")) return SelectEighths<kE5M2>(s, handler);
-  if (s->Take("f16x2")) *handler = ToPair<HalfOfSingle>;
-  if (s->Take("bf16x2")) *handler = ToPair<ToBfloat16>;
+  if (s->Take("f16x2")) *handler = ToPair<HalfOf>;
+  if (s->Take("bf16x2")) *handler = ToPair<BrainOf>;
   if (*handler != nullptr) return s->ParseTypeModifier() == kSingle && s->Plain(2, kSingle);
   if (!s->Take("bf16")) return false;
   // The other type of both conversions is f32. The opcode names the type of the result first.

@@ -22,9 +22,16 @@ uint16_t HalfOf(double value) {
   return sign | static_cast<uint16_t>(((exponent + 14) << 10) + digits - 1024);
 }
 
-uint16_t ToBfloat16(float value) {
+uint16_t BrainOf(double value) {
   if (std::isnan(value)) return 0x7fff;
-  const auto bits = std::bit_cast<uint32_t>(value);
+  auto single = static_cast<float>(value);
+  // If the float is not exact, its last bit is set instead of rounded. Otherwise a number beside
+  // the middle between two results would be rounded to the middle, and then to the wrong one.
+  if (single != value) {
+    if (std::fabs(single) > std::fabs(value)) single = std::nextafter(single, 0.0F);
+    single = std::bit_cast<float>(std::bit_cast<uint32_t>(single) | 1);
+  }
+  const auto bits = std::bit_cast<uint32_t>(single);
   // Rounds by adding half a unit of the last retained bit, minus one, plus the value of that bit.
   // So ties are rounded to even.
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);

@@ -10,10 +10,20 @@ namespace vramstow::simulator::ptx {
 
 // Rounds to nearest, ties to even; NaN stays NaN.
 uint16_t HalfOf(double value);
-uint16_t ToBfloat16(float value);
+uint16_t BrainOf(double value);
 
 double ValueOfHalf(uint16_t half);
 float ValueOfBrain(uint16_t brain);
+
+// The two 16-bit formats as types, for code that is the same for both.
+struct HalfFormat {
+  static double Value(uint16_t bits) { return ValueOfHalf(bits); }
+  static uint16_t Bits(double value) { return HalfOf(value); }
+};
+struct BrainFormat {
+  static double Value(uint16_t bits) { return ValueOfBrain(bits); }
+  static uint16_t Bits(double value) { return BrainOf(value); }
+};
 
 // The format of an 8-bit float. e4m3 has no infinity and one pattern for NaN.
 struct Float8Format {

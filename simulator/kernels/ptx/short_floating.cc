@@ -8,15 +8,6 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-struct HalfFormat {
-  static double Value(uint16_t bits) { return ValueOfHalf(bits); }
-  static uint16_t Bits(double value) { return HalfOf(value); }
-};
-struct BrainFormat {
-  static double Value(uint16_t bits) { return ValueOfBrain(bits); }
-  static uint16_t Bits(double value) { return ToBfloat16(static_cast<float>(value)); }
-};
-
 template <typename Format, typename Operation, size_t kSources>
 uint16_t Compute(const uint16_t (&sources)[3]) {
   const double first = Format::Value(sources[0]);

@@ -279,6 +279,7 @@ TEST(PtxInstructionTest, NumbersOfSixteenBitsAreAddedMultipliedAndCompared) {
       {"add.f16 %rs1, 0x3c00, 0x4000; mov.b32 %r9, {%rs1, 0};", 0x4200},  // 1 + 2
       {"sub.rn.bf16 %rs1, 0x3f80, 0x4000; mov.b32 %r9, {%rs1, 0};", 0xbf80},
       {"fma.rn.f16 %rs1, 0x3c01, 0x3c01, 0xbc00; mov.b32 %r9, {%rs1, 0};", 0x1800},  // rounded once
+      {"fma.rn.bf16 %rs1, 0x3fc0, 0x3f81, 0xb080; mov.b32 %r9, {%rs1, 0};", 0x3fc1},  // once, too
       {"mul.bf16x2 %r9, 0x40003f80, 0x40004000;", 0x40804000},  // 2 × 2 and 1 × 2
       {"fma.rn.sat.f16x2 %r9, 0x40004000, 0x3c003c00, 0xc400c000;", 0x00000000},
       {"max.NaN.f16 %rs1, 0x7e00, 0x3c00; mov.b32 %r9, {%rs1, 0};", 0x7fff},
