@@ -204,6 +204,41 @@ TEST(PtxInstructionTest, ConversionsRoundClampAndExtend) {
   EXPECT_EQ(-1.0, ResultDouble("mov.u32 %r1, -1; cvt.rn.f64.s32 %fd9, %r1;"));
 }
 
+TEST(PtxInstructionTest, NumbersOfSixteenBitsAreConvertedToAllTypesAndBack) {
+  const std::string half = "; mov.b32 %r9, {%rs1, 0};";
+  const std::pair<const char*, uint32_t> to_short[] = {
+      {"cvt.rn.f16.s32 %rs1, -3", 0xc200},
+      {"cvt.rn.f16.s64 %rs1, -3", 0xc200},
+      {"mov.u16 %rs2, 65535; cvt.rn.f16.u16 %rs1, %rs2", 0x7c00},
+      {"mov.u16 %rs2, 65535; cvt.rn.f16.s16 %rs1, %rs2", 0xbc00},
+      {"cvt.rn.bf16.s32 %rs1, 0x1010001", 0x4b81},  // rounded once
+      {"mov.u64 %rd1, 0x4040000000000001; cvt.rn.bf16.u64 %rs1, %rd1", 0x5e81},
+      {"mov.u64 %rd1, 0xbfbfffffffffffff; cvt.rn.bf16.s64 %rs1, %rd1", 0xde81},
+      {"mov.u16 %rs2, 65535; cvt.rn.bf16.u16 %rs1, %rs2", 0x4780},
+      {"mov.f64 %fd1, 0d3FF0100000000001; cvt.rn.bf16.f64 %rs1, %fd1", 0x3f81},
+      {"mov.u16 %rs2, 0x3f80; cvt.rn.f16.bf16 %rs1, %rs2", 0x3c00},
+      {"mov.u16 %rs2, 0x3c00; cvt.rn.bf16.f16 %rs1, %rs2", 0x3f80},
+      {"mov.u16 %rs2, 0x4100; cvt.rni.f16.f16 %rs1, %rs2", 0x4000},    // 2.5, to even
+      {"mov.u16 %rs2, 0x4020; cvt.rpi.bf16.bf16 %rs1, %rs2", 0x4040},  // 2.5, up
+      {"cvt.rn.sat.f16.f32 %rs1, 0f40000000", 0x3c00},
+      {"cvt.rn.ftz.f16.f32 %rs1, 0f38000000", 0x0200},  // subnormal only as f16
+  };
+  for (const auto& [body, bits] : to_short) EXPECT_EQ(bits, Result32(body + half)) << body;
+  const Case from_short[] = {
+      {"mov.u16 %rs1, 0xc100; cvt.rzi.s32.f16 %r1, %rs1; cvt.s64.s32 %rd9, %r1;",
+       static_cast<uint64_t>(-2)},
+      {"mov.u16 %rs1, 0xc100; cvt.rzi.s64.f16 %rd9, %rs1;", static_cast<uint64_t>(-2)},
+      {"mov.u16 %rs1, 0xc020; cvt.rmi.s16.bf16 %rs2, %rs1; cvt.s64.s16 %rd9, %rs2;",
+       static_cast<uint64_t>(-3)},
+      {"mov.u16 %rs1, 0x7f80; cvt.rzi.u16.bf16 %rs2, %rs1; cvt.u64.u16 %rd9, %rs2;", 0xffff},
+      {"mov.u16 %rs1, 0x7fff; cvt.rzi.s32.bf16 %r1, %rs1; cvt.u64.u32 %rd9, %r1;", 0},
+      {"mov.u16 %rs1, 0x7fff; cvt.rzi.s64.f16 %rd9, %rs1;", 0x8000000000000000},
+      {"mov.u16 %rs1, 0xc020; cvt.f64.bf16 %fd1, %rs1; mov.b64 %rd9, %fd1;", 0xc004000000000000},
+      {"mov.u16 %rs1, 0xc100; cvt.f64.f16 %fd1, %rs1; mov.b64 %rd9, %fd1;", 0xc004000000000000},
+  };
+  for (const Case& c : from_short) EXPECT_EQ(c.expected, Result64(c.body)) << c.body;
+}
+
 TEST(PtxInstructionTest, VectorsPackUnpackLoadAndStore) {
   EXPECT_EQ(0x200000001u, Result64("mov.u32 %r1, 1; mov.u32 %r2, 2; mov.b64 %rd9, {%r1, %r2};"));
   EXPECT_EQ(2u, Result32("mov.u64 %rd1, 0x200000001; mov.b64 {%r1, %r9}, %rd1;"));
@@ -310,6 +345,9 @@ TEST(PtxInstructionTest, NumbersOfEightBitsRoundAndSaturate) {
   EXPECT_EQ(0x0080u, Result32(e5m2 + "0f00000000, 0f80000000" + result));
   EXPECT_EQ(0x3cc0u, Result32(e5m2 + "0f3F800000, 0fC0000000" + result));
   EXPECT_EQ(0x7b7fu, Result32(e5m2 + "0f7F800000, 0f7FC00000" + result));
+  EXPECT_EQ(0x38c0u, Result32("cvt.rn.satfinite.e4m3x2.f16x2 %rs1, 0x3c00c000" + result));
+  EXPECT_EQ(0x3cc0u, Result32("cvt.rn.satfinite.e5m2x2.f16x2 %rs1, 0x3c00c000" + result));
+  EXPECT_EQ(0x7e80u, Result32("cvt.rn.satfinite.e4m3x2.f16x2 %rs1, 0x7c008000" + result));
   EXPECT_EQ(0x3c00c000u, Result32("mov.b16 %rs1, 0x38c0; cvt.rn.f16x2.e4m3x2 %r9, %rs1;"));
   EXPECT_EQ(0x7c00c000u, Result32("mov.b16 %rs1, 0x7cc0; cvt.rn.f16x2.e5m2x2 %r9, %rs1;"));
 }
