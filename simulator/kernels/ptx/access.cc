@@ -131,12 +131,6 @@ void SkipMemoryOrder(Selection* s) {
   s->ParseAny({"L2::64B", "L2::128B", "L2::256B"});
 }
 
-size_t ParseVectorCount(Selection* s) {
-  if (s->Take("v2")) return 2;
-  if (s->Take("v8")) return 8;
-  return s->Take("v4") ? 4 : 1;
-}
-
 // Consumes the cache policy (made by createpolicy), an additional operand that has no effect here.
 bool ParsePolicy(Selection* s) {
   if (!s->Take("L2::cache_hint")) return true;
@@ -150,7 +144,7 @@ bool SelectLoad(Selection* s) {
   s->Take("nc");
   if (!ParsePolicy(s)) return false;
   s->instruction.space = s->ParseSpace();
-  const size_t count = ParseVectorCount(s);
+  const size_t count = s->ParseVectorCount();
   const Type type = s->ParseTypeModifier();
   return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(1) &&
          s->Elements(0, count, type, true) && s->Use(PickLoad(type));
@@ -160,7 +154,7 @@ bool SelectStore(Selection* s) {
   SkipMemoryOrder(s);
   if (!ParsePolicy(s)) return false;
   s->instruction.space = s->ParseSpace();
-  const size_t count = ParseVectorCount(s);
+  const size_t count = s->ParseVectorCount();
   const Type type = s->ParseTypeModifier();
   return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(0) &&
          s->Elements(1, count, type, false) && s->Use(PickStore(type));

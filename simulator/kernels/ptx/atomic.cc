@@ -2,6 +2,7 @@
 // atomic.
 #include <cstring>
 
+#include "simulator/kernels/ptx/halves.h"
 #include "simulator/kernels/ptx/handlers.h"
 #include "simulator/kernels/ptx/operations.h"
 #include "simulator/kernels/ptx/select.h"
@@ -12,6 +13,19 @@ namespace {
 template <typename T>
 struct Sum {
   static T Of(T old, T b) { return old + b; }
+};
+// The sum of 16-bit floats. T is uint16_t for one number, or uint32_t for two.
+template <typename Format, typename T>
+struct ShortSum {
+  static T Of(T old, T b) {
+    T sums = 0;
+    for (size_t shift = 0; shift < 8 * sizeof(T); shift += 16) {
+      const double sum = Format::Value(static_cast<uint16_t>(old >> shift)) +
+                         Format::Value(static_cast<uint16_t>(b >> shift));
+      sums = static_cast<T>(sums | T{Format::Bits(sum)} << shift);
+    }
+    return sums;
+  }
 };
 template <typename T>
 struct Exchange {
@@ -28,6 +42,8 @@ struct Decrement {
   static T Of(T old, T b) { return old == 0 || old > b ? b : old - 1; }
 };
 
+constexpr size_t kVectorMax = 8;
+
 template <typename T, typename Operation>
 bool Update(const Instruction& i, Thread& thread) {
   char* at = thread.At(i.space, thread.AddressOf(i), sizeof(T), true);
@@ -37,6 +53,23 @@ bool Update(const Instruction& i, Thread& thread) {
   const T value = Operation::Of(old, thread.Get<T>(i.in[1]));
   memcpy(at, &value, sizeof(T));
   thread.Set<T>(i.out, old);
+  return true;
+}
+
+// Updates each element of a vector. If `flag` is set, the old values are stored in as many operands
+// of Routine::vectors, which lie before those of the sources.
+template <typename T, typename Operation>
+bool UpdateVector(const Instruction& i, Thread& thread) {
+  char* at = thread.At(i.space, thread.AddressOf(i), sizeof(T) * i.count, true);
+  if (at == nullptr) return false;
+  T old[kVectorMax];
+  memcpy(old, at, sizeof(T) * i.count);
+  const Operand* sources = &thread.routine().vectors[i.vector];
+  for (unsigned k = 0; k < i.count; ++k) {
+    const T value = Operation::Of(old[k], thread.Get<T>(sources[k]));
+    memcpy(at + k * sizeof(T), &value, sizeof(T));
+  }
+  for (unsigned k = 0; i.flag && k < i.count; ++k) thread.Set<T>((sources - i.count)[k], old[k]);
   return true;
 }
 
@@ -64,7 +97,6 @@ Handler PickNumber(Type type) {
 }
 
 Handler PickSum(Type type) {
-  if (type == Type{'f', 32}) return Update<float, Sum<float>>;
   if (type == Type{'f', 64}) return Update<double, Sum<double>>;
   return PickNumber<WrappingAdd>(type);
 }
@@ -115,12 +147,51 @@ Handler PickUpdate(Selection* s, Type* type, size_t* sources) {
   return nullptr;
 }
 
+// A sum of floats that may be a vector. `type` has the bits of one element.
+struct FloatingSum {
+  Handler one = nullptr;
+  Handler vector = nullptr;
+  Type type;
+};
+
+template <typename T, typename Operation>
+FloatingSum SumOf(Type type) {
+  return {Update<T, Operation>, UpdateVector<T, Operation>, type};
+}
+
+// Parses the type of a sum. Returns no handlers if it is not one of floats, or of f64.
+FloatingSum ParseFloatingSum(Selection* s) {
+  if (s->Take("f32")) return SumOf<float, Sum<float>>({'f', 32});
+  // PTX has no literals of 16-bit floats, so immediate values are used as bits.
+  if (s->Take("f16")) return SumOf<uint16_t, ShortSum<HalfFormat, uint16_t>>({'b', 16});
+  if (s->Take("bf16")) return SumOf<uint16_t, ShortSum<BrainFormat, uint16_t>>({'b', 16});
+  if (s->Take("f16x2")) return SumOf<uint32_t, ShortSum<HalfFormat, uint32_t>>({'b', 32});
+  if (s->Take("bf16x2")) return SumOf<uint32_t, ShortSum<BrainFormat, uint32_t>>({'b', 32});
+  return {};
+}
+
+// `first` is the index of the address, which is the first operand after the result.
+bool SelectFloatingSum(Selection* s, size_t first, const FloatingSum& sum) {
+  const size_t count = s->ParseVectorCount();
+  if (!s->Take("add") || s->operands.size() != first + 2 || !s->Address(first)) return false;
+  if (count == 1) {
+    return (first == 0 || s->Result(0, &s->instruction.out)) &&
+           s->Source(first + 1, sum.type, &s->instruction.in[1]) && s->Use(sum.one);
+  }
+  s->instruction.flag = first != 0;
+  return (first == 0 || s->Elements(0, count, sum.type, true)) &&
+         s->Elements(first + 1, count, sum.type, false) && s->Use(sum.vector);
+}
+
 // `first` is the index of the first operand after the result, if there is one.
 bool SelectUpdate(Selection* s, size_t first) {
   s->ParseAny({"relaxed", "acquire", "release", "acq_rel"});
   s->ParseAny({"cta", "cluster", "gpu", "sys"});
   s->Take("noftz");
   s->instruction.space = s->ParseSpace();
+  const FloatingSum sum = ParseFloatingSum(s);
+  if (sum.one != nullptr) return SelectFloatingSum(s, first, sum);
+  if (first != 0 && !s->Result(0, &s->instruction.out)) return false;
   Type type;
   size_t sources = 0;
   const Handler handler = PickUpdate(s, &type, &sources);
@@ -133,9 +204,7 @@ bool SelectUpdate(Selection* s, size_t first) {
   return s->Use(handler);
 }
 
-bool SelectAtomic(Selection* s) {
-  return s->operands.size() >= 2 && s->Result(0, &s->instruction.out) && SelectUpdate(s, 1);
-}
+bool SelectAtomic(Selection* s) { return s->operands.size() >= 2 && SelectUpdate(s, 1); }
 
 bool SelectReduction(Selection* s) {
   s->instruction.out = {.kind = Operand::kRegister};  // register 0 receives unused results

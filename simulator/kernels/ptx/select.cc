@@ -68,6 +68,12 @@ Space Selection::ParseSpace() {
   return Space::kGeneric;
 }
 
+size_t Selection::ParseVectorCount() {
+  if (Take("v2")) return 2;
+  if (Take("v8")) return 8;
+  return Take("v4") ? 4 : 1;
+}
+
 bool Selection::Fit(const Written& written, Type type, Operand* operand) {
   if (written.label || written.address || written.is_vector || written.paired) return false;
   *operand = written.operand;

@@ -49,6 +49,8 @@ class Selection {
   // Returns the first modifier that was not consumed, for messages.
   std::string_view FirstLeft() const;
   Space ParseSpace();
+  // Consumes .v2, .v4 or .v8. Returns the number of elements, or 1 if there is none of them.
+  size_t ParseVectorCount();
 
   std::vector<Written> operands;
   Instruction instruction;

@@ -259,12 +259,20 @@ TEST(PtxInstructionTest, AtomicsGiveTheOldValueAndKeepTheNew) {
     uint32_t expected;
   };
   const Update updates[] = {
-      {"add.u32", 5, 7, 12}, {"min.s32", 5, static_cast<uint32_t>(-7), static_cast<uint32_t>(-7)},
-      {"max.u32", 5, 7, 7},  {"and.b32", 6, 3, 2},
-      {"or.b32", 6, 3, 7},   {"xor.b32", 6, 3, 5},
-      {"exch.b32", 5, 7, 7}, {"inc.u32", 7, 7, 0},
-      {"inc.u32", 6, 7, 7},  {"dec.u32", 0, 7, 7},
-      {"dec.u32", 3, 7, 2},  {"add.f32", 0x3f800000, 0x40000000, 0x40400000},
+      {"add.u32", 5, 7, 12},
+      {"min.s32", 5, static_cast<uint32_t>(-7), static_cast<uint32_t>(-7)},
+      {"max.u32", 5, 7, 7},
+      {"and.b32", 6, 3, 2},
+      {"or.b32", 6, 3, 7},
+      {"xor.b32", 6, 3, 5},
+      {"exch.b32", 5, 7, 7},
+      {"inc.u32", 7, 7, 0},
+      {"inc.u32", 6, 7, 7},
+      {"dec.u32", 0, 7, 7},
+      {"dec.u32", 3, 7, 2},
+      {"add.f32", 0x3f800000, 0x40000000, 0x40400000},
+      {"add.noftz.f16x2", 0x3c00c000, 0x40003c00, 0x4200bc00},
+      {"add.noftz.bf16x2", 0x3f80c000, 0x40003f80, 0x4040bf80},
   };
   for (const Update& update : updates) {
     TestMemory memory(64 << 10);
@@ -280,6 +288,31 @@ TEST(PtxInstructionTest, AtomicsGiveTheOldValueAndKeepTheNew) {
                          "atom.global.cas.b32 %r2, [%rd0+8], 4, 10; ld.global.u32 %r9, [%rd0+8];"));
   EXPECT_EQ(6u,
             Result32("red.relaxed.gpu.global.add.u32 [%rd0+8], 6; ld.global.u32 %r9, [%rd0+8];"));
+}
+
+TEST(PtxInstructionTest, AtomicSumsOfShortFloatsAndOfVectors) {
+  EXPECT_EQ(0x4200u, Result32("st.global.b32 [%rd0+8], 0x3c00; mov.b16 %rs1, 0x4000;\n"
+                              "red.global.gpu.add.noftz.f16 [%rd0+8], %rs1;\n"
+                              "ld.global.b32 %r9, [%rd0+8];"));
+  EXPECT_EQ(0x3f804040u, Result32("st.global.b32 [%rd0+8], 0x3f80; mov.b16 %rs1, 0x4000;\n"
+                                  "atom.global.gpu.acq_rel.add.noftz.bf16 %rs2, [%rd0+8], %rs1;\n"
+                                  "ld.global.b16 %rs3, [%rd0+8]; mov.b32 %r9, {%rs3, %rs2};"));
+  // The two results of a vector are its old values; the sum of 2 and 1 is 3.
+  EXPECT_EQ(0x40c0000040400000u, Result64(R"(
+    st.global.v2.b32 [%rd0+16], {0x3f800000, 0x40000000};
+    mov.b32 %r1, 0x40000000; mov.b32 %r2, 0x40800000;
+    atom.global.gpu.acq_rel.add.v2.f32 {%r3, %r4}, [%rd0+16], {%r1, %r2};
+    red.global.add.v2.f32 [%rd0+16], {0f00000000, 0f00000000};
+    mov.b32 %f3, %r3; mov.b32 %f4, %r4; add.f32 %f3, %f3, %f4;
+    ld.global.v2.f32 {%f1, %f2}, [%rd0+16];
+    sub.f32 %f3, %f3, %f1; add.f32 %f1, %f1, %f3;
+    mov.b64 %rd9, {%f1, %f2};)"));
+  EXPECT_EQ(0x4040404040404040u, Result64(R"(
+    st.global.v2.b32 [%rd0+16], {0x3f803f80, 0x3f803f80};
+    mov.b16 %rs1, 0x4000;
+    atom.global.gpu.acq_rel.add.noftz.v4.bf16 {%rs2, %rs3, %rs4, %rs5}, [%rd0+16],
+      {%rs1, %rs1, %rs1, %rs1};
+    ld.global.b64 %rd9, [%rd0+16];)"));
 }
 
 TEST(PtxInstructionTest, FloatsRoundInTheDirectionThatIsNamed) {
