@@ -1,6 +1,7 @@
 // Tests that NCCL's operations give true data, for any size, in the order of their streams.
 #include <cuda_fp8.h>
 
+#include <cmath>
 #include <thread>
 
 #include "tests/libraries/nccl_fixture.h"
@@ -75,6 +76,22 @@ TYPED_TEST(NcclTypes, EveryOperation) {
     });
     EXPECT_EQ(five.Read(), std::vector<Stored>(7, TypeParam::Of(expected))) << operation;
     EXPECT_EQ(three.Read(), five.Read());
+  }
+}
+
+TEST_F(NcclCollectives, TheLargestAndTheSmallestNumberIgnoreNanOfAnyRank) {
+  Connect();
+  const float nan = std::nanf("");
+  for (const ncclRedOp_t operation : {ncclMax, ncclMin}) {
+    RankMemory<float> one(contexts_[0], {nan, 2, 3});
+    RankMemory<float> other(contexts_[1], {1, nan, 3});
+    const RankMemory<float>* memory[] = {&one, &other};
+    Together([&](int rank) {
+      return ncclAllReduce(memory[rank]->data(), memory[rank]->data(), 3, ncclFloat, operation,
+                           comms_[rank], streams_[rank]);
+    });
+    EXPECT_EQ(one.Read(), (std::vector<float>{1, 2, 3})) << operation;
+    EXPECT_EQ(other.Read(), one.Read());
   }
 }
 

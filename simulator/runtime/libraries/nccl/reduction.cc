@@ -3,6 +3,7 @@
 #include <cuda_fp8.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -61,15 +62,25 @@ T Wrapped(T left, T right, bool product) {
   }
 }
 
+// Returns the larger or the smaller number. If one of two floating-point numbers is NaN, the result
+// is the other one, whichever rank has it.
+template <typename T>
+T Extreme(T left, T right, bool larger) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return larger ? std::fmax(left, right) : std::fmin(left, right);
+  } else {
+    return larger ? std::max(left, right) : std::min(left, right);
+  }
+}
+
 template <typename T>
 T Combine(ncclRedOp_t operation, T left, T right) {
   switch (operation) {
     case ncclProd:
       return Wrapped(left, right, true);
     case ncclMax:
-      return std::max(left, right);
     case ncclMin:
-      return std::min(left, right);
+      return Extreme(left, right, operation == ncclMax);
     default:
       return Wrapped(left, right, false);
   }
