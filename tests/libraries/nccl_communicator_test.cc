@@ -125,6 +125,17 @@ TEST_F(NcclCommunicator, AnAbortEndsAConnectionThatNobodyJoins) {
   comms_[0] = nullptr;
 }
 
+TEST_F(NcclCommunicator, TheSentenceOfOneThatCouldNotBeMadeIsTheProcesssLastError) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  cuCtxSetCurrent(contexts_[0]);
+  setenv("VRAMSTOW_NCCL_TIMEOUT", "1", 1);
+  EXPECT_NE(ncclCommInitRank(&comms_[0], kRanks, id, 0), ncclSuccess);
+  unsetenv("VRAMSTOW_NCCL_TIMEOUT");
+  EXPECT_EQ(comms_[0], nullptr);
+  EXPECT_NE(std::string(ncclGetLastError(nullptr)), "");
+}
+
 TEST_F(NcclCommunicator, IsSplitByColorInTheOrderOfKeys) {
   Connect();
   ncclComm_t turned[kRanks] = {};

@@ -154,11 +154,26 @@ void FreeBuffers(ncclComm* comm) {
   comm->buffers = 0;
 }
 
+namespace {
+
+// The texts are never freed, because a program may hold the one that LatestProblem returned. There
+// is at most one for each communicator.
+std::atomic<const char*>& LatestText() {
+  static std::atomic<const char*> text{""};
+  return text;
+}
+
+}  // namespace
+
+const char* LatestProblem() { return LatestText().load(); }
+
 ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& sentence) {
   {
     const MutexLock lock(&comm->mutex);
     if (comm->problem.empty()) {
       comm->problem = sentence;
+      const char* text = strdup(sentence.c_str());
+      if (text != nullptr) LatestText() = text;
       const std::string said = "NCCL, rank " + std::to_string(comm->rank) + " of " +
                                std::to_string(comm->ranks) + ": " + sentence;
       if (!comm->given_up) LogOnStderr(said.c_str());

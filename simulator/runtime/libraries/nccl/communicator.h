@@ -92,6 +92,9 @@ ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& senten
 
 // Returns the first problem, or an empty text. The text lives as long as the communicator.
 const char* FirstProblem(ncclComm* comm);
+// Returns the latest first problem of any communicator of the process, or an empty text. The text
+// lives as long as the process, and so also after a communicator that could not be made.
+const char* LatestProblem();
 
 // Waits until all queued work has run. Returns false if it has not run after `milliseconds`. If
 // `milliseconds` is negative, there is no limit as long as the driver answers.

@@ -43,9 +43,10 @@ VRAMSTOW_NCCL_BOTH(const char*, GetErrorString, (ncclResult_t result), (result))
   }
 }
 
-// NCCL returns the text of the latest error; here a communicator stores its first one.
+// NCCL returns the text of the latest error of the process, whatever the communicator is. Here a
+// communicator stores its first one. PyTorch calls this function with null.
 VRAMSTOW_NCCL_BOTH(const char*, GetLastError, (ncclComm_t comm), (comm)) {
-  return IsCommunicator(comm) ? FirstProblem(comm) : "";
+  return IsCommunicator(comm) ? FirstProblem(comm) : LatestProblem();
 }
 
 // These functions have no effect. The header may define macros of these names.
