@@ -201,15 +201,43 @@ TEST_F(NcclCommunicator, AnAbortEndsTheWaitForARankThatDoesNotCall) {
   Wait();
 }
 
-TEST_F(NcclCommunicator, ARankThatLeavesIsNotWaitedFor) {
+TEST_F(NcclCommunicator, ARankThatLeavesIsNotWaitedForAndTheDataStayAsTheyAre) {
   Connect();
   RankMemory<float> one(contexts_[0], {1});
+  RankMemory<float> other(contexts_[1], {2});
+  const RankMemory<float>* memory[] = {&one, &other};
+  Together([&](int rank) {
+    return ncclAllReduce(memory[rank]->data(), memory[rank]->data(), 1, ncclFloat, ncclSum,
+                         comms_[rank], streams_[rank]);
+  });
   EXPECT_EQ(ncclCommDestroy(comms_[1]), ncclSuccess);
   comms_[1] = nullptr;
-  ASSERT_EQ(ncclAllReduce(one.data(), one.data(), 1, ncclFloat, ncclSum, comms_[0], streams_[0]),
-            ncclSuccess);
+  RankMemory<float> sent(contexts_[0], {7});
+  RankMemory<float> received(contexts_[0], {8});
+  ASSERT_EQ(
+      ncclAllReduce(sent.data(), received.data(), 1, ncclFloat, ncclSum, comms_[0], streams_[0]),
+      ncclSuccess);
   Wait();
   EXPECT_EQ(AsyncError(0), ncclRemoteError);
+  EXPECT_EQ(received.Read(), std::vector<float>{8});
+}
+
+TEST_F(NcclCommunicator, AMessageOfARankThatLeavesStaysAsItIs) {
+  Connect();
+  RankMemory<float> one(contexts_[0], {1});
+  RankMemory<float> other(contexts_[1], {2});
+  Together([&](int rank) {
+    return rank == 0 ? ncclRecv(one.data(), 1, ncclFloat, 1, comms_[0], streams_[0])
+                     : ncclSend(other.data(), 1, ncclFloat, 0, comms_[1], streams_[1]);
+  });
+  EXPECT_EQ(one.Read(), std::vector<float>{2});
+  EXPECT_EQ(ncclCommDestroy(comms_[1]), ncclSuccess);
+  comms_[1] = nullptr;
+  RankMemory<float> received(contexts_[0], {8});
+  ASSERT_EQ(ncclRecv(received.data(), 1, ncclFloat, 1, comms_[0], streams_[0]), ncclSuccess);
+  Wait();
+  EXPECT_EQ(AsyncError(0), ncclRemoteError);
+  EXPECT_EQ(received.Read(), std::vector<float>{8});
 }
 
 }  // namespace

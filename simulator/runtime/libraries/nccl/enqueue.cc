@@ -62,6 +62,13 @@ CUdeviceptr DeviceScalarOf(const Operation& operation) {
 
 namespace {
 
+template <typename Round>
+void RunAndCopyBack(Submission* submission, std::unique_ptr<Round> round, CUhostFn function) {
+  const std::vector<ResultPiece> results = round->results;
+  submission->Run(std::move(round), function);
+  for (const ResultPiece& piece : results) submission->Out(piece.to, piece.staged, piece.bytes);
+}
+
 ncclResult_t EnqueueCollective(const Operation& operation, const std::vector<Operation>& together) {
   ncclComm* comm = operation.comm;
   if (comm->alone) return EnqueueAlone(operation, together);
@@ -83,11 +90,11 @@ ncclResult_t EnqueueCollective(const Operation& operation, const std::vector<Ope
     for (int part = 0; part < parts.in; ++part) {
       submission.In(comm->staging_in + staged(part), operation.send + at(part), count * element);
     }
-    submission.Run(std::move(round), RunCollective);
     for (int part = 0; part < parts.out; ++part) {
-      submission.Out(operation.receive + at(part), comm->staging_out + staged(part),
-                     count * element);
+      round->results.push_back(
+          {operation.receive + at(part), comm->staging_out + staged(part), count * element});
     }
+    RunAndCopyBack(&submission, std::move(round), RunCollective);
   }
   return submission.End();
 }
@@ -173,21 +180,14 @@ ncclResult_t EnqueueTransfers(const std::vector<Operation>& operations) {
         submission.In(staging + at, from, bytes);
       }));
     }
-    struct Piece {
-      CUdeviceptr to;
-      const uint8_t* from;
-      size_t bytes;
-    };
-    std::vector<Piece> back;
     for (size_t peer = 0; peer < ranks; ++peer) {
-      const uint8_t* staging = comm->staging_out + peer * ring;
+      uint8_t* staging = comm->staging_out + peer * ring;
       round->receive.push_back(
           receives[peer].Take(ring, [&](CUdeviceptr to, size_t at, size_t bytes) {
-            back.push_back({to, staging + at, bytes});
+            round->results.push_back({to, staging + at, bytes});
           }));
     }
-    submission.Run(std::move(round), RunTransfers);
-    for (const Piece& piece : back) submission.Out(piece.to, piece.from, piece.bytes);
+    RunAndCopyBack(&submission, std::move(round), RunTransfers);
   }
   return submission.End();
 }

@@ -52,6 +52,13 @@ struct Parts {
 };
 Parts PartsOf(const Operation& operation);
 
+// A piece of a round's result: `bytes` bytes that are copied from staging memory to the device.
+struct ResultPiece {
+  CUdeviceptr to = 0;
+  uint8_t* staged = nullptr;
+  size_t bytes = 0;
+};
+
 // One round of a collective operation, that is, a piece of its data: `count` elements of each part.
 struct CollectiveRound {
   ncclComm* comm = nullptr;
@@ -65,6 +72,7 @@ struct CollectiveRound {
   bool scalar_on_device = false;
   unsigned char scalar[8] = {};
   int root = 0;
+  std::vector<ResultPiece> results;
 };
 void RunCollective(void* round);
 // Makes the round of an operation, without its communicator and its count.
@@ -80,6 +88,7 @@ struct TransferRound {
   bool once = true;
   std::vector<size_t> send;
   std::vector<size_t> receive;
+  std::vector<ResultPiece> results;
 };
 void RunTransfers(void* round);
 

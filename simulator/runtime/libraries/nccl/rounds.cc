@@ -1,10 +1,15 @@
 // Runs the middle step of each round (a piece of an operation's data): a host function that
 // exchanges the data with other ranks (operation.h). It runs on the driver's thread.
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 
+#include "simulator/runtime/libraries/common/driver_function.h"
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -59,6 +64,26 @@ int PartInSlot(const CollectiveRound& round) {
   return addressed ? round.comm->rank : 0;
 }
 
+// Called if a round has no result. The copies to the device that are queued behind it cannot be
+// taken back, so the staging memory gets the bytes that the device has, and the copies change
+// nothing. The program may have freed the memory, so the kernel reads it for us: it returns an
+// error where a load would fault.
+void KeepData(const std::vector<ResultPiece>& results) {
+  static const auto shadow_of = [] {
+    decltype(&vramstowSimulatorShadow) function = nullptr;
+    FindDriverFunction("vramstowSimulatorShadow", &function);
+    return function;
+  }();
+  const int64_t shadow = shadow_of == nullptr ? 0 : shadow_of();
+  if (shadow == 0) return;  // the device stores nothing
+  for (const ResultPiece& piece : results) {
+    const iovec to = {piece.staged, piece.bytes};
+    const iovec from = {reinterpret_cast<void*>(static_cast<int64_t>(piece.to) + shadow),
+                        piece.bytes};
+    process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+  }
+}
+
 void Collect(const CollectiveRound& round) {
   ncclComm* comm = round.comm;
   const size_t bytes = round.count * BytesOf(round.type);
@@ -79,39 +104,35 @@ void Collect(const CollectiveRound& round) {
   }
 }
 
-}  // namespace
-
-void RunCollective(void* argument) {
-  auto* round = static_cast<CollectiveRound*>(argument);
-  const RunningRound<CollectiveRound> running(round);
-  ncclComm* comm = round->comm;
+// Exchanges the data of a round. Returns false if it has no result.
+bool Exchange(const CollectiveRound& round) {
+  ncclComm* comm = round.comm;
   SharedSegment& board = *comm->board;
-  if (comm->result != ncclSuccess || board.aborted()) return;
-  const RoundTag tag = {static_cast<uint32_t>(round->kind), static_cast<uint32_t>(round->type),
-                        round->count, round->root, static_cast<int32_t>(round->reduction)};
-  if (!Continues(comm, board.BeginRound())) return;
-  const size_t elements = round->count * static_cast<size_t>(round->parts.in);
-  memcpy(board.OwnSlot(), comm->staging_in, elements * BytesOf(round->type));
-  if (round->scaled) {
-    const void* scalar = round->scalar_on_device ? comm->scalar : round->scalar;
-    Scale(round->type, scalar, elements, board.OwnSlot());
+  if (comm->result != ncclSuccess || board.aborted()) return false;
+  const RoundTag tag = {static_cast<uint32_t>(round.kind), static_cast<uint32_t>(round.type),
+                        round.count, round.root, static_cast<int32_t>(round.reduction)};
+  if (!Continues(comm, board.BeginRound())) return false;
+  const size_t elements = round.count * static_cast<size_t>(round.parts.in);
+  memcpy(board.OwnSlot(), comm->staging_in, elements * BytesOf(round.type));
+  if (round.scaled) {
+    const void* scalar = round.scalar_on_device ? comm->scalar : round.scalar;
+    Scale(round.type, scalar, elements, board.OwnSlot());
   }
   board.Publish(tag);
-  if (!Continues(comm, board.WaitForSlots(tag))) return;
-  Collect(*round);
+  if (!Continues(comm, board.WaitForSlots(tag))) return false;
+  Collect(round);
   board.EndRound();
+  return true;
 }
 
-void RunTransfers(void* argument) {
-  auto* round = static_cast<TransferRound*>(argument);
-  const RunningRound<TransferRound> running(round);
-  ncclComm* comm = round->comm;
+bool Exchange(const TransferRound& round) {
+  ncclComm* comm = round.comm;
   SharedSegment& board = *comm->board;
-  if (comm->result != ncclSuccess || board.aborted()) return;
+  if (comm->result != ncclSuccess || board.aborted()) return false;
   const auto ranks = static_cast<size_t>(comm->ranks);
   std::vector<int> needed;
   for (size_t peer = 0; peer < ranks; ++peer) {
-    if (round->send[peer] + round->receive[peer] > 0) needed.push_back(static_cast<int>(peer));
+    if (round.send[peer] + round.receive[peer] > 0) needed.push_back(static_cast<int>(peer));
   }
   std::vector<size_t> sent(ranks, 0);
   std::vector<size_t> received(ranks, 0);
@@ -121,14 +142,27 @@ void RunTransfers(void* argument) {
       const auto peer = static_cast<size_t>(rank);
       const size_t at = peer * board.ring_bytes();
       sent[peer] +=
-          board.Send(rank, comm->staging_in + at + sent[peer], round->send[peer] - sent[peer]);
+          board.Send(rank, comm->staging_in + at + sent[peer], round.send[peer] - sent[peer]);
       received[peer] += board.Receive(rank, comm->staging_out + at + received[peer],
-                                      round->receive[peer] - received[peer]);
-      all = all && sent[peer] == round->send[peer] && received[peer] == round->receive[peer];
+                                      round.receive[peer] - received[peer]);
+      all = all && sent[peer] == round.send[peer] && received[peer] == round.receive[peer];
     }
     return all;
   };
-  Continues(comm, board.Wait(needed, progress));
+  return Continues(comm, board.Wait(needed, progress));
 }
+
+template <typename Round>
+void RunRound(void* argument) {
+  auto* round = static_cast<Round*>(argument);
+  const RunningRound<Round> running(round);
+  if (!Exchange(*round)) KeepData(round->results);
+}
+
+}  // namespace
+
+void RunCollective(void* argument) { RunRound<CollectiveRound>(argument); }
+
+void RunTransfers(void* argument) { RunRound<TransferRound>(argument); }
 
 }  // namespace vramstow::simulator
