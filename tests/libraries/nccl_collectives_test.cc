@@ -1,7 +1,10 @@
 // Tests that NCCL's operations give true data, for any size, in the order of their streams.
 #include <cuda_fp8.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <memory>
 #include <thread>
 
 #include "tests/libraries/nccl_fixture.h"
@@ -247,6 +250,128 @@ TEST_F(NcclCollectives, ACapturedOperationRunsAgainWithEachLaunch) {
   EXPECT_EQ(one.Read(), std::vector<float>{12});  // 3, 6, 12
   EXPECT_EQ(other.Read(), std::vector<float>{12});
   for (CUgraphExec each : launchable) cuGraphExecDestroy(each);
+}
+
+// Operations of one communicator on two streams of each rank.
+class NcclOrder : public NcclTest {
+ protected:
+  void SetUp() override {
+    NcclTest::SetUp();
+    Connect();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      cuCtxSetCurrent(contexts_[rank]);
+      ASSERT_EQ(cuStreamCreate(&others_[rank], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+      ASSERT_EQ(cuEventCreate(&events_[rank], CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+      const auto value = static_cast<float>(rank + 1);
+      first_[rank] = std::make_unique<RankMemory<float>>(contexts_[rank], Many(value));
+      second_[rank] = std::make_unique<RankMemory<float>>(contexts_[rank], Many(10 * value));
+    }
+  }
+
+  void TearDown() override {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      cuCtxSetCurrent(contexts_[rank]);
+      if (launchable_[rank] != nullptr) cuGraphExecDestroy(launchable_[rank]);
+      cuEventDestroy(events_[rank]);
+      cuStreamDestroy(others_[rank]);
+      first_[rank].reset();
+      second_[rank].reset();
+    }
+    NcclTest::TearDown();
+  }
+
+  static std::vector<float> Many(float value) { return std::vector<float>(100, value); }
+
+  void Add(const RankMemory<float>& memory, int rank, CUstream stream) {
+    cuCtxSetCurrent(contexts_[rank]);
+    EXPECT_EQ(
+        ncclAllReduce(memory.data(), memory.data(), 100, ncclFloat, ncclSum, comms_[rank], stream),
+        ncclSuccess);
+  }
+
+  // Makes a graph of each rank from what `function(rank)` submits to its first stream.
+  template <typename Function>
+  void Capture(const Function& function) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      cuCtxSetCurrent(contexts_[rank]);
+      CUgraph graph = nullptr;
+      ASSERT_EQ(cuStreamBeginCapture(streams_[rank], CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+      function(rank);
+      ASSERT_EQ(cuStreamEndCapture(streams_[rank], &graph), CUDA_SUCCESS);
+      ASSERT_EQ(cuGraphInstantiate(&launchable_[rank], graph, 0), CUDA_SUCCESS);
+      cuGraphDestroy(graph);
+    }
+  }
+
+  void Launch(int rank) {
+    cuCtxSetCurrent(contexts_[rank]);
+    EXPECT_EQ(cuGraphLaunch(launchable_[rank], streams_[rank]), CUDA_SUCCESS);
+  }
+
+  // Lets the stream of rank 0 run its later work long after that of rank 1.
+  static void Delay(int rank, CUstream stream) {
+    if (rank == 0)
+      cuLaunchHostFunc(
+          stream, [](void*) { usleep(50000); }, nullptr);
+  }
+
+  void ExpectSums() {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      cuCtxSetCurrent(contexts_[rank]);
+      ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+      EXPECT_EQ(first_[rank]->Read(), Many(3));
+      EXPECT_EQ(second_[rank]->Read(), Many(30));
+    }
+  }
+
+  CUstream others_[kRanks] = {};
+  CUevent events_[kRanks] = {};
+  CUgraphExec launchable_[kRanks] = {};
+  std::unique_ptr<RankMemory<float>> first_[kRanks];
+  std::unique_ptr<RankMemory<float>> second_[kRanks];
+};
+
+TEST_F(NcclOrder, AGraphWaitsForTheOperationBeforeIt) {
+  Capture([&](int rank) { Add(*second_[rank], rank, streams_[rank]); });
+  for (int rank = 0; rank < kRanks; ++rank) {
+    cuCtxSetCurrent(contexts_[rank]);
+    Delay(rank, others_[rank]);
+    Add(*first_[rank], rank, others_[rank]);
+    Launch(rank);
+  }
+  ExpectSums();
+}
+
+TEST_F(NcclOrder, AnOperationWaitsForTheGraphBeforeIt) {
+  Capture([&](int rank) { Add(*first_[rank], rank, streams_[rank]); });
+  for (int rank = 0; rank < kRanks; ++rank) {
+    cuCtxSetCurrent(contexts_[rank]);
+    Delay(rank, streams_[rank]);
+    Launch(rank);
+    Add(*second_[rank], rank, others_[rank]);
+  }
+  ExpectSums();
+}
+
+TEST_F(NcclOrder, OperationsOfOneGraphOnTwoStreamsRunInTheOrderOfTheirCalls) {
+  constexpr int kPairs = 8;
+  Capture([&](int rank) {
+    for (int pair = 0; pair < kPairs; ++pair) {
+      EXPECT_EQ(cuEventRecord(events_[rank], streams_[rank]), CUDA_SUCCESS);
+      EXPECT_EQ(cuStreamWaitEvent(others_[rank], events_[rank], 0), CUDA_SUCCESS);
+      Add(*first_[rank], rank, streams_[rank]);
+      Add(*second_[rank], rank, others_[rank]);
+      EXPECT_EQ(cuEventRecord(events_[rank], others_[rank]), CUDA_SUCCESS);
+      EXPECT_EQ(cuStreamWaitEvent(streams_[rank], events_[rank], 0), CUDA_SUCCESS);
+    }
+  });
+  for (int rank = 0; rank < kRanks; ++rank) Launch(rank);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    cuCtxSetCurrent(contexts_[rank]);
+    ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    EXPECT_EQ(first_[rank]->Read(), Many(3 << (kPairs - 1)));
+    EXPECT_EQ(second_[rank]->Read(), Many(30 << (kPairs - 1)));
+  }
 }
 
 TEST_F(NcclCollectives, WrongArgumentsAreRefusedAndAGroupWithOneDoesNothing) {

@@ -54,7 +54,8 @@ ncclResult_t SetUp(ncclComm* comm) {
   void* staging = nullptr;
   if (driver.cuMemHostAlloc(&staging, 2 * slot + kScalarBytes, CU_MEMHOSTALLOC_PORTABLE) !=
           CUDA_SUCCESS ||
-      driver.cuEventCreate(&comm->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+      driver.cuEventCreate(&comm->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS ||
+      driver.cuEventCreate(&comm->capture_event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
     return Fail(comm, ncclUnhandledCudaError, "no pinned memory or event for a communicator.");
   }
   comm->staging_in = static_cast<uint8_t*>(staging);
@@ -232,6 +233,7 @@ void Release(ncclComm* comm) {
   const ContextScope scope(comm->context);
   if (comm->staging_in != nullptr) driver.cuMemFreeHost(comm->staging_in);
   if (comm->event != nullptr) driver.cuEventDestroy(comm->event);
+  if (comm->capture_event != nullptr) driver.cuEventDestroy(comm->capture_event);
   delete comm;
 }
 

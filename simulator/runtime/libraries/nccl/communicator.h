@@ -62,9 +62,11 @@ struct ncclComm {
   CUdeviceptr buffers = 0;
   size_t buffer_bytes = 0;
 
-  CUevent event = nullptr;  // after the latest operation outside of graphs
+  CUevent event = nullptr;  // after the latest operation, also one of a graph that was launched
   CUstream last_stream = nullptr;
-  bool recorded = false;
+  bool recorded = false;            // an operation outside of graphs has recorded `event`
+  CUevent capture_event = nullptr;  // after the latest operation of capture `capture`
+  uint64_t capture = 0;
   uint64_t children = 0;  // number of communicators made from this one
   std::vector<vramstow::simulator::PreMultiplication> operations;
 

@@ -53,10 +53,11 @@ ContextScope::~ContextScope() {
   driver.cuCtxSetCurrent(before_);
 }
 
-bool StreamIsCapturing(CUstream stream) {
+uint64_t CaptureOf(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return NcclDriver::Get().cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  const CUresult result = NcclDriver::Get().cuStreamGetCaptureInfo(stream, &status, &id);
+  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE ? id : 0;
 }
 
 }  // namespace vramstow::simulator

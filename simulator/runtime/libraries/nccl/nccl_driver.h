@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace vramstow::simulator {
 
@@ -16,27 +17,28 @@ namespace vramstow::simulator {
 // NOLINTBEGIN(bugprone-macro-parentheses)
 
 // Lists names, the CUDA version of each ABI, and the function's parameters.
-#define VRAMSTOW_NCCL_DRIVER_FUNCTIONS(X)                                  \
-  X(cuInit, 2000, (unsigned))                                              \
-  X(cuCtxGetCurrent, 4000, (CUcontext*))                                   \
-  X(cuCtxSetCurrent, 4000, (CUcontext))                                    \
-  X(cuCtxGetDevice, 2000, (CUdevice*))                                     \
-  X(cuDeviceGet, 2000, (CUdevice*, int))                                   \
-  X(cuDevicePrimaryCtxRetain, 7000, (CUcontext*, CUdevice))                \
-  X(cuMemAlloc, 3020, (CUdeviceptr*, size_t))                              \
-  X(cuMemFree, 3020, (CUdeviceptr))                                        \
-  X(cuMemHostAlloc, 2020, (void**, size_t, unsigned))                      \
-  X(cuMemFreeHost, 2000, (void*))                                          \
-  X(cuMemcpyDtoHAsync, 3020, (void*, CUdeviceptr, size_t, CUstream))       \
-  X(cuMemcpyHtoDAsync, 3020, (CUdeviceptr, const void*, size_t, CUstream)) \
-  X(cuMemcpyDtoDAsync, 3020, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
-  X(cuLaunchHostFunc, 10000, (CUstream, CUhostFn, void*))                  \
-  X(cuStreamIsCapturing, 10000, (CUstream, CUstreamCaptureStatus*))        \
-  X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode*))      \
-  X(cuStreamWaitEvent, 3020, (CUstream, CUevent, unsigned))                \
-  X(cuEventCreate, 2000, (CUevent*, unsigned))                             \
-  X(cuEventRecord, 2000, (CUevent, CUstream))                              \
-  X(cuEventQuery, 2000, (CUevent))                                         \
+#define VRAMSTOW_NCCL_DRIVER_FUNCTIONS(X)                                           \
+  X(cuInit, 2000, (unsigned))                                                       \
+  X(cuCtxGetCurrent, 4000, (CUcontext*))                                            \
+  X(cuCtxSetCurrent, 4000, (CUcontext))                                             \
+  X(cuCtxGetDevice, 2000, (CUdevice*))                                              \
+  X(cuDeviceGet, 2000, (CUdevice*, int))                                            \
+  X(cuDevicePrimaryCtxRetain, 7000, (CUcontext*, CUdevice))                         \
+  X(cuMemAlloc, 3020, (CUdeviceptr*, size_t))                                       \
+  X(cuMemFree, 3020, (CUdeviceptr))                                                 \
+  X(cuMemHostAlloc, 2020, (void**, size_t, unsigned))                               \
+  X(cuMemFreeHost, 2000, (void*))                                                   \
+  X(cuMemcpyDtoHAsync, 3020, (void*, CUdeviceptr, size_t, CUstream))                \
+  X(cuMemcpyHtoDAsync, 3020, (CUdeviceptr, const void*, size_t, CUstream))          \
+  X(cuMemcpyDtoDAsync, 3020, (CUdeviceptr, CUdeviceptr, size_t, CUstream))          \
+  X(cuLaunchHostFunc, 10000, (CUstream, CUhostFn, void*))                           \
+  X(cuStreamGetCaptureInfo, 10010, (CUstream, CUstreamCaptureStatus*, cuuint64_t*)) \
+  X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode*))               \
+  X(cuStreamWaitEvent, 3020, (CUstream, CUevent, unsigned))                         \
+  X(cuEventCreate, 2000, (CUevent*, unsigned))                                      \
+  X(cuEventRecord, 2000, (CUevent, CUstream))                                       \
+  X(cuEventRecordWithFlags, 11010, (CUevent, CUstream, unsigned))                   \
+  X(cuEventQuery, 2000, (CUevent))                                                  \
   X(cuEventDestroy, 4000, (CUevent))
 
 struct NcclDriver {
@@ -70,7 +72,8 @@ class ContextScope {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-bool StreamIsCapturing(CUstream stream);
+// Returns the id of the capture in which the stream is, or 0 if it is in none.
+uint64_t CaptureOf(CUstream stream);
 
 }  // namespace vramstow::simulator
 

@@ -2,7 +2,9 @@
 //
 // Idea: operations of a communicator run in the order in which they are called, on any streams. So
 // a submission begins with a wait for the previous operation, and ends with an event for the next
-// operation. In a capture it does neither, because the graph has an order of its own.
+// operation. In a capture it does so twice: the operations of one graph are ordered by edges of the
+// graph, and nodes that wait for the event and record it order each launch of the graph among the
+// operations outside of it.
 //
 // Ownership: a round (a piece of an operation's data) belongs to its work; rounds of a graph live
 // as long as the process. Threads: the caller's. Errors: End returns the driver's first error.
@@ -35,7 +37,7 @@ class Submission {
     if (bytes > 0) Try(driver_.cuMemcpyDtoDAsync(target, source, bytes, stream_));
   }
 
-  bool capturing() const { return capturing_; }
+  bool capturing() const { return capture_ != 0; }
   void Try(CUresult result) {
     if (result_ == CUDA_SUCCESS) result_ = result;
   }
@@ -46,13 +48,13 @@ class Submission {
   void Run(std::unique_ptr<Round> round, CUhostFn function) {
     if (result_ != CUDA_SUCCESS) return;
     round->comm = comm_;
-    round->once = !capturing_;
-    if (!capturing_) comm_->pending.fetch_add(1);
+    round->once = !capturing();
+    if (!capturing()) comm_->pending.fetch_add(1);
     Try(driver_.cuLaunchHostFunc(stream_, function, round.get()));
     if (result_ == CUDA_SUCCESS) {
       Round* owned_by_work = round.release();
-      if (capturing_) KeepForGraphs(owned_by_work);
-    } else if (!capturing_) {
+      if (capturing()) KeepForGraphs(owned_by_work);
+    } else if (!capturing()) {
       comm_->pending.fetch_sub(1);
     }
   }
@@ -62,7 +64,7 @@ class Submission {
   ncclComm* comm_;
   CUstream stream_;
   ContextScope scope_;
-  bool capturing_;
+  uint64_t capture_;  // 0: the stream is in no capture
   CUresult result_ = CUDA_SUCCESS;
 };
 
