@@ -353,6 +353,25 @@ TEST_F(NcclOrder, AnOperationWaitsForTheGraphBeforeIt) {
   ExpectSums();
 }
 
+TEST_F(NcclOrder, ADestroyedCommunicatorRunsTheGraphThatWasLaunchedBefore) {
+  Capture([&](int rank) {
+    Add(*first_[rank], rank, streams_[rank]);
+    Add(*second_[rank], rank, streams_[rank]);
+  });
+  for (int rank = 0; rank < kRanks; ++rank) {
+    cuCtxSetCurrent(contexts_[rank]);
+    Delay(rank, streams_[rank]);
+    Launch(rank);
+    EXPECT_EQ(cuGraphExecDestroy(launchable_[rank]), CUDA_SUCCESS);
+    launchable_[rank] = nullptr;
+  }
+  for (ncclComm_t& comm : comms_) {
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    comm = nullptr;
+  }
+  ExpectSums();
+}
+
 TEST_F(NcclOrder, OperationsOfOneGraphOnTwoStreamsRunInTheOrderOfTheirCalls) {
   constexpr int kPairs = 8;
   Capture([&](int rank) {

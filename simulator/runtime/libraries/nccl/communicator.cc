@@ -192,11 +192,20 @@ const char* FirstProblem(ncclComm* comm) {
   return comm->problem.c_str();
 }
 
+namespace {
+
+// True if an operation, also one of a graph that was launched, has not run yet.
+bool HasQueuedWork(const ncclComm* comm) {
+  return comm->event != nullptr &&
+         NcclDriver::Get().cuEventQuery(comm->event) == CUDA_ERROR_NOT_READY;
+}
+
+}  // namespace
+
 bool Drain(ncclComm* comm, int milliseconds) {
-  const NcclDriver& driver = NcclDriver::Get();
   const ContextScope scope(comm->context);
   for (int waited = 0; milliseconds < 0 || waited < milliseconds; ++waited) {
-    if (comm->recorded && driver.cuEventQuery(comm->event) == CUDA_ERROR_NOT_READY) {
+    if (HasQueuedWork(comm)) {
       usleep(1000);
       continue;
     }
@@ -230,6 +239,8 @@ void Release(ncclComm* comm) {
   if (comm->pending.load() != 0) return;  // rounds that have not run still refer to it
   const NcclDriver& driver = NcclDriver::Get();
   FreeBuffers(comm);
+  // Rounds of a graph refer to it, too, and the graph may be launched at any time.
+  if (comm->capture != 0) return;
   const ContextScope scope(comm->context);
   if (comm->staging_in != nullptr) driver.cuMemFreeHost(comm->staging_in);
   if (comm->event != nullptr) driver.cuEventDestroy(comm->event);

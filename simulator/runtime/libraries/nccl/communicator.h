@@ -10,10 +10,10 @@
 // configuration's maxCTAs, NCCL_MAX_CTAS, or 16. Source of names and defaults: NCCL's documentation
 // of its environment variables; 16 is our choice. The buffers hold no data.
 //
-// Ownership: made by NewCommunicator and freed by Release; if some of its work has not run yet, it
-// is leaked. Threads: API calls on one communicator come from one thread at a time, as with NCCL.
-// The driver's thread exchanges the data. Abort may come from any thread. Errors: returns an
-// ncclResult_t, with a sentence in `problem`. Units: bytes, milliseconds.
+// Ownership: made by NewCommunicator and freed by Release; if some of its work has not run yet, or
+// is part of a graph, it is leaked. Threads: API calls on one communicator come from one thread at
+// a time, as with NCCL. The driver's thread exchanges the data. Abort may come from any thread.
+// Errors: returns an ncclResult_t, with a sentence in `problem`. Units: bytes, milliseconds.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_COMMUNICATOR_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_COMMUNICATOR_H_
 
@@ -71,8 +71,8 @@ struct ncclComm {
   std::vector<vramstow::simulator::PreMultiplication> operations;
 
   std::atomic<int> result{ncclSuccess};  // ncclInProgress until it is connected
-  std::atomic<int> pending{0};           // rounds that are queued and have not run
-  std::atomic<bool> given_up{false};     // aborted before it was connected
+  std::atomic<int> pending{0};        // rounds outside of graphs that are queued and have not run
+  std::atomic<bool> given_up{false};  // aborted before it was connected
   vramstow::Mutex mutex;
   std::string problem VRAMSTOW_GUARDED_BY(mutex);  // written once
 };
