@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simulator/driver/arguments.h"
+#include "simulator/driver/host_reads.h"
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/variable.h"
 #include "simulator/kernels/grid_memory.h"
@@ -36,6 +37,10 @@ uint64_t StepsAllowed(const Spec& spec) {
   return std::min(each, std::max(left, kStepsAlways));
 }
 
+std::string TextOfRefusal(const ptx::Routine& routine) {
+  return " (not known here: " + routine.refusal + ")";
+}
+
 class PtxKernel : public Work {
  public:
   PtxKernel(State* state, Context* context, const Launch& launch,
@@ -62,6 +67,7 @@ class PtxKernel : public Work {
 
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
+    if (launch_.entry->examinable) return LeaveOut();
     if (!complete_) return NoteIdleLaunch(*state_, name_, " (arguments not as expected)");
     launch_.static_shared = code_->shared_bytes();
     launch_.steps = StepsAllowed(state_->machine->spec());
@@ -83,6 +89,16 @@ class PtxKernel : public Work {
     unsigned __int128 threads = 1;
     for (int k = 0; k < 3; ++k) threads *= uint64_t{launch_.grid[k]} * launch_.block[k];
     return threads * (launch_.entry->code.size() / kLeastPart);
+  }
+
+  // Marks what the kernel would have written, and counts the launch.
+  void LeaveOut() {
+    launch_.static_shared = code_->shared_bytes();
+    CopiedMemory memory(state_, context_);
+    if (complete_) AddWrittenSpans(*state_, launch_, &memory);
+    memory.Conclude(memory.origin() != nullptr ? memory.origin() : LastingName(name_));
+    NoteIdleLaunch(*state_, name_, LastingName(TextOfRefusal(*launch_.entry)));
+    HostReads::Global().NoteIdleLaunch();  // what bulk copies write is not known
   }
 
   void Conclude(ptx::Ending ending, GridMemory* memory) {
@@ -143,8 +159,8 @@ class PtxKernel : public Work {
 std::shared_ptr<Work> MakePtxKernel(State* state, Context* context, const Launch& launch,
                                     const std::shared_ptr<ptx::Program>& code,
                                     const ptx::Routine& routine, std::string* why) {
-  if (!routine.refusal.empty()) {
-    *why = " (not known here: " + routine.refusal + ")";
+  if (!routine.refusal.empty() && !routine.examinable) {
+    *why = TextOfRefusal(routine);
     return nullptr;
   }
   const auto& declared = code->variables();

@@ -2,9 +2,11 @@
 //
 // Idea: the routine is compiled at a function's first launch. A launch copies its arguments and
 // becomes work like any other. A kernel that never ends, or executes more instructions than the
-// SPEC allows, is stopped; its writes stay and are marked as uncomputed. This is not an error,
-// because a simulated run must not fail only because it is slow. A kernel that accesses memory
-// which it must not access leaves the context with a sticky error, as on a GPU.
+// SPEC allows, is stopped; its writes stay and are marked as uncomputed. A kernel with instructions
+// that are not known changes nothing, and what it would have written is marked. Neither is an
+// error, because a simulated run must not fail only because it is slow or does not know everything.
+// A kernel that accesses memory which it must not access leaves the context with a sticky error, as
+// on a GPU.
 //
 // Ownership: a launch shares its program. Threads: the caller holds the driver's lock. Errors: set
 // on the context.

@@ -6,11 +6,15 @@
 #include <map>
 #include <string>
 
+#include "base/rounding.h"
+
 namespace vramstow::simulator {
 namespace {
 
 constexpr uint64_t kSteps = 1ull << 24;  // the limit for all corner blocks of one launch
 constexpr size_t kKeptLaunches = 4096;
+constexpr uint64_t kCopyBytes = 4096;
+constexpr size_t kCopiesMax = 4096;
 
 // The memory of one result of a launch: a range of bytes after an address. The address is stored at
 // offset `at` of the launch's parameters.
@@ -83,6 +87,26 @@ std::map<std::string, std::vector<Span>>* KeptSpans() {
 }
 
 }  // namespace
+
+ptx::Memory::Window CopiedMemory::Find(uint64_t address, uint64_t bytes, bool /*write*/) {
+  const Window window = GridMemory::Find(address, bytes, false);
+  if (window.host == nullptr) return {};
+  const uint64_t first = std::max(window.address, address / kCopyBytes * kCopyBytes);
+  const uint64_t end =
+      std::min(window.address + window.bytes, RoundUp(address + bytes, kCopyBytes));
+  auto copy = copies_.find(first);
+  if (copy == copies_.end()) {
+    if (copies_.size() == kCopiesMax) {
+      Refuse();
+      return {};
+    }
+    const char* host = window.host + (first - window.address);
+    copy = copies_.emplace(first, std::vector<char>(host, host + (end - first))).first;
+  }
+  // An earlier window may have been smaller; then the pages are not the same memory.
+  if (copy->second.size() < address + bytes - first) return {};
+  return {first, copy->second.size(), copy->second.data()};
+}
 
 void AddWrittenSpans(const State& state, const ptx::GridLaunch& launch, GridMemory* memory) {
   const std::vector<FoundPointer> pointers = PointersOf(state, launch);

@@ -12,13 +12,28 @@
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_WRITTEN_SPANS_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_WRITTEN_SPANS_H_
 
+#include <map>
+#include <vector>
+
 #include "simulator/kernels/grid_memory.h"
 #include "simulator/kernels/ptx/grid.h"
 
 namespace vramstow::simulator {
 
+// Gives a launch that must change nothing copies of the pages that it accesses, a few at most.
+class CopiedMemory : public GridMemory {
+ public:
+  using GridMemory::GridMemory;
+
+ protected:
+  Window Find(uint64_t address, uint64_t bytes, bool write) override;
+
+ private:
+  std::map<uint64_t, std::vector<char>> copies_;  // by the address of the first byte
+};
+
 // Adds to the written ranges of `memory` the ranges that the launch would have written. The call
-// may overwrite a part of the results' memory.
+// may overwrite a part of the results' memory, unless `memory` is a CopiedMemory.
 void AddWrittenSpans(const State& state, const ptx::GridLaunch& launch, GridMemory* memory);
 
 }  // namespace vramstow::simulator

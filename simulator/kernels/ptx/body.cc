@@ -1,6 +1,7 @@
 #include "simulator/kernels/ptx/body.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/rounding.h"
 #include "simulator/kernels/ptx/special.h"
@@ -208,10 +209,13 @@ bool BodyParser::ParseInstruction() {
   tokens_.Next();
   Selection selection(opcode);
   selection.routine = routine_;
-  if (!ParseOperands(&selection.operands)) return false;
+  const Tokens operands = tokens_;
+  if (!ParseOperands(&selection.operands)) {
+    return LeaveOut(operands, std::exchange(routine_->refusal, {}));
+  }
   const Selector selector = FindSelector(selection);
   if (selector == nullptr || !selector(&selection) || !selection.AllTaken()) {
-    return Refuse("the instruction " + std::string(opcode));
+    return LeaveOut(operands, "the instruction " + std::string(opcode));
   }
   selection.instruction.guard = guard;
   const auto number = static_cast<uint32_t>(routine_->code.size());
@@ -222,6 +226,15 @@ bool BodyParser::ParseInstruction() {
         {scopes_.back().number, written.name, number, -1, selection.name() == "brx"});
   }
   routine_->code.push_back(selection.instruction);
+  return true;
+}
+
+// Continues after the instruction whose operands begin at `operands`. The kernel will be refused,
+// but what its other instructions write can be found out.
+bool BodyParser::LeaveOut(const Tokens& operands, const std::string& what) {
+  if (routine_->left_out.empty()) routine_->left_out = what;
+  tokens_ = operands;
+  while (!tokens_.ended() && !tokens_.Take(";")) tokens_.Next();
   return true;
 }
 

@@ -56,6 +56,7 @@ class BodyParser {
   void SkipLocation();
   bool ParseTable(std::string_view label);
   bool ParseInstruction();
+  bool LeaveOut(const Tokens& operands, const std::string& what);
   bool ParseOperands(std::vector<Written>* operands);
   bool ParseOperand(Written* written, int depth);
   bool ParseList(std::string_view end, Written* written, int depth);

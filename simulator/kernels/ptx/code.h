@@ -131,6 +131,10 @@ struct Routine {
   std::vector<std::vector<uint32_t>> tables;  // instructions of the tables of brx.idx
   std::vector<uint32_t> variables;            // indexes of the Program's variables that it uses
   std::string refusal;                        // why the routine cannot run; empty: it can
+  // The first instruction that is not known, if there is one. Such instructions are left out of
+  // `code`, so that it can still be run to find out what the kernel writes.
+  std::string left_out;
+  bool examinable = false;  // of a kernel that is refused only for instructions that are left out
 
   // True once the body has been compiled.
   bool compiled = false;

@@ -217,6 +217,7 @@ void Program::Prepare(Routine* entry) {
   std::set<Routine*> reached = {entry};
   std::vector<Routine*> to_do = {entry};
   std::string refusal;
+  std::string left_out;
   while (!to_do.empty() && refusal.empty()) {
     Routine* routine = to_do.back();
     to_do.pop_back();
@@ -226,6 +227,7 @@ void Program::Prepare(Routine* entry) {
       routine->idle = !routine->code.empty() && EndsTheThread(routine->code.front());
     }
     refusal = routine->refusal;
+    if (left_out.empty()) left_out = routine->left_out;
     entry->waits |= routine->waits;
     entry->variables.insert(entry->variables.end(), routine->variables.begin(),
                             routine->variables.end());
@@ -236,6 +238,9 @@ void Program::Prepare(Routine* entry) {
   }
   entry->refusal = refusal;
   AddVariables(entry);
+  if (!entry->refusal.empty() || left_out.empty()) return;
+  entry->refusal = left_out;
+  entry->examinable = true;
 }
 
 // Adds variables that the kernel uses indirectly: their addresses are initial values of variables

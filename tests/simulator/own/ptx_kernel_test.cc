@@ -100,6 +100,19 @@ TEST(PtxKernelTest, WhatIsNotKnownHasNoEmulationAndIsNamed) {
       Said("a100,memory=1GiB,kernels=list", body).find("k (not known here: the register %f1)"));
 }
 
+// Its stores are marked, and the other words of the same block are not.
+TEST(PtxKernelTest, WhatAKernelThatIsNotKnownWouldHaveWrittenIsMarked) {
+  const std::string spec = "a100,memory=1GiB,kernels=list";
+  const std::string unknown = "\nadd.rz.f32 %r1, {%r2}, [%rd1, {%r2, %r3}];";
+  EXPECT_EQ(0, ValueIn(spec, kStore + unknown));
+  EXPECT_NE(std::string::npos,
+            Said(spec, kStore + unknown).find("the host read what was left out by k"));
+  EXPECT_NE(std::string::npos,
+            Said(spec, unknown + kStore).find("the host read what was left out by k"));
+  EXPECT_EQ(std::string::npos,
+            Said(spec, "st.global.u32 [%rd1+4], 5;" + unknown).find("the host read what was"));
+}
+
 TEST(PtxKernelTest, EmulationsCanBeSwitchedOff) {
   EXPECT_EQ(5, ValueIn("a100,memory=1GiB", kStore));
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,emulation=off", kStore));
