@@ -204,6 +204,13 @@ void AddNewResults(const Plan& plan, const Stack& results, Footprint* footprint)
   });
 }
 
+// True if the host's kernels do not accept the argument. They compute with its default: the driver
+// of a decomposition, for example, names a function of cuSOLVER.
+bool IsForCardsOnly(const Plan& plan, const c10::Argument& argument) {
+  return argument.name() == "pin_memory" ||
+         (argument.name() == "driver" && std::string_view(plan.name) == "_linalg_svd");
+}
+
 // Converts the arguments of an operator to the form with which the host computes. Returns false if
 // an argument has no such form.
 bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random,
@@ -211,7 +218,7 @@ bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& ra
   const auto& declared = plan.op.schema().arguments();
   for (size_t i = 0; i < given.size(); ++i) {
     c10::IValue& shadow = shadows->emplace_back();
-    if (declared[i].name() == "pin_memory") continue;
+    if (IsForCardsOnly(plan, declared[i])) continue;
     if (plan.family == Family::kRandom && WantsGenerator(declared[i])) {
       shadow = HostGenerator(random);
     } else if (!ShadowValue(given[i], &shadow)) {

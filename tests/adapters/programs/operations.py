@@ -246,11 +246,17 @@ for _name, _function in {
     ),
     "index_fill": lambda x: x.index_fill(1, torch.tensor([0, 2], device=x.device), 4.0),
     "svd_values": lambda x: torch.linalg.svdvals(x),
+    "svd_values_by_driver": lambda x: torch.linalg.svdvals(
+        x, driver="gesvdj" if x.is_cuda else None
+    ),
     "inverse": lambda x: torch.linalg.inv(x @ x.t() + torch.eye(5, device=x.device)),
     "solve": lambda x: torch.linalg.solve(x @ x.t() + torch.eye(5, device=x.device), x),
     "cholesky": lambda x: torch.linalg.cholesky(x @ x.t() + torch.eye(5, device=x.device)),
     "determinant": lambda x: torch.linalg.det(x @ x.t() + torch.eye(5, device=x.device)),
     "svd": lambda x: torch.linalg.svd(x, full_matrices=False)[0].abs(),
+    "svd_by_driver": lambda x: torch.linalg.svd(
+        x, full_matrices=False, driver="gesvd" if x.is_cuda else None
+    )[0].abs(),
     "svd_batch": lambda x: torch.linalg.svd(torch.stack([x, x * 2]))[1],
     "svd_complex": lambda x: torch.linalg.svdvals(torch.complex(x, x * 2)),
     "pseudo_inverse": lambda x: torch.linalg.pinv(x),
