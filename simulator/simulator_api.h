@@ -316,6 +316,11 @@ struct vramstowSimulatorProcess {
 int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* processes,
                                    int room);
 
+// Returns a number that stands for a GPU, which `device` numbers as this program sees it. Another
+// process gets the same number only for a GPU that both share. Returns 0 if there is no such GPU,
+// or the driver was not started.
+uint64_t vramstowSimulatorIdentifyGpu(int device);
+
 // The structures below are passed to a profiler in this process (the stand-in for CUPTI). There is
 // one slot for a profiler. While the slot is empty, a call costs only one more load instruction.
 //

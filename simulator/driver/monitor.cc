@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,6 +55,20 @@ void ReportUse(const Spec& spec, int card, vramstowSimulatorDeviceReport* report
   if (Tenancy* tenancy = FindTenancy(spec)) {
     report->used_bytes = std::max(report->used_bytes, tenancy->Used(card));
   }
+}
+
+// Returns a number that processes have in common only if they share GPUs.
+uint64_t IdentifyMachine(const Tenancy* tenancy) {
+  struct stat status;
+  if (tenancy != nullptr && stat(tenancy->path().c_str(), &status) == 0) {
+    return status.st_dev * 0x9e3779b97f4a7c15 + status.st_ino;
+  }
+  static const uint64_t own = [] {
+    uint64_t drawn = 0;
+    return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn
+                                                                : static_cast<uint64_t>(getpid());
+  }();
+  return own;
 }
 
 }  // namespace
@@ -119,6 +135,16 @@ int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* 
   } catch (...) {
     return -1;
   }
+}
+
+uint64_t vramstowSimulatorIdentifyGpu(int device) {
+  DriverGlobals& globals = Globals();
+  if (!globals.initialized || globals.forked) return 0;
+  const MutexLock lock(&globals.mutex);
+  const Spec& spec = globals.state().machine->spec();
+  if (device < 0 || static_cast<size_t>(device) >= spec.cards.size()) return 0;
+  const auto card = static_cast<uint64_t>(spec.cards[static_cast<size_t>(device)]);
+  return (IdentifyMachine(FindTenancy(spec)) + card) * 0x9e3779b97f4a7c15 | 1;
 }
 
 }  // extern "C"

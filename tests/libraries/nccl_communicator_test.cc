@@ -57,6 +57,43 @@ TEST(NcclProcesses, AKilledRankIsAnErrorOfTheOthersAndLeavesNothingBehind) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+// Returns whether each of two processes that both use device 0 gets the result. Their group shares
+// its GPUs, unless its name is "none".
+bool BothOnOneDeviceGet(ncclResult_t expected, const std::string& group) {
+  ncclUniqueId id;
+  if (ncclGetUniqueId(&id) != ncclSuccess) return false;
+  pid_t ranks[2];
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks[rank] = fork();
+    if (ranks[rank] != 0) continue;
+    CUcontext context = nullptr;
+    ncclComm_t comm = nullptr;
+    alarm(120);
+    setenv("VRAMSTOW_SIMULATE", ("h200,count=2,share=" + group).c_str(), 1);
+    const bool ready = cuInit(0) == CUDA_SUCCESS &&
+                       cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+                       cuCtxSetCurrent(context) == CUDA_SUCCESS;
+    _exit(ready && ncclCommInitRank(&comm, 2, id, rank) == expected ? 0 : 1);
+  }
+  bool both = true;
+  for (const pid_t rank : ranks) {
+    int status = -1;
+    both = waitpid(rank, &status, 0) == rank && status == 0 && both;
+  }
+  return both;
+}
+
+// As with NCCL, one GPU of one machine is enough for one rank only. Processes that share no GPUs
+// are on machines of their own, whose GPUs have the same numbers.
+TEST(NcclProcesses, TwoRanksOnOneGpuAreRefusedIfTheyShareIt) {
+  const std::string group = "nccl-" + std::to_string(getpid());
+  EXPECT_TRUE(BothOnOneDeviceGet(ncclInvalidUsage, group));
+  EXPECT_TRUE(BothOnOneDeviceGet(ncclSuccess, "none"));
+  setenv("NCCL_HOSTID", "another", 1);
+  EXPECT_TRUE(BothOnOneDeviceGet(ncclInvalidUsage, group));
+  unsetenv("NCCL_HOSTID");
+}
+
 TEST_F(NcclCommunicator, KnowsItsRankAndDevice) {
   Connect();
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -123,6 +160,14 @@ TEST_F(NcclCommunicator, AnAbortEndsAConnectionThatNobodyJoins) {
   ASSERT_EQ(ncclCommInitRankConfig(&comms_[0], kRanks, id, 0, &config), ncclInProgress);
   EXPECT_EQ(ncclCommAbort(comms_[0]), ncclSuccess);
   comms_[0] = nullptr;
+}
+
+TEST_F(NcclCommunicator, TwoRanksOnOneGpuAreRefused) {
+  const int devices[] = {1, 1};
+  EXPECT_EQ(ncclCommInitAll(comms_, kRanks, devices), ncclInvalidUsage);
+  EXPECT_EQ(comms_[0], nullptr);
+  EXPECT_EQ(comms_[1], nullptr);
+  EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("Duplicate GPU"), std::string::npos);
 }
 
 TEST_F(NcclCommunicator, TheSentenceOfOneThatCouldNotBeMadeIsTheProcesssLastError) {

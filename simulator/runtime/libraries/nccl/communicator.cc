@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <new>
 
+#include "simulator/runtime/libraries/common/driver_function.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/nccl/rendezvous.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -92,6 +95,16 @@ ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncc
 
 namespace {
 
+// Returns a number that is the same for ranks on one GPU. As with NCCL, ranks with different values
+// of NCCL_HOSTID are on different machines.
+uint64_t IdentifyGpu(int device) {
+  decltype(&vramstowSimulatorIdentifyGpu) identify = nullptr;
+  FindDriverFunction("vramstowSimulatorIdentifyGpu", &identify);
+  const uint64_t gpu = identify == nullptr ? 0 : identify(device);
+  const char* host = getenv("NCCL_HOSTID");
+  return gpu == 0 || host == nullptr ? gpu : gpu ^ std::hash<std::string>()(host);
+}
+
 // Connects the communicator to those of the other ranks that run.
 ncclResult_t ConnectToOthers(ncclComm* comm) {
   Rendezvous rendezvous;
@@ -104,7 +117,8 @@ ncclResult_t ConnectToOthers(ncclComm* comm) {
   std::string problem;
   const int memory = ConnectRanks(rendezvous, &problem);
   if (memory < 0) return Fail(comm, ncclSystemError, problem);
-  comm->board.reset(SharedSegment::Open(memory, comm->rank, comm->ranks));
+  comm->board.reset(
+      SharedSegment::Open(memory, comm->rank, comm->ranks, IdentifyGpu(comm->device)));
   if (comm->board == nullptr) {
     return Fail(comm, ncclSystemError, "the shared memory of a communicator cannot be mapped.");
   }
@@ -112,7 +126,12 @@ ncclResult_t ConnectToOthers(ncclComm* comm) {
   if (comm->board->WaitForAll(rendezvous.timeout_ms) != WaitResult::kDone) {
     return Fail(comm, ncclRemoteError, "a rank went away while a communicator was being made.");
   }
-  return ncclSuccess;
+  const int other = comm->board->FindOnSameGpu();
+  if (other < 0) return ncclSuccess;
+  return Fail(comm, ncclInvalidUsage,
+              "Duplicate GPU detected: rank " + std::to_string(other) +
+                  " uses the same GPU as this rank, which is CUDA device " +
+                  std::to_string(comm->device) + ".");
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct SharedSegment::Header {
 struct alignas(128) SharedSegment::Rank {
   std::atomic<int32_t> pid;  // 0 until the rank has joined
   std::atomic<uint32_t> left;
+  std::atomic<uint64_t> gpu;  // 0: not known
   std::atomic<uint64_t> published;
   std::atomic<uint64_t> consumed;
   std::atomic<uint64_t> exchanged;
@@ -92,7 +93,7 @@ bool SharedSegment::Initialize(int fd, int ranks, size_t slot_bytes) {
   return true;
 }
 
-SharedSegment* SharedSegment::Open(int fd, int rank, int ranks) {
+SharedSegment* SharedSegment::Open(int fd, int rank, int ranks, uint64_t gpu) {
   struct stat status;
   void* memory = MAP_FAILED;
   if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(kPage)) {
@@ -114,6 +115,7 @@ SharedSegment* SharedSegment::Open(int fd, int rank, int ranks) {
     delete board;
     return nullptr;
   }
+  board->rank_state(rank).gpu.store(gpu);
   board->rank_state(rank).pid.store(getpid());
   board->WakeAll();
   return board;
@@ -223,6 +225,14 @@ WaitResult SharedSegment::WaitForAll(int milliseconds) {
     watches_[static_cast<size_t>(rank)] = OpenWatch(rank_state(rank).pid.load());
   }
   return WaitResult::kDone;
+}
+
+int SharedSegment::FindOnSameGpu() const {
+  const uint64_t own = rank_state(rank_).gpu.load();
+  for (int rank = 0; own != 0 && rank < ranks_; ++rank) {
+    if (rank != rank_ && rank_state(rank).gpu.load() == own) return rank;
+  }
+  return -1;
 }
 
 WaitResult SharedSegment::BeginRound() {

@@ -48,8 +48,8 @@ class SharedSegment {
   static bool Initialize(int fd, int ranks, size_t slot_bytes);
 
   // Takes ownership of `fd`. Returns null if the memory cannot be mapped or has unexpected
-  // contents.
-  static SharedSegment* Open(int fd, int rank, int ranks);
+  // contents. `gpu` stands for the GPU of this rank.
+  static SharedSegment* Open(int fd, int rank, int ranks, uint64_t gpu);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
@@ -61,6 +61,8 @@ class SharedSegment {
 
   // Waits until all ranks have joined, until `milliseconds` have passed, or until an abort.
   WaitResult WaitForAll(int milliseconds);
+  // Returns another rank on the GPU of this rank, or -1. Called when all ranks have joined.
+  int FindOnSameGpu() const;
 
   // For each round (a piece of a collective's data) the caller calls BeginRound, writes this rank's
   // slot, and calls Publish and WaitForSlots. Then it reads the slots and calls EndRound.
