@@ -35,6 +35,12 @@ std::string AllocatorOf(const Facts& facts, bool has_tensors) {
   return Says(facts, "allocator.expandable_segments", "true") ? "expandable" : "native";
 }
 
+// A process may request any number of bytes, even one that cannot be added to what it holds.
+uint64_t CappedSum(uint64_t a, uint64_t b) {
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  return a + std::min(b, kMax - a);
+}
+
 // The result of a replay of one change with one model.
 struct Answer {
   ReplayFacts facts;
@@ -56,16 +62,19 @@ class Player {
     requests.device_bytes = room_ * kUnlimited;
     const ModelSpec spec = SpecOf(model);
     ModelOutcome outcome = Run(requests, spec, 0);
+    const uint64_t asked = requests.list.empty() ? 0 : requests.list.back().bytes;
+    // A model refuses a request that is larger than its device before it reserves anything for it.
+    const bool refuses = outcome.out_of_memory > 0 || outcome.allocated_at_end < asked;
+    if (refuses) AddRefused(asked, &outcome);
     Answer answer;
     answer.at_request = outcome.allocated_at_end;
-    bool serves = outcome.peak_reserved <= room_;
+    bool serves = !refuses && outcome.peak_reserved <= room_;
     if (!serves) {
       // This replay has the process's limit, because an allocator releases its cache before it
       // fails.
       ModelOutcome limited = Run(requests, spec, room_);
-      serves = limited.out_of_memory == 0;
-      const uint64_t asked = requests.list.empty() ? 0 : requests.list.back().bytes;
-      const uint64_t with_request = limited.peak_reserved + asked;
+      serves = !refuses && limited.out_of_memory == 0;
+      const uint64_t with_request = CappedSum(limited.peak_reserved, asked);
       if (serves) {
         outcome = std::move(limited);
       } else if (with_request > room_) {
@@ -80,6 +89,12 @@ class Player {
   }
 
  private:
+  // The request would have needed at least its bytes in addition to what is live.
+  static void AddRefused(uint64_t asked, ModelOutcome* outcome) {
+    outcome->allocated_at_end = CappedSum(outcome->allocated_at_end, asked);
+    outcome->peak_allocated = std::max(outcome->peak_allocated, outcome->allocated_at_end);
+    outcome->peak_reserved = std::max(outcome->peak_reserved, outcome->allocated_at_end);
+  }
   ModelOutcome Run(const Requests& requests, const ModelSpec& spec, uint64_t limit) {
     left_ -= std::min(left_, requests.list.size());
     return Replay(requests, spec, {.memory_bytes = limit});

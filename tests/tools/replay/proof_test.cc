@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,31 @@ TEST(Proof, WithoutABlockTheRequestIsServed) {
   ASSERT_EQ(job.failure().would_fit.size(), 1u);
   EXPECT_TRUE(job.failure().would_fit[0].fits);
   EXPECT_EQ(job.failure().cause, AdviceId::kKeptOutputs);
+}
+
+// A model refuses what is larger than its device before it reserves anything, which looks like a
+// small need.
+TEST(Proof, ARequestThatNoDeviceCouldServeIsNotServed) {
+  for (const std::string pool : {"on", "off"}) {
+    for (const uint64_t requested : {100 * kMiB, 6000 * kMiB, 3 * kTiB, ~uint64_t{0}}) {
+      Job job;
+      job.facts.trace_metadata["option.pool"] = pool;
+      job.facts.out_of_memory.back().requested_bytes = requested;
+      job.Advice(AdviceId::kKeptOutputs, 300 * kMiB, {{.life = 0}, {.life = 1}, {.life = 2}});
+      job.Prove();
+      const uint64_t needed = std::max(requested, 300 * kMiB + requested);
+      ASSERT_FALSE(job.failure().replays.empty());
+      for (const ReplayFacts& replay : job.failure().replays) {
+        EXPECT_FALSE(replay.would_serve) << replay.model << ", " << requested;
+        EXPECT_GE(replay.peak_reserved_bytes, needed) << replay.model << ", " << requested;
+        EXPECT_GE(replay.peak_allocated_bytes, needed) << replay.model << ", " << requested;
+      }
+      const bool is_small = requested == 100 * kMiB;
+      const bool fits = std::ranges::any_of(
+          job.facts.advice, [](const AdviceFacts& advice) { return advice.fits == true; });
+      EXPECT_EQ(fits, is_small) << requested;
+    }
+  }
 }
 
 TEST(Proof, ABlockThatIsFreedInTimeIsGoneAndOneThatIsFreedTooLateIsNot) {
