@@ -80,6 +80,9 @@ std::optional<double> ValueOf(const JsonValue& facts, std::string_view text) {
   return product;
 }
 
+// Bytes and counts are shown as whole numbers of 64 bits.
+bool IsShown(double size) { return std::isfinite(size) && std::abs(size) < 0x1p64; }
+
 bool Compare(double left, const std::string& sign, double right) {
   if (sign == "<=") return left <= right;
   if (sign == ">=") return left >= right;
@@ -127,11 +130,26 @@ std::string LikelyNumber(const JsonValue& facts, const std::string& name) {
   return ends == names.end() ? "" : *ends;
 }
 
-// Returns a sentence that says why the facts have no number with this name.
-std::string NoNumber(const JsonValue& facts, const std::string& name) {
+// Some facts are left out of the JSON if the input has nothing that they could be made of.
+bool IsNameOfFact(const std::string& name) {
+  const std::vector<std::string>& paths = ComparedFacts();
+  return FullPath(name) != name || std::ranges::find(paths, name) != paths.end();
+}
+
+// Returns a sentence that says why the facts have no number for a product with this text.
+std::string NoNumber(const JsonValue& facts, const std::string& product) {
+  std::string name = product;
+  for (const absl::string_view part : absl::StrSplit(product, '*')) {
+    name = std::string(absl::StripAsciiWhitespace(part));
+    if (!ValueOf(facts, name).has_value()) break;
+  }
   const JsonValue* at = Find(facts, name);
-  if (at != nullptr && at->is_null()) {
-    return absl::StrCat("'", name, "' is not known: the input does not contain it.");
+  if (at == nullptr ? IsNameOfFact(name) : at->is_null()) {
+    const bool is_steady = FullPath(name).starts_with("steady.");
+    return absl::StrCat(
+        "'", name, "' is not known: the input does not contain it",
+        is_steady ? absl::StrCat(", because it has fewer than ", kLeastIterations, " iterations.")
+                  : ".");
   }
   const std::string likely = LikelyNumber(facts, name);
   return absl::StrCat("the facts contain no number '", name, "'",
@@ -142,6 +160,15 @@ std::string NoNumber(const JsonValue& facts, const std::string& name) {
 }  // namespace
 
 std::string FullPath(const std::string& name) { return PathOfFact(name); }
+
+std::string UnequalText(const std::string& path, double value, double other) {
+  const std::string text = FigureText(path, value);
+  if (value == other || text != FigureText(path, other)) return text;
+  const double size = std::abs(value);
+  if (size != std::floor(size) || !IsShown(size)) return absl::StrFormat("%.17g", value);
+  return absl::StrCat(value < 0 ? "-" : "", Count(static_cast<uint64_t>(size)),
+                      path.find("_bytes") == std::string::npos ? "" : " B");
+}
 
 std::optional<double> FigureOf(const JsonValue& facts, const std::string& path) {
   const JsonValue* at = Find(facts, path);
@@ -228,6 +255,7 @@ std::string FigureText(const std::string& path, double value) {
   const bool is_bytes = path.find("_bytes") != std::string::npos;
   const std::string sign = value < 0 ? "-" : "";
   const double size = std::abs(value);
+  if (!IsShown(size)) return absl::StrFormat("%g", value);
   if (is_bytes) return sign + Bytes(static_cast<uint64_t>(size));
   if (path.ends_with("_seconds")) return absl::StrFormat("%s%.4g s", sign, size);
   if (size == std::floor(size)) return sign + Count(static_cast<uint64_t>(size));
@@ -256,12 +284,18 @@ absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text
     if (!left_value.has_value() || !right_value.has_value()) {
       return absl::InvalidArgumentError(NoNumber(facts, left_value.has_value() ? right : left));
     }
+    for (const std::string& side : {left, right}) {
+      if (IsShown(*ValueOf(facts, side))) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", side, "' is not a number below 2^64, so it cannot be compared."));
+    }
     if (Compare(*left_value, sign, *right_value)) continue;
     result.holds = false;
     const std::string path = FullPath(left);
-    absl::StrAppend(&result.why_not, result.why_not.empty() ? "" : " ",
-                    absl::StrFormat("%s is %s, not %s %s.", left, FigureText(path, *left_value),
-                                    sign, FigureText(path, *right_value)));
+    absl::StrAppend(
+        &result.why_not, result.why_not.empty() ? "" : " ",
+        absl::StrFormat("%s is %s, not %s %s.", left, UnequalText(path, *left_value, *right_value),
+                        sign, UnequalText(path, *right_value, *left_value)));
   }
   return result;
 }

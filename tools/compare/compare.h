@@ -65,6 +65,8 @@ absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text
 
 // Returns "1.46 GiB" for paths that end in _bytes, "0.0428 s" for _seconds, otherwise the number.
 std::string FigureText(const std::string& path, double value);
+// Returns the same text, or the exact value if the text is also that of another value.
+std::string UnequalText(const std::string& path, double value, double other);
 
 }  // namespace vramstow
 

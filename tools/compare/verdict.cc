@@ -58,9 +58,10 @@ void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tole
                    Verdict* verdict) {
   for (const FigureChange& figure : CompareFigures(baseline, facts)) {
     if (figure.after <= figure.before + tolerance.Of(figure.before)) continue;
-    verdict->failures.push_back(absl::StrFormat("%s rose from %s to %s.", figure.path,
-                                                FigureText(figure.path, figure.before),
-                                                FigureText(figure.path, figure.after)));
+    verdict->failures.push_back(
+        absl::StrFormat("%s rose from %s to %s.", figure.path,
+                        UnequalText(figure.path, figure.before, figure.after),
+                        UnequalText(figure.path, figure.after, figure.before)));
   }
   if (verdict->failures.empty()) return;
   for (const SiteChange& site : CompareSites(baseline, facts)) {

@@ -171,6 +171,39 @@ def test_a_figure_that_the_input_does_not_have_is_said_not_to_be_known(tmp_path:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["steady_peak", "steady.between_bytes", "2 * steady_peak"])
+def test_a_steady_figure_needs_iterations(tmp_path: Path, name: str) -> None:
+    result = vramstow("check", write(tmp_path), "--assert", f"{name} < 1GiB")
+    assert result.returncode == 2
+    assert f"'{name.split()[-1]}' is not known" in result.stderr
+    assert "fewer than 4 iterations" in result.stderr
+
+
+@pytest.mark.parametrize("number", ["1e30", "inf", "-inf", "nan", "1e300 * 1e300"])
+def test_a_number_that_cannot_be_shown_is_refused(tmp_path: Path, number: str) -> None:
+    for assertion in (f"peak_reserved >= {number}", f"{number} < allocations"):
+        result = vramstow("check", write(tmp_path), "--assert", assertion)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"'{number}' is not a number below 2^64" in result.stderr
+
+
+def test_figures_with_the_same_text_are_told_exactly(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    result = vramstow("check", trace, "--assert", "peak_allocated < 8MiB && 8388609 <= allocations")
+    assert "peak_allocated is 8.00 MiB, not < 8.00 MiB." in result.stdout
+    result = vramstow("check", trace, "--assert", "peak_allocated > 8388609")
+    assert "peak_allocated is 8,388,608 B, not > 8,388,609 B." in result.stdout
+    base = tmp_path / "base.json"
+    assert vramstow("check", trace, "--baseline", base, "--update").returncode == 0
+    facts = json.loads(base.read_text())
+    facts["peak"]["allocated_bytes"] -= 512
+    facts["counts"]["allocations"] = -1e300
+    base.write_text(json.dumps(facts))
+    result = vramstow("check", trace, "--baseline", base)
+    assert "peak.allocated_bytes rose from 8,388,096 B to 8,388,608 B." in result.stdout
+    assert "counts.allocations rose from -1e+300 to 2." in result.stdout
+
+
 def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
     trace = write(tmp_path)
     (tmp_path / "base.json").write_text("[]")
