@@ -28,11 +28,13 @@ namespace {
 constexpr char kCheckFooter[] =
     "A baseline is the output of vramstow analyze --json, or an input of that command. Compared "
     "with the\nbaseline, these figures may not rise by more than the tolerance: the peaks, the "
-    "memory that was free\nbut unusable, the memory that was live at the end, the number of "
-    "allocations, and the duration of an\niteration by a simulated GPU's clock. An assertion "
-    "compares\nfigures:\npeak_allocated, peak_reserved, peak_requested, allocations, frees, "
-    "out_of_memory, handled_failures,\nfragmentation, unusable, iterations, growth, live_at_end, "
-    "step_seconds, or any path of the JSON.\n\nExamples:\n  vramstow check run.stow --baseline "
+    "memory that was free\nbut unusable, the peak of the steady iterations and the memory between "
+    "them, the memory that was live\nat the end, the number of allocations and of requests for "
+    "which there was not enough memory, and the\nduration of an iteration by a simulated GPU's "
+    "clock. An assertion compares figures:\npeak_allocated, peak_reserved, peak_requested, "
+    "allocations, frees, out_of_memory, handled_failures,\nfragmentation, unusable, iterations, "
+    "growth, live_at_end, step_seconds, steady_peak, steady_between,\nor any path of the "
+    "JSON.\n\nExamples:\n  vramstow check run.stow --baseline "
     "base.json --update\n  vramstow check run.stow --baseline base.json --tolerance 5%\n  vramstow "
     "check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\nExit status: 0 if "
     "everything holds; 1 if something does not hold, or the result could not be\nwritten; 2 for "
@@ -140,6 +142,21 @@ int PrintVerdict(const Verdict& verdict, const std::string& made, bool json) {
   return printed != kExitOk ? printed : verdict.failures.empty() ? kExitOk : kExitFailed;
 }
 
+// Writes the baseline. The figures of a run that is not whole are too low, so each later check
+// would fail.
+int Update(const std::string& path, const std::string& text, bool is_whole, bool json,
+           Verdict* verdict) {
+  if (!is_whole) {
+    verdict->failures.push_back("no baseline is written, because the figures are not complete.");
+    return PrintVerdict(*verdict, "", json);
+  }
+  if (!WriteOutputFile(path, text)) {
+    Complain("check", absl::StrCat("cannot write ", path, ": ", strerror(errno), "."));
+    return kExitCannotWrite;
+  }
+  return PrintVerdict(*verdict, json ? "" : Printable(path) + " is the baseline now\n", json);
+}
+
 }  // namespace
 
 int CheckCommand(const std::vector<std::string>& arguments) {
@@ -195,12 +212,8 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
   Verdict verdict = VerdictOnMissing(set, not_read);
-  if (update) {
-    if (!WriteOutputFile(baseline_path, text)) {
-      Complain("check", absl::StrCat("cannot write ", baseline_path, ": ", strerror(errno), "."));
-      return kExitCannotWrite;
-    }
-  } else if (!baseline_path.empty()) {
+  const bool is_whole = verdict.failures.empty();
+  if (!update && !baseline_path.empty()) {
     const std::string problem =
         CompareWithBaseline(baseline_path, within, facts, tolerance, &verdict);
     if (!problem.empty()) return CheckIsWrong(problem);
@@ -208,9 +221,8 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   if (const absl::Status status = CheckAssertions(facts, assertions, &verdict); !status.ok()) {
     return CheckIsWrong(std::string(status.message()));
   }
-  const std::string made =
-      update && !json ? absl::StrCat(Printable(baseline_path), " is the baseline now\n") : "";
-  return PrintVerdict(verdict, made, json);
+  if (!update) return PrintVerdict(verdict, "", json);
+  return Update(baseline_path, text, is_whole, json, &verdict);
 }
 
 }  // namespace vramstow

@@ -242,6 +242,39 @@ def test_a_trace_with_a_part_missing_does_not_pass_without_a_word(tmp_path: Path
     assert (killed.returncode, verdict["passed"], len(verdict["warnings"])) == (0, True, 1)
 
 
+def test_only_what_can_be_judged_becomes_the_baseline(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    base = tmp_path / "base.json"
+    update = ["--baseline", base, "--update"]
+    assert vramstow("check", trace, *update).returncode == 0
+    before = base.read_text()
+    misspelt = vramstow("check", write(tmp_path), *update, "--assert", "peak_resrved < 1")
+    assert (misspelt.returncode, misspelt.stdout) == (2, "")
+    assert base.read_text() == before
+    cut = tmp_path / "cut.stow"
+    cut.write_bytes(trace.read_bytes()[:60_000])
+    refused = vramstow("check", cut, *update)
+    assert (refused.returncode, refused.stderr) == (1, "")
+    assert "FAILED: no baseline is written" in refused.stdout
+    assert "is the baseline now" not in refused.stdout
+    assert base.read_text() == before
+    assert json.loads(vramstow("check", cut, *update, "--json").stdout)["passed"] is False
+    # An assertion that does not hold says nothing about how complete the figures are.
+    failed = vramstow("check", write(tmp_path), *update, "--assert", "allocations > 2")
+    assert failed.returncode == 1 and "is the baseline now" in failed.stdout
+    assert base.read_text() != before
+
+
+def test_the_help_names_each_figure_that_is_compared(tmp_path: Path) -> None:
+    text = vramstow("check", "--help").stdout
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text()
+    names = page.partition("one of these short names:")[2].partition("A figure that the input")[0]
+    for name in re.findall(r"`(\w+)`", names):
+        assert re.search(rf"\b{name}\b", text), name
+    for figure in ("peak of the steady iterations", "memory between", "not enough memory"):
+        assert figure in text.replace("\n", " ")
+
+
 def test_a_trace_that_cannot_be_read_fails_the_check(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
