@@ -319,6 +319,25 @@ def test_addresses_over_time_zoom_and_name_blocks(browser: Browser, tmp_path: Pa
     assert browser.errors == []
 
 
+def test_a_deep_recursion_does_not_stop_the_page(browser: Browser, tmp_path: Path) -> None:
+    deep = [("/nowhere/deep.py", line, "visit") for line in range(20_000, 0, -1)]
+    job = snapshot(
+        tmp_path / "job.pickle",
+        [("alloc", 0x1000_0000, 64 * MIB, 1_000, deep), ("alloc", 0x2000_0000, MIB, 2_000, [])],
+    )
+    show(browser, tmp_path, job)
+    flame = f"{VIEW}.flame"
+    assert browser.run(f"Math.max(...{flame}.cells.map((cell) => cell.top)) / 22") == 59
+    assert browser.run(
+        f"(() => {{ let depth = 0; let node = {flame}.root; while (node.children.size) {{"
+        f" node = node.children.values().next().value; ++depth; }} return depth; }})()"
+    ) > 4_000
+    browser.run(f"{flame}.showSites({flame}.root.children.values().next().value)")
+    browser.click("#flame-inverted")
+    assert browser.run(f"{flame}.inverted") is True
+    assert browser.errors == []
+
+
 def test_the_flame_graph_turns_over_and_folds_libraries(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, program(tmp_path))
     flame = f"{VIEW}.flame"

@@ -61,11 +61,13 @@ class Flame {
 
   showSites(node, focus) {
     const sites = [];
-    const collect = (one) => {
-      sites.push(...one.sites);
-      one.children.forEach(collect);
-    };
-    collect(node);
+    // A stack may be deeper than this function could recurse.
+    const left = [node];
+    while (left.length) {
+      const one = left.pop();
+      for (const site of one.sites) sites.push(site);
+      for (const child of [...one.children.values()].reverse()) left.push(child);
+    }
     if (sites.length) this.view.details.showSites(node.name, [...new Set(sites)], focus);
   }
 
@@ -148,11 +150,18 @@ class Flame {
 
   draw() {
     if (!this.root || this.canvas.clientWidth === 0) return;
-    // Returns how many levels of nodes, from `node` on, are wide enough to be read.
-    const depthOf = (node, width) => width < 6 ? 0 : 1 + Math.max(0, ...[...node.children.values()].map(
-        (child) => depthOf(child, child.bytes / Math.max(1, node.bytes) * width)));
+    const most = 60;
+    // Returns how many levels of nodes, from `node` on, are wide enough to be read, at most `left`.
+    const depthOf = (node, width, left) => {
+      if (width < 6 || left <= 0) return 0;
+      let below = 0;
+      for (const child of node.children.values()) {
+        below = Math.max(below, depthOf(child, child.bytes / Math.max(1, node.bytes) * width, left - 1));
+      }
+      return 1 + below;
+    };
     const above = this.pathOf(this.zoomed).length;
-    const lines = Math.min(60, above + depthOf(this.zoomed, this.canvas.clientWidth));
+    const lines = Math.min(most, above + depthOf(this.zoomed, this.canvas.clientWidth, most));
     const lineHeight = 22;
     this.canvas.style.height = `${Math.max(3, lines) * lineHeight}px`;
     const {pen, width} = prepare(this.canvas);
