@@ -295,7 +295,12 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, shows_all ? help : split.flags)) return *status;
   const FlagValues flags = reader.Values();
   if (AsksForCards(flags)) return PrintCards();
-  return RunInPlace({.command = split.command, .flags = flags, .output = "", .note = Complain},
+  // The line of JSON has all that vramstow analyze explains; the summary for people is short.
+  return RunInPlace({.command = split.command,
+                     .flags = flags,
+                     .output = "",
+                     .explains_everything = json,
+                     .note = Complain},
                     json);
 }
 

@@ -130,8 +130,9 @@ Outcome OutcomeOf(PreparedJob* prepared, const ChildEnd& end) {
                   WhyNotStarted(end, job.command.front())};
   if (outcome.quiet || !settings.trace || !outcome.exit.not_started.empty()) return outcome;
   query.directory = outcome.traces.directory = settings.trace_directory;
+  const bool is_for_prompt = job.output.empty() && !job.explains_everything;
   query.explain =
-      job.output.empty() ? JobTracesQuery::Explain::kMoment : JobTracesQuery::Explain::kEverything;
+      is_for_prompt ? JobTracesQuery::Explain::kMoment : JobTracesQuery::Explain::kEverything;
   try {
     ReadTraces(job, query, *prepared->run_ends, &outcome);
   } catch (const std::exception& error) {

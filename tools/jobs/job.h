@@ -33,6 +33,8 @@ struct Job {
   // its traces are explained. If it is empty, the command runs in place, and only the last failure
   // and moves of memory are explained, which takes a moment.
   std::string output;
+  // Everything is explained for a job in place, too. This can take as long as vramstow analyze.
+  bool explains_everything = false;
   // Receives each note. `command` is the command of vramstow that writes the note, or empty for
   // vramstow itself. The note is one sentence.
   std::function<void(const std::string& command, std::string_view sentence)> note;

@@ -1,8 +1,8 @@
 // JobTraces: reads each trace that a job wrote once, and returns its facts.
 //
 // Idea: the user of `vramstow run` waits for a prompt, so only the last failure and moves of memory
-// are explained, and no long trace is. A job that runs apart (job.h), for example for a search, is
-// explained completely.
+// are explained, and no long trace is. A job whose facts a program reads is explained completely: a
+// job that runs apart (job.h), for example for a search, and one with --json.
 //
 // Ownership: the results are copies. Threads: used by one thread at a time. Errors: files that
 // cannot be read are counted. Units: none.

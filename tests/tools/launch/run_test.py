@@ -15,12 +15,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from built import VRAMSTOW, run_program
+from built import VRAMSTOW, run_program, run_vramstow
 from installation import (
     CUDA_BEGINS,
     SIMULATOR_LIBRARIES,
     WRITE_TRACE,
     Installation,
+    analyze,
     install,
 )
 
@@ -386,6 +387,22 @@ def test_the_summary_has_what_one_wants_to_know(vramstow: Installation) -> None:
     assert "libjob.so 8.00 MiB" in result.stderr
     [trace] = vramstow.traces.glob("*.stow")
     assert f"vramstow analyze {trace}" in result.stderr
+
+
+def test_the_line_of_json_is_that_of_analyze(tmp_path: Path) -> None:
+    script = tmp_path / "step.py"
+    script.write_text(f"""{CUDA_BEGINS}
+for _ in range(6):
+    for size in (1, 2, 3):
+        assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size << 20)) == 0
+        assert cuda.cuMemFree_v2(address) == 0
+""")
+    flags = ["--json", "--simulate=h200", f"--trace-dir={tmp_path}"]
+    told = run_vramstow("run", *flags, "--", sys.executable, script, timeout=120)
+    facts = json.loads(told.stderr)
+    assert facts["iterations"]
+    [trace] = tmp_path.glob("*.stow")
+    assert facts == json.loads(analyze("--json", trace).stdout)
 
 
 def test_a_rehearsal_is_marked_as_one(vramstow: Installation) -> None:
