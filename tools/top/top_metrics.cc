@@ -1,6 +1,6 @@
 #include "tools/top/top_metrics.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -31,6 +31,13 @@ std::string UuidOf(const Facts& facts, int device) {
   return fact == facts.trace_metadata.end() ? absl::StrCat("device ", device) : fact->second;
 }
 
+// Returns what tells a trace from all others, also from one that has its name later.
+std::string TraceOf(const TopProcess& process) {
+  const auto start = process.facts.trace_metadata.find("process.start_time");
+  return absl::StrCat(process.file, "\n",
+                      start == process.facts.trace_metadata.end() ? "" : start->second);
+}
+
 struct Head {
   std::string name;
   const char* unit = "";
@@ -56,17 +63,19 @@ void AddHead(const Head& head, std::string* text) {
 void TopMetrics::Take(const std::vector<TopProcess>& processes) {
   infos_.clear();
   devices_.clear();
-  cards_.clear();
-  std::map<std::string, CountByCard> counts;
+  // The sums still list a GPU when no process uses it any more.
+  for (auto& [uuid, card] : cards_) card.allocated = card.reserved = card.out_of_memory = 0;
   for (const TopProcess& process : processes) {
     const std::string rank = process.rank.has_value() ? absl::StrCat(*process.rank) : "";
     const std::string who = absl::StrCat("pid=\"", process.process, "\",rank=\"", rank, "\"");
     if (process.runs) {
       infos_.push_back(absl::StrCat(who, ",program=", QuotedLabel(process.program)));
     }
+    const std::string trace = TraceOf(process);
+    CountByCard counts;
     for (const DeviceFacts& device : process.facts.devices) {
       const std::string uuid = UuidOf(process.facts, device.device);
-      counts[process.file][uuid] += device.out_of_memory;
+      counts[uuid] += device.out_of_memory;
       Device& card = cards_[uuid];
       card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=", QuotedLabel(device.name));
       card.total = device.total_bytes.value_or(0);
@@ -81,24 +90,15 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
       card.allocated += device.end_bytes;
       card.reserved += device.end_reserved_bytes;
     }
-  }
-  for (const auto& [file, by_card] : counts_) {
-    if (counts.contains(file)) continue;
-    for (const auto& [uuid, count] : by_card) gone_[uuid] += count;
-  }
-  counts_ = std::move(counts);
-  for (auto& [uuid, card] : cards_) {
-    for (const auto& [file, by_card] : counts_) {
-      if (const auto count = by_card.find(uuid); count != by_card.end()) {
-        card.out_of_memory += count->second;
-      }
+    for (const auto& [uuid, count] : counts) {
+      // Most traces have no failure, and need no entry.
+      if (count == 0) continue;
+      uint64_t& highest = counts_[trace][uuid];
+      highest = std::max(highest, count);
     }
   }
-  // The sums still list a GPU when no process uses it any more.
-  for (const auto& [uuid, count] : gone_) {
-    Device& card = cards_[uuid];
-    if (card.labels.empty()) card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=\"\"");
-    card.out_of_memory += count;
+  for (const auto& [trace, by_card] : counts_) {
+    for (const auto& [uuid, count] : by_card) cards_[uuid].out_of_memory += count;
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // Idea: the metrics of a process have the same names as those that the process itself serves under
 // --metrics. Sums are named vramstow_node_…, and there is one for each card's UUID, because each
-// process numbers devices differently. A counter never falls: the counts of a process that has
-// ended stay in the sum.
+// process numbers devices differently. A counter never falls: the highest count of each trace stays
+// in the sum, also when the trace is gone or cannot be read for a while.
 //
 // Ownership: copies a few numbers for each process. Threads: used by one thread at a time. Errors:
 // none. Units: bytes.
@@ -45,9 +45,8 @@ class TopMetrics {
 
   std::vector<std::string> infos_;             // the labels of each process that runs
   std::vector<Device> devices_;                // of each of them
-  std::map<std::string, Device> cards_;        // their sums, by UUID
-  std::map<std::string, CountByCard> counts_;  // out-of-memory, by trace
-  CountByCard gone_;                           // of traces that are no longer there
+  std::map<std::string, Device> cards_;        // the sums of each card seen so far, by UUID
+  std::map<std::string, CountByCard> counts_;  // the highest out-of-memory, by trace
 };
 
 }  // namespace vramstow

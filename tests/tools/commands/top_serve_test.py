@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,6 +132,19 @@ def test_a_counter_does_not_fall_when_its_process_goes(jobs: list[Job], tmp_path
         assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 0})
         assert list(values(get(port)[2], counted).values()) == [1]
         assert values(get(port)[2], "allocated_bytes") == {}
+        named = values(get(port)[2], "node_device_bytes")
+        # A folder that vanishes and comes back brings no failure that was not counted before.
+        for _ in range(2):
+            link.symlink_to(trace)
+            folder.rename(tmp_path / "away")
+            assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 0})
+            time.sleep(0.3)
+            assert get(port)[0] == 200
+            (tmp_path / "away").rename(folder)
+            time.sleep(0.3)
+            assert list(values(get(port)[2], counted).values()) == [1]
+            link.unlink()
+        assert values(get(port)[2], "node_device_bytes") == named
 
 
 def ask_locally(path: Path) -> str:

@@ -328,10 +328,13 @@ def test_a_deep_recursion_does_not_stop_the_page(browser: Browser, tmp_path: Pat
     show(browser, tmp_path, job)
     flame = f"{VIEW}.flame"
     assert browser.run(f"Math.max(...{flame}.cells.map((cell) => cell.top)) / 22") == 59
-    assert browser.run(
-        f"(() => {{ let depth = 0; let node = {flame}.root; while (node.children.size) {{"
-        f" node = node.children.values().next().value; ++depth; }} return depth; }})()"
-    ) > 4_000
+    assert (
+        browser.run(
+            f"(() => {{ let depth = 0; let node = {flame}.root; while (node.children.size) {{"
+            f" node = node.children.values().next().value; ++depth; }} return depth; }})()"
+        )
+        > 4_000
+    )
     browser.run(f"{flame}.showSites({flame}.root.children.values().next().value)")
     browser.click("#flame-inverted")
     assert browser.run(f"{flame}.inverted") is True
