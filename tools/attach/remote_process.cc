@@ -85,12 +85,6 @@ uint64_t FindSymbol(std::ifstream& file, const Elf64_Ehdr& header, std::string_v
 
 }  // namespace
 
-bool HasEnded(pid_t pid) {
-  if (kill(pid, 0) != 0 && errno == ESRCH) return true;
-  const char state = StateOfProcess(pid);
-  return state == 'Z' || state == 'X';
-}
-
 absl::StatusOr<RemoteProcess> RemoteProcess::Open(pid_t pid) {
   const std::string folder = absl::StrCat("/proc/", pid);
   struct stat about;

@@ -26,10 +26,6 @@ struct RemoteFile {
   uint64_t start = 0;  // the address of its first byte
 };
 
-// True if there is no such process any more. A process that has ended, but for whose end its parent
-// did not yet wait, counts as ended.
-bool HasEnded(pid_t pid);
-
 class RemoteProcess {
  public:
   // Fails if there is no such process, or its maps may not be read.

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tools/attach/owned_file.h"
+#include "tools/base/process_state.h"
 
 namespace vramstow {
 namespace {

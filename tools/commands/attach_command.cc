@@ -17,6 +17,7 @@
 #include "tools/attach/growth_report.h"
 #include "tools/attach/remote_process.h"
 #include "tools/attach/request.h"
+#include "tools/base/process_state.h"
 #include "tools/base/words.h"
 #include "tools/commands/analysis_output.h"
 #include "tools/commands/command.h"

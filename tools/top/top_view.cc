@@ -24,6 +24,7 @@
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/top/control_client.h"
+#include "tools/top/running.h"
 #include "tools/top/top_table.h"
 
 namespace vramstow {
@@ -31,8 +32,6 @@ namespace {
 
 constexpr size_t kSitesShown = 8;
 constexpr std::string_view kEnding = ".stow";
-
-bool IsRunning(pid_t process) { return process > 0 && (kill(process, 0) == 0 || errno == EPERM); }
 
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -153,7 +152,7 @@ void TopView::Sort() {
   });
 }
 
-std::vector<std::string> TracesOfProcess(pid_t process) {
+std::set<std::string> TracesHeldBy(pid_t process) {
   std::set<std::string> files;
   const std::string proc = absl::StrCat("/proc/", process, "/");
   std::ifstream maps(proc + "maps");
@@ -166,8 +165,14 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
     const std::string file = std::filesystem::read_symlink(entry, error).string();
     if (file.ends_with(kEnding)) files.insert(file);
   }
+  return files;
+}
+
+std::vector<std::string> TracesOfProcess(pid_t process) {
+  std::set<std::string> files = TracesHeldBy(process);
   // If the file system does not support shared mappings, the process neither maps its trace nor
   // holds it open. So its trace folder is searched, too.
+  const std::string proc = absl::StrCat("/proc/", process, "/");
   std::ifstream environment(proc + "environ");
   constexpr std::string_view kFolder = "VRAMSTOW_TRACE_DIR=";
   for (std::string line; std::getline(environment, line, '\0');) {
@@ -188,9 +193,9 @@ namespace {
 std::vector<std::string> TracesOfAll() {
   std::set<std::string> files;
   for (const std::filesystem::path& entry : EntriesOf("/proc")) {
-    int64_t process = 0;
+    pid_t process = 0;
     if (!absl::SimpleAtoi(entry.filename().string(), &process)) continue;
-    for (std::string& file : TracesOfProcess(static_cast<pid_t>(process))) {
+    for (std::string& file : TracesOfProcess(process)) {
       files.insert(std::move(file));
     }
   }
@@ -200,12 +205,13 @@ std::vector<std::string> TracesOfAll() {
 }  // namespace
 
 absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
-  int64_t process = 0;
   if (target_.empty()) {
     *files = TracesOfAll();
     return absl::OkStatus();
   }
-  if (!absl::SimpleAtoi(target_, &process)) {
+  int64_t number = 0;
+  std::error_code error;
+  if (std::filesystem::is_directory(target_, error) || !absl::SimpleAtoi(target_, &number)) {
     *files = FilesOf(target_);
     std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kEnding); });
     RemoveCopies(files);
@@ -213,14 +219,16 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
     return absl::NotFoundError(
         absl::StrCat(target_, " is neither a process id nor a folder with traces (.stow)."));
   }
-  if (!IsRunning(static_cast<pid_t>(process))) {
+  const bool is_process = number > 0 && number <= std::numeric_limits<pid_t>::max();
+  const pid_t process = is_process ? static_cast<pid_t>(number) : 0;
+  if (!IsRunning(process)) {
     for (const TopProcess& known : processes_) files->push_back(known.file);
     if (!files->empty()) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat("there is no process ", process, "."));
+    return absl::NotFoundError(absl::StrCat("there is no process ", number, "."));
   }
-  *files = TracesOfProcess(static_cast<pid_t>(process));
+  *files = TracesOfProcess(process);
   if (!files->empty()) return absl::OkStatus();
-  if (kill(static_cast<pid_t>(process), 0) != 0 && errno == EPERM) {
+  if (kill(process, 0) != 0 && errno == EPERM) {
     return absl::PermissionDeniedError(
         absl::StrCat("process ", process,
                      " belongs to another user: run vramstow top as that user, or as "
@@ -254,19 +262,22 @@ absl::Status TopView::Look() {
     process.facts = std::move(analysis->facts);
     process.rank = process.facts.rank;
     process.program = ProgramOf(process.facts, file);
-    int64_t pid = 0;
-    if (absl::SimpleAtoi(Fact(process.facts, "process.pid"), &pid)) {
-      process.process = static_cast<pid_t>(pid);
+    if (!absl::SimpleAtoi(Fact(process.facts, "process.pid"), &process.process)) {
+      process.process = 0;
     }
-    process.runs = !process.facts.report.closed && IsRunning(process.process);
-    const std::string socket = Fact(process.facts, "control.path");
-    if (process.runs && !socket.empty()) {
-      process.pool_pending_bytes = PendingOf(process.process, socket);
-    }
-    const std::string table = Fact(process.facts, "sharing.table");
-    if (process.runs && table.ends_with(".share")) tables.insert(table);
-    if (!process.runs) ended_[file] = process;
+    process.runs = MayBeWritten(process);
     processes.push_back(std::move(process));
+  }
+  LeaveNewest(&processes);
+  for (TopProcess& process : processes) {
+    if (!process.runs) {
+      ended_[process.file] = process;
+      continue;
+    }
+    const std::string socket = Fact(process.facts, "control.path");
+    if (!socket.empty()) process.pool_pending_bytes = PendingOf(process.process, socket);
+    const std::string table = Fact(process.facts, "sharing.table");
+    if (table.ends_with(".share")) tables.insert(table);
   }
   if (processes.empty() && !target_.empty()) return last;
   // Removes processes whose trace no longer exists. Otherwise the list would grow with each job

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built import VRAMSTOW, run_vramstow
-from installation import CUDA_BEGINS, write
+from built import VRAMSTOW, run_program, run_vramstow
+from installation import CUDA_BEGINS, WRITE_TRACE, write
 
 pytestmark = pytest.mark.usefixtures("own_runtime_folder")
 
@@ -278,6 +278,98 @@ def test_a_program_of_python_has_the_name_of_its_script(tmp_path: Path) -> None:
     [trace] = tmp_path.glob("*.stow")
     trace.rename(tmp_path / "mine.stow")
     assert seen(tmp_path)["program"].startswith("python")
+
+
+EXECUTES_ITSELF = f"""import os
+{CUDA_BEGINS}
+assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(16 << 20)) == 0
+if len(sys.argv) == 1:
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+print("took", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_process_that_executes_another_program_runs_once(tmp_path: Path) -> None:
+    script = tmp_path / "twice.py"
+    script.write_text(EXECUTES_ITSELF)
+    flags = ["--simulate=h200", "--quiet", f"--trace-dir={tmp_path}"]
+    job = subprocess.Popen(
+        [VRAMSTOW, "run", *flags, "--", sys.executable, script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert job.stdout
+    assert job.stdout.readline() == "took\n"
+    try:
+        processes = json.loads(top(tmp_path, "--json").stdout)["processes"]
+        assert [process["runs"] for process in processes] == [True, False]
+        assert len({process["pid"] for process in processes}) == 1
+        assert "1 of 2 run, 16.0 MiB allocated" in top(tmp_path).stdout
+    finally:
+        job.communicate("\n", timeout=120)
+
+
+def test_a_process_that_only_waits_to_be_reaped_does_not_run(tmp_path: Path) -> None:
+    killed = subprocess.Popen(
+        [WRITE_TRACE, "killed"], env=os.environ | {"VRAMSTOW_TRACE_DIR": str(tmp_path)}
+    )
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+    assert seen(tmp_path)["pid"] == killed.pid
+    assert not seen(tmp_path)["runs"]
+    killed.wait()
+
+
+# In a namespace of their own, two processes have the same id one after the other.
+SAME_ID = """
+echo 100 > /proc/sys/kernel/ns_last_pid && "$1" killed
+echo 100 > /proc/sys/kernel/ns_last_pid && sleep 600 &
+sleep 0.5
+cat /proc/101/comm
+exec "$2" top "$VRAMSTOW_TRACE_DIR" --json
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_a_trace_does_not_run_because_another_process_has_its_id(tmp_path: Path) -> None:
+    alone = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    for age in (0, 3600):
+        folder = tmp_path / str(age)
+        folder.mkdir()
+        start = time.time_ns() - age * 10**9
+        env = {"VRAMSTOW_TRACE_DIR": str(folder), "START_TIME": str(start)}
+        result = run_program(
+            *[*alone, "bash", "-c", SAME_ID, "bash", WRITE_TRACE, VRAMSTOW],
+            env=os.environ | env,
+            timeout=120,
+        )
+        name, _, told = result.stdout.partition("\n")
+        if name != "sleep":
+            pytest.skip("a process cannot get a chosen id here")
+        [process] = json.loads(told)["processes"]
+        assert (process["pid"], process["runs"]) == (101, age == 0)
+
+
+def test_a_trace_of_another_host_does_not_run_here(job: Job) -> None:
+    job.take(1)
+    alone = ["unshare", "--map-root-user", "--uts"]
+    if run_program(*alone, "hostname", "elsewhere").returncode != 0:
+        pytest.skip("a host cannot be given another name here")
+    command = f"hostname elsewhere && exec {VRAMSTOW} top {job.traces} --json"
+    told = run_program(*alone, "sh", "-c", command).stdout
+    assert [process["runs"] for process in json.loads(told)["processes"]] == [False]
+
+
+def test_a_folder_may_have_the_name_of_a_number(tmp_path: Path) -> None:
+    folder = tmp_path / "2024"
+    folder.mkdir()
+    write(folder)
+    told = run_program(VRAMSTOW, "top", "2024", "--json", cwd=tmp_path)
+    assert len(json.loads(told.stdout)["processes"]) == 1
+    # These numbers are not cut to the number of a process that runs.
+    for number in (2**32 + 1, 2**32 + os.getpid()):
+        assert f"there is no process {number}." in top(number).stderr
 
 
 def test_several_ranks_are_listed_those_that_hold_most_first(tmp_path: Path) -> None:

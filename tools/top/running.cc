@@ -1,0 +1,76 @@
+#include "tools/top/running.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "tools/base/process_state.h"
+
+namespace vramstow {
+namespace {
+
+// By how much the same start can differ if it is computed twice, because clocks are adjusted.
+constexpr int64_t kClockSlack = 2'000'000'000;
+
+std::string Fact(const TopProcess& process, const char* key) {
+  const auto fact = process.facts.trace_metadata.find(key);
+  return fact == process.facts.trace_metadata.end() ? "" : fact->second;
+}
+
+bool IsOfThisHost(const TopProcess& process) {
+  const std::string host = Fact(process, "process.host");
+  utsname here = {};
+  return host.empty() || uname(&here) != 0 || host == here.nodename;
+}
+
+bool HasStartOf(const TopProcess& process) {
+  int64_t recorded = 0;
+  if (!absl::SimpleAtoi(Fact(process, "process.start_time"), &recorded)) return true;
+  const int64_t start = StartOfProcess(process.process);
+  if (start == 0 || std::abs(start - recorded) <= kClockSlack) return true;
+  // The clock may have been set since the process started.
+  const std::set<std::string> held = TracesHeldBy(process.process);
+  return std::ranges::any_of(held, [&process](const std::string& file) {
+    std::error_code error;
+    return std::filesystem::equivalent(file, process.file, error);
+  });
+}
+
+// Returns when the file was last written.
+int64_t WrittenAt(const std::string& file) {
+  struct stat about = {};
+  if (stat(file.c_str(), &about) != 0) return 0;
+  return int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+bool IsRunning(pid_t process) { return process > 0 && !HasEnded(process); }
+
+bool MayBeWritten(const TopProcess& process) {
+  return !process.facts.report.closed && IsRunning(process.process) && IsOfThisHost(process) &&
+         HasStartOf(process);
+}
+
+void LeaveNewest(std::vector<TopProcess>* processes) {
+  std::map<pid_t, TopProcess*> newest;
+  for (TopProcess& process : *processes) {
+    if (!process.runs) continue;
+    const auto [known, is_first] = newest.try_emplace(process.process, &process);
+    if (is_first) continue;
+    TopProcess*& last = known->second;
+    TopProcess* const older = WrittenAt(process.file) < WrittenAt(last->file) ? &process : last;
+    if (older == last) last = &process;
+    older->runs = false;
+  }
+}
+
+}  // namespace vramstow

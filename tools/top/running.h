@@ -1,0 +1,33 @@
+// Running: tells which of the traces that were not closed belong to processes that still run.
+//
+// Idea: an open trace alone does not say so. Its process may have been killed, and its process id
+// may be that of another process now; or the process has executed another program, which writes
+// another trace.
+//
+// Ownership: none. Threads: any. Errors: what /proc does not show is not compared. Units: none.
+#ifndef VRAMSTOW_TOOLS_TOP_RUNNING_H_
+#define VRAMSTOW_TOOLS_TOP_RUNNING_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/top/top_view.h"
+
+namespace vramstow {
+
+// Returns true if the process exists, and does not only wait until its parent reads its exit
+// status.
+bool IsRunning(pid_t process);
+
+// Returns true if the trace was not closed, and the process that wrote it runs on this host.
+bool MayBeWritten(const TopProcess& process);
+
+// Of several running processes with the same process id, only the one whose trace was written last
+// runs.
+void LeaveNewest(std::vector<TopProcess>* processes);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_TOP_RUNNING_H_
