@@ -78,6 +78,20 @@ bool ReadDevice(std::string_view word, int* device) {
   return true;
 }
 
+// Adds a text as a JSON string.
+void AddQuoted(Answer* answer, const char* text) {
+  answer->Add("\"");
+  for (const char* at = text; *at != '\0'; ++at) {
+    const auto byte = static_cast<unsigned char>(*at);
+    if (byte < ' ') {
+      answer->Add("\\u%04x", byte);
+    } else {
+      answer->Add(byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+    }
+  }
+  answer->Add("\"");
+}
+
 // Adds the statistics; unknown ones are left out.
 void AddStats(Answer* answer, const vramstow_stats& stats) {
 #define STATISTIC(name, value, seen) \
@@ -102,13 +116,18 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
     return;
   }
   answer->Ok();
-  answer->Add("{\"pid\":%ld,\"program\":\"%s\",\"devices\":[", static_cast<long>(getpid()),
-              ShownWord(ProgramName()).text);
+  answer->Add("{\"pid\":%ld,\"program\":", static_cast<long>(getpid()));
+  AddQuoted(answer, ShownWord(ProgramName()).text);
+  answer->Add(",\"devices\":[");
   bool any = false;
+  bool any_other = false;  // a device that was not asked about
   for (int device = 0; device < Pools::kMaxDevices; ++device) {
     vramstow_stats stats{};
-    if (only >= 0 && device != only) continue;
     if (links.application.GetStats(device, &stats, sizeof stats) != VRAMSTOW_OK) continue;
+    if (only >= 0 && device != only) {
+      any_other = true;
+      continue;
+    }
     answer->Add("%s{\"device\":%d,\"of\":\"%s\"", any ? "," : "", device,
                 links.application.HasPool(device) ? "pool" : "pytorch");
     AddStats(answer, stats);
@@ -124,7 +143,11 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
     any_shared = true;
   }
   if (any_shared) answer->Add("]");
-  if (!any) answer->Add(",\"why_none\":\"%s\"", links.application.WhyNoStats());
+  if (!any && any_other) {
+    answer->Add(",\"why_none\":\"no memory was requested on device %d yet\"", only);
+  } else if (!any) {
+    answer->Add(",\"why_none\":\"%s\"", links.application.WhyNoStats());
+  }
   answer->Add("}\n");
 }
 
@@ -275,20 +298,6 @@ void MoveBack(const Links& links, std::string_view arguments, Answer* answer) {
   }
   const int code = links.residency.Resume(named ? name : nullptr, &bytes);
   AddMoved(code, /*back=*/true, bytes, answer);
-}
-
-// Adds a text as a JSON string.
-void AddQuoted(Answer* answer, const char* text) {
-  answer->Add("\"");
-  for (const char* at = text; *at != '\0'; ++at) {
-    const auto byte = static_cast<unsigned char>(*at);
-    if (byte < ' ') {
-      answer->Add("\\u%04x", byte);
-    } else {
-      answer->Add(byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
-    }
-  }
-  answer->Add("\"");
 }
 
 void Dump(const Links& links, std::string_view arguments, Answer* answer) {

@@ -35,7 +35,7 @@ for line in sys.stdin:
 class Job:
     """A process that allocates the number of MiB that it is given."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, *flags: str, program: str | Path = sys.executable) -> None:
         self.traces = folder / "traces"
         self.traces.mkdir()
         self.process = subprocess.Popen(
@@ -46,7 +46,7 @@ class Job:
                 f"--trace-dir={self.traces}",
                 *flags,
                 "--",
-                sys.executable,
+                program,
                 "-c",
                 JOB,
             ],
@@ -125,6 +125,26 @@ def test_the_pool_of_a_process_is_asked_wherever_its_socket_is(pooled: Job) -> N
     assert seen(pooled.pid)["pool_pending_bytes"] == 0
     told = run_vramstow("ctl", "--json", pooled.pid, "stats", check=True)
     assert json.loads(told.stdout)["devices"][0]["of"] == "pool"
+
+
+def test_a_device_without_numbers_is_said_to_be_one(pooled: Job) -> None:
+    for device, why in (("0", None), ("3", "no memory was requested on device 3 yet")):
+        told = run_vramstow("ctl", "--json", pooled.pid, "stats", device, check=True)
+        assert json.loads(told.stdout).get("why_none") == why
+    assert f"no numbers: {why}" in run_vramstow("ctl", pooled.pid, "stats", "3").stdout
+
+
+def test_the_name_of_a_program_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / 'so-called "py\\thon"'
+    shutil.copy(Path(sys.executable).resolve(), program)
+    monkeypatch.setenv("PYTHONHOME", sys.base_prefix)
+    job = Job(tmp_path, "--pool=on", f"--control-dir={tmp_path / 'sockets'}", program=program)
+    job.take(1)
+    [trace] = job.traces.glob("*.stow")
+    told = run_vramstow("ctl", "--json", trace.stem.rpartition("-")[2], "stats")
+    job.end()
+    # Only a blank is replaced.
+    assert json.loads(told.stdout)["program"] == 'so-called?"py\\thon"', told.stderr
 
 
 def test_a_stopped_process_does_not_delay_the_view(pooled: Job) -> None:
