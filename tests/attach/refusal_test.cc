@@ -2,6 +2,7 @@
 // own setting.
 #include <gtest/gtest.h>
 
+#include "tools/attach/remote_process.h"
 #include "tools/attach/stopped_thread.h"
 
 namespace vramstow {
@@ -27,6 +28,20 @@ TEST(RefusalTest, RootIsNotToldToBecomeRoot) {
   EXPECT_EQ(
       WhoMayEnter(0, false),
       "run vramstow attach as the same user or as root; a container needs --cap-add=SYS_PTRACE.");
+}
+
+TEST(RefusalTest, OnlyTheProcessOfAnotherUserIsSaidToBeOne) {
+  EXPECT_EQ(WhyNoMaps(7, 1000, 1001),
+            "process 7 belongs to another user, so it cannot be inspected. Run vramstow attach as "
+            "that user, or as root.");
+  EXPECT_EQ(WhyNoMaps(7, 1000, 1000),
+            "process 7 cannot be inspected, because its own user has no permission to debug it "
+            "here; a container needs --cap-add=SYS_PTRACE.");
+  for (const uid_t owner : {0, 1000}) {
+    EXPECT_EQ(WhyNoMaps(7, owner, 0),
+              "process 7 cannot be inspected, because root has no permission to debug it here; a "
+              "container needs --cap-add=SYS_PTRACE.");
+  }
 }
 
 }  // namespace

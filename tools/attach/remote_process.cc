@@ -85,6 +85,16 @@ uint64_t FindSymbol(std::ifstream& file, const Elf64_Ehdr& header, std::string_v
 
 }  // namespace
 
+std::string WhyNoMaps(pid_t pid, uid_t owner, uid_t user) {
+  if (owner != user && user != 0) {
+    return absl::StrCat("process ", pid, " belongs to another user, so it cannot be inspected. ",
+                        "Run vramstow attach as that user, or as root.");
+  }
+  return absl::StrCat(
+      "process ", pid, " cannot be inspected, because ", user == 0 ? "root" : "its own user",
+      " has no permission to debug it here; a container needs ", "--cap-add=SYS_PTRACE.");
+}
+
 absl::StatusOr<RemoteProcess> RemoteProcess::Open(pid_t pid) {
   const std::string folder = absl::StrCat("/proc/", pid);
   struct stat about;
@@ -98,10 +108,12 @@ absl::StatusOr<RemoteProcess> RemoteProcess::Open(pid_t pid) {
   process.program_path_ = LinkOf(absl::StrCat(folder, "/exe"));
   std::ifstream maps(absl::StrCat(folder, "/maps"));
   for (std::string line; std::getline(maps, line);) AddMapping(line, &process.files_);
+  if (!maps.is_open() || !maps.eof()) {
+    return absl::PermissionDeniedError(WhyNoMaps(pid, about.st_uid, geteuid()));
+  }
   if (process.files_.empty()) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("process ", pid, " belongs to another user, so it cannot be inspected. Run ",
-                     "vramstow attach as that user, or as root."));
+    return absl::NotFoundError(
+        absl::StrCat("process ", pid, " has ended, or it is a thread of the kernel."));
   }
   return process;
 }

@@ -26,6 +26,9 @@ struct RemoteFile {
   uint64_t start = 0;  // the address of its first byte
 };
 
+// Returns one sentence that says why a user cannot read the maps of a process of `owner`.
+std::string WhyNoMaps(pid_t pid, uid_t owner, uid_t user);
+
 class RemoteProcess {
  public:
   // Fails if there is no such process, or its maps may not be read.
