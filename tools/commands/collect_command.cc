@@ -30,8 +30,9 @@ constexpr char kCollectFooter[] =
     "Parquet files by day and job;\nlib/vramstow/export/fleet_*.sql are queries for it. Python "
     "with duckdb writes it\n(VRAMSTOW_PYTHON).\n\nExamples:\n  vramstow collect traces/17 "
     "traces/18 --to fleet/\n  vramstow collect traces/19 --job pretraining --to "
-    "s3://bucket/fleet\n  vramstow collect --to fleet/ --page fleet.html\n\nExit status: 0; 1 if "
-    "something could not be written; 2 if an input cannot be read.";
+    "s3://bucket/fleet\n  vramstow collect --to fleet/ --page fleet.html\n\nExit status: 0, also "
+    "if some traces cannot be read and are left out; 1 if something could not be\nwritten; 2 if a "
+    "DIR has no trace, or no trace can be read.";
 
 struct CollectRequest {
   std::vector<std::string> jobs;

@@ -23,7 +23,8 @@ bool OutputFile::Open(const std::string& path) {
   }
   if (exists) {
     // A file is replaced only if it is writable. If the path is a symbolic link, the file to which
-    // it points is replaced, and not the link.
+    // it points is replaced, and not the link. A link that points to no file is replaced itself,
+    // because another user could have put it there.
     if (access(path.c_str(), W_OK) != 0) return false;
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(path, error);
