@@ -171,7 +171,9 @@ VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
 
 /* Takes a census (a reference scan): finds the objects that hold the tensors of this process,
  * writes them into the trace, and into `text` as one line of JSON (docs/census.md). Returns
- * NOT_ACTIVE if no census can be taken in this process, and BUSY if none can be taken now. */
+ * NOT_ACTIVE if no census can be taken in this process, BUSY if none can be taken now, and INVALID
+ * if `text` is null or too short for one group of objects; groups that do not fit are counted in
+ * `left_out`. If a census was begun and did not return OK, `text` is empty. */
 VRAMSTOW_FUNCTION(vramstow_census, (char* text, size_t size), (text, size))
 
 /* Regions: memory that a thread allocates between push and pop belongs to the region, and moves

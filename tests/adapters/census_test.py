@@ -256,6 +256,8 @@ def test_the_program_and_ctl_can_ask_for_one(
     (told,) = [json.loads(line) for line in job.out.splitlines() if line.startswith("{")]
     assert holder in [row["holder"] for row in told["holders"]]
     assert told["found_bytes"] <= told["live_bytes"]
+    # A text that is too short for one group is VRAMSTOW_INVALID, and no part of a line of JSON.
+    assert "short 2 b''" in job.out.splitlines()
 
 
 @POOLED_SELDOM

@@ -167,8 +167,10 @@ int RunCensusFor(bool by_command, char* text, size_t size) {
   constexpr int kNoFailure = -1;
   const int result = taker->take(by_command ? VRAMSTOW_CENSUS_TOLD : VRAMSTOW_CENSUS_ASKED,
                                  kNoFailure, VisitGroup, &listing);
-  if (result != VRAMSTOW_OK) return result;
-  return listing.End() ? VRAMSTOW_OK : VRAMSTOW_INVALID;
+  if (result == VRAMSTOW_OK && listing.End()) return VRAMSTOW_OK;
+  // A part of the line is no JSON.
+  text[0] = '\0';
+  return result == VRAMSTOW_OK ? VRAMSTOW_INVALID : result;
 }
 
 int RunCensus(char* text, size_t size) { return RunCensusFor(false, text, size); }

@@ -1,5 +1,6 @@
 """Requests a census itself, and has `vramstow ctl` request one."""
 
+import ctypes
 import os
 import subprocess
 
@@ -19,6 +20,8 @@ def train() -> None:
     for flags in ([], ["--json"]):
         command = [os.environ["VRAMSTOW_PROGRAM"], "ctl", *flags, str(os.getpid()), "census"]
         print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    text = ctypes.create_string_buffer(b"before", 60)
+    print("short", ctypes.PyDLL(None).vramstow_census(text, ctypes.c_size_t(60)), text.value)
     print(len(history))
 
 
