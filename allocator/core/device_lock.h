@@ -29,6 +29,9 @@ class DeviceMutex {
  public:
   // The analysis sees only the capability, not the mutex behind it.
   void Lock() VRAMSTOW_ACQUIRE(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS { mutex_.Lock(); }
+  bool TryLock() VRAMSTOW_TRY_ACQUIRE(true, kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS {
+    return mutex_.TryLock();
+  }
   void Unlock() VRAMSTOW_RELEASE(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS { mutex_.Unlock(); }
 
  private:

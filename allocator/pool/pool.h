@@ -109,6 +109,9 @@ class Pool {
   // Releases cached memory that was not used for the time of --decay, and more while the device has
   // less free memory than --keep-free; call it regularly. Returns how many bytes were released.
   uint64_t Maintain();
+  // Frees pending blocks that no submitted work uses any more, so that Stats() does not count them
+  // as pending. A request does this when it needs memory; call it before the numbers are shown.
+  void SettleFrees() { trimmer_.SettleFrees(); }
   // Sets the most bytes that the pool may hold; 0 removes the limit. Memory above a new limit stays
   // until it is trimmed.
   void SetLimit(uint64_t bytes);

@@ -106,6 +106,27 @@ TrimResult Trimmer::Trim(const TrimRequest& request, uint64_t released) {
   return {released * chunk, parts_->Now() - since};
 }
 
+void Trimmer::SettleFrees() {
+  const auto is_pending = [](const StreamHeap* heap) {
+    return heap->stats.pending_bytes.load(std::memory_order_relaxed) != 0;
+  };
+  const uint32_t heaps = parts_->heaps.count();
+  bool any = false;
+  for (uint32_t number = 1; number <= heaps; ++number) any |= is_pending(parts_->heaps.at(number));
+  if (!any || !parts_->mutex.TryLock()) return;
+  if (!parts_->fences.capturing()) {
+    parts_->EnsureAllFences();
+    for (uint32_t number = 1; number <= heaps; ++number) {
+      StreamHeap* heap = parts_->heaps.at(number);
+      if (!is_pending(heap)) continue;
+      HeapLock lock(heap);
+      heap->Settle();
+    }
+    parts_->CheckIfAsked();
+  }
+  parts_->mutex.Unlock();
+}
+
 uint64_t Trimmer::Maintain() {
   const PoolConfig& config = parts_->config;
   const DriverTable* driver = parts_->driver;

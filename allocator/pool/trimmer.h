@@ -36,6 +36,9 @@ class Trimmer {
   // Releases cached memory that was not used for the time of --decay, and more while the device has
   // less free memory than --keep-free. Returns how many bytes were released.
   uint64_t Maintain();
+  // Frees pending blocks that no submitted work uses any more. It does nothing while another thread
+  // has the device's lock, for example because it waits for memory.
+  void SettleFrees();
 
  private:
   uint64_t GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bool* waits)

@@ -175,6 +175,24 @@ TEST_F(PoolTest, AHitMakesNoDriverCall) {
   EXPECT_EQ(pool_->Stats().misses, misses);
 }
 
+// A free does not ask the driver. Nobody requests memory after it, so only SettleFrees can.
+TEST_F(PoolTest, WhatNoWorkUsesIsNotPendingWhenTheNumbersAreShown) {
+  Start();
+  const Block idle = Take(8 * kMiB);
+  const Block used = Take(16 * kMiB);
+  ASSERT_EQ(pool_->RecordUse(idle.address, 2), PoolError::kOk);
+  ASSERT_EQ(pool_->RecordUse(used.address, 3), PoolError::kOk);
+  device_->Submit(3, used.address, used.size);
+  ASSERT_EQ(pool_->Free(idle.address), PoolError::kOk);
+  ASSERT_EQ(pool_->Free(used.address), PoolError::kOk);
+  EXPECT_EQ(pool_->Stats().pending_bytes, idle.size + used.size);
+  pool_->SettleFrees();
+  EXPECT_EQ(pool_->Stats().pending_bytes, used.size);
+  device_->Finish(3);
+  pool_->SettleFrees();
+  EXPECT_EQ(pool_->Stats().pending_bytes, 0U);
+}
+
 TEST_F(PoolTest, TheReportSaysWhatWasTriedAndWhoHoldsMost) {
   FakeDevice::Options options;
   options.total_bytes = 64 * kMiB;

@@ -144,6 +144,10 @@ int Application::SetLimit(int device, uint64_t bytes) const {
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
+void Application::SettleFrees(int device) const {
+  VisitPools(device, [](const Pools::Use& pool, int) { pool->SettleFrees(); });
+}
+
 int Application::GetStats(int device, vramstow_stats* stats, size_t size) const {
   if (!IsDevice(device) || stats == nullptr || size == 0) return VRAMSTOW_INVALID;
   vramstow_stats sum{};

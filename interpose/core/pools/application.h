@@ -53,6 +53,9 @@ class Application {
   // bytes of host memory that were released.
   int GiveBack(int device, GivenBack* given) const;
   int SetLimit(int device, uint64_t bytes) const;
+  // Makes the statistics count as pending only what submitted work may still use. This asks the
+  // driver, so it is called before numbers are shown, and not by the program's own requests.
+  void SettleFrees(int device) const;
   int GetStats(int device, vramstow_stats* stats, size_t size) const;
   // Returns the end of a sentence that explains why there are no statistics.
   const char* WhyNoStats() const;

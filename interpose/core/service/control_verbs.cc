@@ -115,6 +115,7 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
     answer->Add("%sERROR stats takes the number of a device, or no argument\n", kControlGreeting);
     return;
   }
+  links.application.SettleFrees(only);
   answer->Ok();
   answer->Add("{\"pid\":%ld,\"program\":", static_cast<long>(getpid()));
   AddQuoted(answer, ShownWord(ProgramName()).text);

@@ -152,6 +152,7 @@ void AddShareMetrics(const Device* devices, int count, const char* rank, Metrics
 
 size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
   Device devices[kMaxDevices];
+  application_.SettleFrees(VRAMSTOW_ALL_DEVICES);
   int count = 0;
   for (int number = 0; number < Pools::kMaxDevices && count < kMaxDevices; ++number) {
     Device& device = devices[count];

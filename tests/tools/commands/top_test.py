@@ -127,6 +127,34 @@ def test_the_pool_of_a_process_is_asked_wherever_its_socket_is(pooled: Job) -> N
     assert json.loads(told.stdout)["devices"][0]["of"] == "pool"
 
 
+FREES = f"""{CUDA_BEGINS}
+blocks = [ctypes.c_uint64() for _ in range(5)]
+for block in blocks:
+    assert cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(64 << 20)) == 0
+assert cuda.cuMemFree_v2(blocks[2]) == 0
+print("freed", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_memory_that_no_work_uses_is_not_pending(tmp_path: Path) -> None:
+    sockets = f"--control-dir={tmp_path / 'sockets'}"
+    flags = ["--simulate=h200", "--pool=on", sockets, f"--trace-dir={tmp_path}"]
+    job = subprocess.Popen(
+        [VRAMSTOW, "run", *flags, "--", sys.executable, "-c", FREES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert job.stdout and job.stdout.readline() == "freed\n"
+    try:
+        process = seen(tmp_path)
+        assert (process["allocated_bytes"], process["pool_pending_bytes"]) == (256 << 20, 0)
+    finally:
+        job.communicate("\n", timeout=120)
+
+
 def test_a_device_without_numbers_is_said_to_be_one(pooled: Job) -> None:
     for device, why in (("0", None), ("3", "no memory was requested on device 3 yet")):
         told = run_vramstow("ctl", "--json", pooled.pid, "stats", device, check=True)
