@@ -65,12 +65,33 @@ void Relay(int signal, const siginfo_t& info, pid_t child) {
   if (signal == SIGHUP && info.si_code > 0) kill(child, SIGCONT);
 }
 
-// True for a signal by which a terminal's job is stopped. Whoever continues such a job sends
-// SIGCONT to its whole process group. SIGSTOP is sent to single processes, and so is the SIGCONT
-// after it.
-bool IsOfJobControl(int signal) {
-  return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-}
+// Knows whether a stop of the command is one of the terminal's job. Whoever continues such a job
+// sends SIGCONT to its whole process group. SIGSTOP is sent to single processes, and so is the
+// SIGCONT after it; but a program that restores the terminal at SIGTSTP stops itself with SIGSTOP.
+class JobStops {
+ public:
+  // Notes a signal that this process has received.
+  void Note(int signal) {
+    if (IsOfJobControl(signal)) is_stopping_ = true;
+    if (signal == SIGCONT) is_stopping_ = false;
+  }
+  bool Has(int stop_signal) const {
+    return IsOfJobControl(stop_signal) || is_stopping_ || IsPending();
+  }
+
+ private:
+  static bool IsOfJobControl(int signal) {
+    return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+  }
+  static bool IsPending() {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) return false;
+    return sigismember(&pending, SIGTSTP) == 1 || sigismember(&pending, SIGTTIN) == 1 ||
+           sigismember(&pending, SIGTTOU) == 1;
+  }
+
+  bool is_stopping_ = false;
+};
 
 // Stops this process because the command has stopped, so that the shell notices it. Does nothing if
 // the command was continued in the meantime, because this process would then remain stopped.
@@ -81,11 +102,11 @@ void StopToo(pid_t child) {
 }
 
 // Checks whether the child has ended, and how.
-void LookAfter(Child* child) {
+void LookAfter(const JobStops& stops, Child* child) {
   int status = 0;
   while (child->running && waitpid(child->pid, &status, WNOHANG | WUNTRACED) == child->pid) {
     if (WIFSTOPPED(status)) {
-      if (IsOfJobControl(WSTOPSIG(status))) StopToo(child->pid);
+      if (stops.Has(WSTOPSIG(status))) StopToo(child->pid);
       continue;
     }
     child->running = false;
@@ -221,13 +242,15 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
     const ChildEnd::How how = children.back().end.how;
     if (how == ChildEnd::How::kNotStarted || !children.back().running) break;
   }
+  JobStops stops;
   for (;;) {
-    for (Child& child : children) LookAfter(&child);
+    for (Child& child : children) LookAfter(stops, &child);
     const auto runs = [](const Child& child) { return child.running; };
     if (std::none_of(children.begin(), children.end(), runs)) break;
     siginfo_t info = {};
     const int signal = sigwaitinfo(&relayed, &info);
     if (signal <= 0 || signal == SIGCHLD) continue;
+    stops.Note(signal);
     for (const Child& child : children) {
       if (child.running) Relay(signal, info, child.pid);
     }

@@ -115,6 +115,44 @@ def test_a_command_alone_may_be_stopped_and_continued(vramstow: Installation) ->
     assert not stopped, "nobody would continue vramstow"
 
 
+RESTORING = """
+import os, signal, sys, time
+def stop(*_):
+    print("restored", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+signal.signal(signal.SIGTSTP, stop)
+print("ready", os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_vramstow_stops_with_a_command_that_stops_itself_after_sigtstp(
+    vramstow: Installation,
+) -> None:
+    command = [vramstow.program, "run", "--no-trace", "--", sys.executable, "-c", RESTORING]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        process_group=0,
+    ) as run:
+        assert run.stdout is not None
+        child = int(run.stdout.readline().split()[1])
+        try:
+            for _ in range(2):
+                os.killpg(run.pid, signal.SIGTSTP)
+                assert run.stdout.readline() == "restored\n"
+                wait_until(lambda: state(child) == "T" and state(run.pid) == "T")
+                os.killpg(run.pid, signal.SIGCONT)
+                wait_until(lambda: state(child) == "S" and state(run.pid) == "S")
+        finally:
+            os.killpg(run.pid, signal.SIGCONT)
+            run.communicate()
+    assert run.returncode == 0
+
+
 def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) -> None:
     job = Job(vramstow, **OWN_GROUP)
     for _ in range(100):
