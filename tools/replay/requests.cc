@@ -36,7 +36,8 @@ class Collector {
         if (!recorded_.frees_complete) Free(event);
         return;
       case EventKind::kFreeCompleted:
-        return Free(event);
+        if (recorded_.frees_complete) Free(event);
+        return;
       case EventKind::kRefused:
         return Refuse(event);
       case EventKind::kTouch:
@@ -258,7 +259,11 @@ Collector& CollectorOf(const Event& event, const Collector::Recorded& recorded,
       if (key.first == layer && collector.Concerns(event)) return collector;
     }
   }
-  return collectors->try_emplace(Key{layer, event.device}, recorded).first->second;
+  // The driver's functions that free memory have no second event.
+  const Collector::Recorded of_layer = {
+      .frees_complete = recorded.frees_complete && layer == Layer::kFramework,
+      .pools = recorded.pools};
+  return collectors->try_emplace(Key{layer, event.device}, of_layer).first->second;
 }
 
 }  // namespace

@@ -32,6 +32,17 @@ class Recording {
         {.address = address, .kind = EventKind::kFree, .memory = MemoryKind::kDevice});
   }
   void Refuse(uint64_t sequence) { history_.Refuse(sequence); }
+  // Reads it as a source that reports when a free of the framework has completed.
+  Requests ReadWithCompletions() const {
+    struct Completing : ListSource {
+      using ListSource::ListSource;
+      bool ReportsFreeCompleted() const override { return true; }
+    };
+    Completing source(history_.events(), {});
+    auto requests = ReadRequests(&source, std::nullopt);
+    EXPECT_TRUE(requests.ok()) << requests.status();
+    return requests.ok() ? *std::move(requests) : Requests();
+  }
   Requests Read(std::map<std::string, std::string> facts = {}) const {
     ListSource source(history_.events(), std::move(facts));
     auto requests = ReadRequests(&source, std::nullopt);
@@ -66,6 +77,14 @@ TEST(Requests, AFreeOfTheDriverBelongsToTheDeviceOfItsBlock) {
   EXPECT_EQ(requests.device, 1);
   EXPECT_EQ(KindsOf(requests), "afafaf");
   EXPECT_EQ(requests.other_devices, 3u);
+}
+
+TEST(Requests, OnlyTheFrameworksFreesComplete) {
+  Recording recording;
+  recording.Allocate(0x1000, 0);
+  recording.Free(0x1000);
+  recording.Allocate(0x1000, 0);
+  EXPECT_EQ(KindsOf(recording.ReadWithCompletions()), "afa");
 }
 
 TEST(Requests, AFreeThatTheDriverRefusedIsNone) {
