@@ -15,22 +15,22 @@ _OLDEST = (3, 9)
 
 
 def _run_hook():  # noqa: ANN202
-    from importlib import util
+    # importlib.util would import modules whose names the program's own modules may have.
+    from importlib import _bootstrap, _bootstrap_external
 
-    spec = util.spec_from_file_location("vramstow_hook", os.path.join(_HERE, _REST, "hook.py"))
-    module = util.module_from_spec(spec)
+    file = os.path.join(_HERE, _REST, "hook.py")
+    spec = _bootstrap_external.spec_from_file_location("vramstow_hook", file)
+    module = _bootstrap.module_from_spec(spec)
     spec.loader.exec_module(module)
 
 
 def _run_next():  # noqa: ANN202
-    from importlib import machinery
+    from importlib import _bootstrap, _bootstrap_external
 
-    spec = machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    spec = _bootstrap_external.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:
         return
-    from importlib import util
-
-    module = util.module_from_spec(spec)
+    module = _bootstrap.module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
 
