@@ -22,6 +22,7 @@ from types import CodeType, FrameType
 class _Inside(threading.local):
     modules = 0  # the nesting depth of module calls in this thread
     outermost = None  # the name of the outermost of them, as the adapter knows it
+    model = 0  # the outermost module's identity
 
 
 class _Models:
@@ -117,6 +118,7 @@ def follow(adapter: ctypes.CDLL) -> None:
             may_be_first = inside.modules and (models.has(number) or number not in known)
             if may_be_first and not _is_inside_a_call(call, sys._getframe(1)):
                 leave_module(inside.outermost)
+                models.end(inside.model)
                 inside.modules = 0
             inside.modules += 1
             if number not in known:
@@ -124,7 +126,7 @@ def follow(adapter: ctypes.CDLL) -> None:
             name = known[number][1]
             enter_module(name)
             if inside.modules == 1:
-                inside.outermost = name
+                inside.outermost, inside.model = name, number
                 models.begin(number)
         except Exception:
             return
