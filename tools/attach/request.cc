@@ -117,7 +117,8 @@ bool AttachRequest::Withdraw(const std::string& answer) const {
   return file >= 0;
 }
 
-absl::Status AttachRequest::Await(const std::string& answer, absl::Duration patience,
+absl::Status AttachRequest::Await(const std::string& answer, const std::string& unchanged,
+                                  absl::Duration patience,
                                   const std::function<bool()>& wants_to_end) const {
   absl::Time end = absl::Now() + patience;
   bool is_begun = false;  // then the request is waited for, because it cannot be withdrawn any more
@@ -139,7 +140,8 @@ absl::Status AttachRequest::Await(const std::string& answer, absl::Duration pati
         return absl::DeadlineExceededError(absl::StrCat(
             "process ", process_.pid(), " did not answer within ", absl::FormatDuration(patience),
             ": its main thread runs no Python meanwhile (it waits for a lock, a device or another "
-            "process). The process was not changed; try again, or wait longer with --patience."));
+            "process). ",
+            unchanged, "; try again, or wait longer with --patience."));
       }
       is_begun = true;
       end = absl::Now() + kPatienceOnceBegun + (is_over ? patience / 2 : absl::ZeroDuration());
@@ -177,7 +179,9 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   if (!entered.ok()) return entered.status();
 
   const absl::Time begin = absl::Now();
-  if (const absl::Status status = Await(answer, patience, wants_to_end); !status.ok()) {
+  const std::string unchanged =
+      action == "end" ? "The process is still observed" : "The process was not changed";
+  if (const absl::Status status = Await(answer, unchanged, patience, wants_to_end); !status.ok()) {
     return status;
   }
   absl::StatusOr<std::string> text = absl::UnknownError("");

@@ -63,9 +63,10 @@ class AttachRequest {
   AttachRequest(const RemoteProcess& process, std::string folder)
       : process_(process), folder_(std::move(folder)) {}
   absl::Status WriteFile(const std::string& name, const std::string& text) const;
-  // Waits until the file of the answer is there.
-  absl::Status Await(const std::string& answer, absl::Duration patience,
-                     const std::function<bool()>& wants_to_end) const;
+  // Waits until the file of the answer is there. `unchanged` says what holds if the request is
+  // withdrawn.
+  absl::Status Await(const std::string& answer, const std::string& unchanged,
+                     absl::Duration patience, const std::function<bool()>& wants_to_end) const;
   // Returns false if the process has begun to answer.
   bool Withdraw(const std::string& answer) const;
 

@@ -152,8 +152,8 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   if (was_there && IsInRequestFolder(trace)) {
     return RefuseToAttach(absl::FailedPreconditionError(absl::StrCat(
         "another vramstow attach ", pid,
-        " --growth observes this process and then removes its trace: try again once it has "
-        "ended.")));
+        " --growth observes this process and then removes its trace: try again once it has ended. ",
+        "If it was killed, run vramstow attach ", pid, " --detach first.")));
   }
   if (wishes.for_ns == 0) {
     const std::string since = was_there ? " was already observed: " : " is observed from now on: ";
