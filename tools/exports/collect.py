@@ -93,8 +93,12 @@ ON old.job = new.job AND old.run = new.run AND old.started_ns = new.started_ns
 AND old.host IS NOT DISTINCT FROM new.host AND old.process IS NOT DISTINCT FROM new.process
 AND (old.day = new.day OR new.started_ns = 0)
 AND ((new.process IS NOT NULL AND new.started_ns <> 0) OR (
-    old.card_hours = new.card_hours AND old.allocations = new.allocations
-    AND old.frees = new.frees AND old.peak_allocated_bytes = new.peak_allocated_bytes))
+    old.rank = new.rank AND old.card_hours = new.card_hours
+    AND old.allocations = new.allocations AND old.frees = new.frees
+    AND old.peak_allocated_bytes = new.peak_allocated_bytes
+    AND old.peak_requested_bytes IS NOT DISTINCT FROM new.peak_requested_bytes
+    AND old.peak_reserved_bytes IS NOT DISTINCT FROM new.peak_reserved_bytes
+    AND old.unusable_bytes_at_peak IS NOT DISTINCT FROM new.unusable_bytes_at_peak))
 """
 NS_PER_HOUR = 3_600_000_000_000
 LARGEST = 2**63 - 1  # of a BIGINT

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "absl/strings/numbers.h"
@@ -188,6 +189,29 @@ bool StowWriter::WriteFacts() {
   return missing.empty() || AddFact("source.missing", absl::StrJoin(missing, "\n"));
 }
 
+// Returns the samples with the file's numbers of stacks. Several stacks of the source may be one
+// stack of the file, whose levels are the sum of theirs.
+std::vector<SumSamples> StowWriter::SamplesOf(const TraceSums& sums) {
+  std::vector<SumSamples> all;
+  std::map<uint32_t, size_t> place_of_stack;
+  for (SumSamples samples : sums.samples) {
+    if (samples.of == SumOf::kStack) {
+      samples.number = StackOf(samples.number);
+      const auto [known, is_new] = place_of_stack.try_emplace(samples.number, all.size());
+      if (!is_new) {
+        SumSamples& same = all[known->second];
+        for (size_t i = 0; i < kMaxSamples; ++i) {
+          const uint64_t sum = uint64_t{same.levels[i]} + samples.levels[i];
+          same.levels[i] = static_cast<uint32_t>(std::min<uint64_t>(sum, ~uint32_t{0}));
+        }
+        continue;
+      }
+    }
+    all.push_back(samples);
+  }
+  return all;
+}
+
 // Writes one generation of the sums that the source has in place of older events. None of the
 // file's own events are in the sums, so the generation has no cuts. Calls and libraries have the
 // source's numbers in the file, but stacks have other ones.
@@ -199,11 +223,14 @@ bool StowWriter::WriteSums() {
   header.kind = static_cast<uint8_t>(ChunkKind::kSums);
   header.buffer = 1;
   bool is_written = true;
+  // Without room for another record the payload is written as a chunk.
+  const auto make_room = [&] {
+    if (payload.size() + 2 * kMaxSumRecordBytes <= kMaxPayloadBytes) return;
+    ++header.turn;
+    is_written = is_written && WriteChunk(&header, &payload);
+  };
   const auto add = [&](auto encode, const auto& record) {
-    if (payload.size() + 2 * kMaxSumRecordBytes > kMaxPayloadBytes) {
-      ++header.turn;
-      is_written = is_written && WriteChunk(&header, &payload);
-    }
+    make_room();
     const size_t before = payload.size();
     payload.resize(before + kMaxSumRecordBytes);
     uint8_t* const end = encode(payload.data() + before, record);
@@ -216,11 +243,11 @@ bool StowWriter::WriteSums() {
     add(EncodeSum, sum);
   }
   for (const SumPoint& point : sums->points) add(EncodePoint, point);
-  for (SumSamples samples : sums->samples) {
-    if (samples.of == SumOf::kStack) samples.number = StackOf(samples.number);
+  for (const SumSamples& samples : SamplesOf(*sums)) {
     NoteNames(samples.of, samples.number);
     add(EncodeSamples, samples);
   }
+  make_room();  // the last record has the number of its own chunk
   add(EncodeLastSums, uint64_t{++header.turn});
   return is_written && WriteChunk(&header, &payload);
 }

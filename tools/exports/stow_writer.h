@@ -51,6 +51,7 @@ class StowWriter {
   bool WriteNames();
   bool WriteSums();
   void NoteNames(SumOf of, uint32_t number);
+  std::vector<SumSamples> SamplesOf(const TraceSums& sums);
   uint64_t NumberOfFact(const char* key) const;
   bool WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload);
   bool WriteHeader(uint64_t bytes, const TraceStart& start);
