@@ -251,6 +251,7 @@ def test_a_trace_that_cannot_be_read_is_left_out(jobs: Path, tmp_path: Path) -> 
     done = collect(tmp_path / "job", "--to", tmp_path / "fleet")
     assert done.returncode == 0 and "3 of 3 ranks added" in done.stderr
     assert "left out: " in done.stderr and "broken.stow" in done.stderr
+    assert "also if some traces cannot be read" in collect("--help").stdout.replace("\n", " ")
 
 
 def test_a_figure_beyond_the_columns_does_not_stop_the_others(tmp_path: Path) -> None:

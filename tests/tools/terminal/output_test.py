@@ -110,6 +110,16 @@ def test_a_link_stays_one(source: Path, tmp_path: Path, name: str) -> None:
     assert there.read_bytes() != b"old"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_to_nothing_is_replaced(source: Path, tmp_path: Path, name: str) -> None:
+    """Another user could have put it there, so that a file of this user appears elsewhere."""
+    there, link = tmp_path / "there", tmp_path / "link"
+    link.symlink_to(there)
+    assert run(commands(source, link)[name]).returncode == 0
+    assert link.is_file() and not link.is_symlink()
+    assert not there.exists()
+
+
 def test_a_link_in_place_of_the_unfinished_file_is_not_followed(
     source: Path, tmp_path: Path
 ) -> None:
