@@ -57,11 +57,19 @@ void ReportUse(const Spec& spec, int card, vramstowSimulatorDeviceReport* report
   }
 }
 
+// Mixes the bits of a number, so that neighbouring numbers give unrelated ones (the finalizer of
+// SplitMix64).
+uint64_t Mix(uint64_t number) {
+  number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
+  number = (number ^ number >> 27) * 0x94d049bb133111eb;
+  return number ^ number >> 31;
+}
+
 // Returns a number that processes have in common only if they share GPUs.
 uint64_t IdentifyMachine(const Tenancy* tenancy) {
   struct stat status;
   if (tenancy != nullptr && stat(tenancy->path().c_str(), &status) == 0) {
-    return status.st_dev * 0x9e3779b97f4a7c15 + status.st_ino;
+    return Mix(Mix(status.st_dev) ^ status.st_ino);
   }
   static const uint64_t own = [] {
     uint64_t drawn = 0;
@@ -144,7 +152,7 @@ uint64_t vramstowSimulatorIdentifyGpu(int device) {
   const Spec& spec = globals.state().machine->spec();
   if (device < 0 || static_cast<size_t>(device) >= spec.cards.size()) return 0;
   const auto card = static_cast<uint64_t>(spec.cards[static_cast<size_t>(device)]);
-  return (IdentifyMachine(FindTenancy(spec)) + card) * 0x9e3779b97f4a7c15 | 1;
+  return Mix(IdentifyMachine(FindTenancy(spec)) ^ (card + 1)) | 1;
 }
 
 }  // extern "C"

@@ -93,7 +93,8 @@ std::string ConfigurationPage() {
       "`",
       kRunIdVariable,
       "` is the id of the run to which a process belongs. It is stored in the traces as `run.id`, "
-      "so that the run finds its files\nagain. [The page about run](run.md) lists the other variables.\n");
+      "so that the run finds its files\nagain. [The page about run](run.md) lists the other "
+      "variables.\n");
   return page;
 }
 

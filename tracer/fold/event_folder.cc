@@ -90,8 +90,8 @@ bool EventFolder::Look(const Event& event, bool was_kept) {
   if (count_ == kMaxEvents || is_full_) return false;
   now_ = static_cast<uint32_t>(count_++);
   if (!was_kept) levels_.Pass(event.time_ns);
-  // There is one of these for nearly each free. Only the analysis of a converted trace, which is
-  // never folded, uses them.
+  // There is one of these for nearly each free. The analysis does not use them in a trace with
+  // sums.
   bool is_understood = event.kind == EventKind::kFreeCompleted;
   if (event.kind == EventKind::kRefused && event.layer == Layer::kDriver) {
     Refuse(event);

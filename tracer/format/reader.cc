@@ -106,6 +106,8 @@ class TraceReader::Impl {
   uint64_t events_after_latch_ = 0;  // recorded by threads that had not noticed the stop
   bool is_ticked_ = false;           // the trace has ticked chunks
   std::vector<Span> spans_;
+  // The buffer and the number of each chunk that a running process overwrote before it was read.
+  std::set<std::pair<uint32_t, uint32_t>> replaced_;
   std::map<uint32_t, std::vector<uint64_t>> ranges_;  // the open ranges of each thread
   bool is_finished_ = false;
 };
@@ -173,6 +175,7 @@ void TraceReader::Impl::Rewind() {
   first_sequence_ = last_sequence_ = last_order_ = last_time_ns_ = 0;
   gap_events_ = events_after_latch_ = 0;
   spans_.clear();
+  replaced_.clear();
   ranges_.clear();
   is_finished_ = false;
 }
@@ -340,7 +343,10 @@ void TraceReader::Impl::ActivateNext() {
   chunk->entry = &entry;
   if (!ChunkIndex::Load(bytes_, entry, &chunk->payload, &chunk->size)) {
     // A process that is still running has overwritten the chunk meanwhile.
-    if (!report.closed && ChunkIndex::WasReplaced(bytes_, entry)) return;
+    if (!report.closed && ChunkIndex::WasReplaced(bytes_, entry)) {
+      replaced_.emplace(entry.header.buffer, entry.header.number);
+      return;
+    }
     ++report.damaged_chunks;
     report.damaged_bytes += entry.available;
     return;
@@ -436,6 +442,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
   uint64_t missing = 0;
   uint64_t known = 0;
   uint32_t buffer = 0;
+  uint32_t chunk = 0;
   for (const Span& span : spans_) {
     if (span.buffer != buffer) {
       const auto cut = cuts_.find(span.buffer);
@@ -443,8 +450,15 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
       known = is_ring ? std::max(span.first, in_sums) : in_sums;
       report.overwritten_events += known - in_sums;
     }
+    if (span.first > known) {
+      const auto replaced = replaced_.lower_bound({span.buffer, chunk});
+      const bool is_overwritten =
+          span.buffer == buffer && replaced != replaced_.end() &&
+          *replaced < std::pair<uint32_t, uint32_t>(span.buffer, span.chunk);
+      (is_overwritten ? report.overwritten_events : missing) += span.first - known;
+    }
     buffer = span.buffer;
-    if (span.first > known) missing += span.first - known;
+    chunk = span.chunk;
     known = std::max(known, span.last);
   }
   if (is_ring) report.overwritten_events += sums.totals.lost_events;

@@ -73,8 +73,16 @@ TEST(StowWriter, WritesSumsOfEventsThatTheSourceNoLongerHas) {
       {.of = SumOf::kStack, .number = 7, .allocations = 5, .bytes = 512}};
   source.sums.points.resize(3000, {.allocated_highest = 1 << 20});  // more than one chunk
   for (uint32_t i = 0; i < 3000; ++i) {
-    SumSamples samples = {.of = SumOf::kStack, .number = 7, .shift = 12, .count = kMaxSamples};
+    const uint32_t caller = 8 << 16 | 9;
+    SumSamples samples = {
+        .of = SumOf::kCaller, .number = caller, .shift = 12, .count = kMaxSamples};
     for (uint32_t at = 0; at < kMaxSamples; ++at) samples.levels[at] = at % 2 == 0 ? i << 8 : 0;
+    source.sums.samples.push_back(samples);
+  }
+  // Stacks that become one in the file have the sum of their levels.
+  for (const uint32_t level : {5u, 8u}) {
+    SumSamples samples = {.of = SumOf::kStack, .number = 7, .shift = 12, .count = 1};
+    samples.levels[0] = level;
     source.sums.samples.push_back(samples);
   }
   const auto trace = Written(&source);
@@ -87,11 +95,12 @@ TEST(StowWriter, WritesSumsOfEventsThatTheSourceNoLongerHas) {
   EXPECT_EQ(facts.report.damaged_chunks, 0u);
   ASSERT_NE(trace->Sums(), nullptr);
   EXPECT_EQ(trace->Sums()->points.size(), 3000u);
-  ASSERT_EQ(trace->Sums()->samples.size(), 3000u);
+  ASSERT_EQ(trace->Sums()->samples.size(), 3001u);
   EXPECT_EQ(trace->CallName(9), "call-9");
   EXPECT_EQ(trace->LibraryPath(8), "/lib/library-8.so");
   const uint32_t stack = trace->Sums()->sums[2].number;
-  EXPECT_EQ(trace->Sums()->samples[2999].number, stack);
+  EXPECT_EQ(trace->Sums()->samples[3000].number, stack);
+  EXPECT_EQ(trace->Sums()->samples[3000].levels[0], 13u);
   ASSERT_EQ(trace->reader().Stack(stack).size(), 1u);
   EXPECT_EQ(trace->reader().Stack(stack)[0].function, "seven");
 }

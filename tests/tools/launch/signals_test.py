@@ -116,41 +116,30 @@ def test_a_command_alone_may_be_stopped_and_continued(vramstow: Installation) ->
 
 
 RESTORING = """
-import os, signal, sys, time
+import os, signal, time
 def stop(*_):
-    print("restored", flush=True)
+    os.write(1, b"restored\\n")
     os.kill(os.getpid(), signal.SIGSTOP)
 signal.signal(signal.SIGTSTP, stop)
-print("ready", os.getpid(), flush=True)
-sys.stdin.read()
+os.write(1, f"ready {os.getpid()}\\n".encode())
+while True:
+    time.sleep(0.05)
 """
 
 
 def test_vramstow_stops_with_a_command_that_stops_itself_after_sigtstp(
     vramstow: Installation,
 ) -> None:
-    command = [vramstow.program, "run", "--no-trace", "--", sys.executable, "-c", RESTORING]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        process_group=0,
-    ) as run:
-        assert run.stdout is not None
-        child = int(run.stdout.readline().split()[1])
-        try:
-            for _ in range(2):
-                os.killpg(run.pid, signal.SIGTSTP)
-                assert run.stdout.readline() == "restored\n"
-                wait_until(lambda: state(child) == "T" and state(run.pid) == "T")
-                os.killpg(run.pid, signal.SIGCONT)
-                wait_until(lambda: state(child) == "S" and state(run.pid) == "S")
-        finally:
-            os.killpg(run.pid, signal.SIGCONT)
-            run.communicate()
-    assert run.returncode == 0
+    job = Job(vramstow, RESTORING, **OWN_GROUP)
+    for _ in range(2):
+        os.killpg(job.process.pid, signal.SIGTSTP)
+        assert job.line() == "restored"
+        wait_until(lambda: state(job.child) == "T" and state(job.process.pid) == "T")
+        os.killpg(job.process.pid, signal.SIGCONT)
+        wait_until(lambda: state(job.child) == "S" and state(job.process.pid) == "S")
+    job.send(signal.SIGTERM)
+    job.process.communicate(timeout=30)
+    assert job.process.returncode == -signal.SIGTERM
 
 
 def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) -> None:
