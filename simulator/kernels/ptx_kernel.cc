@@ -96,7 +96,10 @@ class PtxKernel : public Work {
     launch_.static_shared = code_->shared_bytes();
     CopiedMemory memory(state_, context_);
     if (complete_) AddWrittenSpans(*state_, launch_, &memory);
-    memory.Conclude(memory.origin() != nullptr ? memory.origin() : LastingName(name_));
+    // No setting computes these results, so the name says what is missing (uncomputed_reads.cc).
+    const std::string whose = name_.starts_with("_Z") ? "a kernel" : name_;
+    memory.Conclude(memory.origin() != nullptr ? memory.origin()
+                                               : LastingName("an unknown instruction of " + whose));
     NoteIdleLaunch(*state_, name_, LastingName(TextOfRefusal(*launch_.entry)));
     HostReads::Global().NoteIdleLaunch();  // what bulk copies write is not known
   }

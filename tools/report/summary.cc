@@ -119,7 +119,7 @@ LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const
     const bool is_all = absl::StrContains(FactOr(trace, "option.simulate"), "values=all");
     if (name.starts_with("a copy")) {
       found.remedy = "; contents=keep in --simulate stores it";
-    } else if (!is_all) {
+    } else if (!is_all && !name.starts_with("an unknown instruction")) {
       found.remedy = "; values=all in --simulate computes it";
     }
   }

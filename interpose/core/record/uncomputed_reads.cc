@@ -56,6 +56,7 @@ bool UncomputedReads::PrintsMessages() const {
 // Returns the end of the message. It names the setting that simulates the value, if there is one.
 const char* UncomputedReads::Remedy(const char* by) const {
   if (std::strncmp(by, "a copy", 6) == 0) return "; contents=keep in --simulate stores it.";
+  if (std::strncmp(by, "an unknown instruction", 22) == 0) return ".";
   const bool is_all = std::strstr(process_.options().simulate, "values=all") != nullptr;
   return is_all ? "." : "; values=all in --simulate computes it.";
 }

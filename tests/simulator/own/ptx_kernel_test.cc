@@ -106,9 +106,11 @@ TEST(PtxKernelTest, WhatAKernelThatIsNotKnownWouldHaveWrittenIsMarked) {
   const std::string unknown = "\nadd.rz.f32 %r1, {%r2}, [%rd1, {%r2, %r3}];";
   EXPECT_EQ(0, ValueIn(spec, kStore + unknown));
   EXPECT_NE(std::string::npos,
-            Said(spec, kStore + unknown).find("the host read what was left out by k"));
+            Said(spec, kStore + unknown)
+                .find("the host read what was left out by an unknown instruction"));
   EXPECT_NE(std::string::npos,
-            Said(spec, unknown + kStore).find("the host read what was left out by k"));
+            Said(spec, unknown + kStore)
+                .find("the host read what was left out by an unknown instruction"));
   EXPECT_EQ(std::string::npos,
             Said(spec, "st.global.u32 [%rd1+4], 5;" + unknown).find("the host read what was"));
 }
