@@ -4,7 +4,6 @@ python mlp.py --steps 10
 """
 
 import argparse
-import itertools
 
 import torch
 from torch import nn
@@ -24,7 +23,7 @@ def parse_arguments() -> argparse.Namespace:
 def build_model(inputs: int, width: int, depth: int, classes: int) -> nn.Module:
     sizes = [inputs] + [width] * depth
     layers: list[nn.Module] = []
-    for before, after in itertools.pairwise(sizes):
+    for before, after in zip(sizes, sizes[1:]):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(width, classes))
 

@@ -217,10 +217,10 @@ void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, siz
   recordHistory(enabled, recorder, most, when, clear, {});
 }
 
-// Some releases of PyTorch have no argument `clear`; they always clear the history.
+// Some releases of PyTorch have no argument `clear`; they clear the history only when it is disabled.
 void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                             caching::RecordContext when) {
-  recordHistory(enabled, recorder, most, when, true, {});
+  recordHistory(enabled, recorder, most, when, false, {});
 }
 
 void Adapter::recordAnnotation(const std::vector<std::pair<std::string, std::string>>& annotation) {

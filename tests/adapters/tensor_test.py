@@ -299,7 +299,8 @@ def test_a_refused_request_leaves_no_reserved_memory_and_no_lost_history(
     with_pool, native = said
     assert with_pool[0].startswith("0 bytes is reserved"), with_pool
     assert with_pool[1] == "508 508", with_pool
-    assert with_pool[2] == native[2] == "[4, 8, 16, 32, 64, 128, 256]"
+    assert with_pool[2] == "[4, 8, 16, 32, 64, 128, 256]"
+    assert native[2] in (with_pool[2], "[]")  # what older releases do
     assert with_pool[3] == "1"
 
 

@@ -657,7 +657,7 @@ def differs(ours: object, theirs: object) -> str:
     a, b = flatten(ours), flatten(theirs)
     if len(a) != len(b):
         return f"{len(a)} parts, {len(b)} on the CPU"
-    for index, (x, y) in enumerate(zip(a, b)):  # noqa: B905 (not in Python 3.9)
+    for index, (x, y) in enumerate(zip(a, b)):
         if isinstance(x, Tensor) != isinstance(y, Tensor):
             return f"part {index} is of another kind"
         if not isinstance(x, Tensor):
