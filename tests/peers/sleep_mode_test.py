@@ -31,11 +31,14 @@ def run_engine(folder: Path, mode: str) -> str:
 
 def test_an_engine_that_sleeps_sees_the_same_in_every_mode(tmp_path: Path) -> None:
     said = {mode: run_engine(tmp_path / mode, mode) for mode in MODES}
-    lines = said["plain"].splitlines()
+    lines = said["native"].splitlines()
     assert lines[0] == lines[-3], "what slept has changed"
     # 144 MiB are all memory of the engine: weights of 48 MiB and caches of 96 MiB.
     assert [line for line in lines if line.startswith("level")] == [
         f"level {level} gave 144 MiB" for level in (1, 2, 1)
     ]
+    # Without the start-up hook no operator is computed, so that only the memory is the same.
+    plain = said.pop("plain").splitlines()
+    assert [line for line in plain if line[0] == "l"] == [line for line in lines if line[0] == "l"]
     for mode, text in said.items():
-        assert text == said["plain"], mode
+        assert text == said["native"], mode
