@@ -217,7 +217,8 @@ void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, siz
   recordHistory(enabled, recorder, most, when, clear, {});
 }
 
-// Some releases of PyTorch have no argument `clear`; they clear the history only when it is disabled.
+// Some releases of PyTorch have no argument `clear`; they clear the history only when it is
+// disabled.
 void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                             caching::RecordContext when) {
   recordHistory(enabled, recorder, most, when, false, {});
