@@ -59,3 +59,10 @@ def events_of(trace: Path) -> list[dict[str, str]]:
     """Returns the events of the trace, as `vramstow export --to csv` writes them."""
     listing = run_vramstow("export", trace, "--to", "csv", check=True)
     return list(csv.DictReader(listing.stdout.splitlines()))
+
+
+def iterations_among(rows: list[dict[str, str]]) -> set[str]:
+    """Returns the sequence numbers of the marks of iterations. They have one annotation, that of
+    the last mark; other marks record facts, such as that lines of this Python cannot be read."""
+    marks = [row for row in rows if row["kind"] == "mark"]
+    return {row["sequence"] for row in marks if row["object"] == marks[-1]["object"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,6 +30,15 @@ python = _jobs.python
 def adapter_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Returns the folder of compiled adapters, one of each kind for all tests."""
     return os.environ.get("VRAMSTOW_ADAPTER_DIR") or str(tmp_path_factory.mktemp("adapters"))
+
+
+@pytest.fixture
+def lines_can_be_read(python: str) -> None:
+    """Skips the test with a Python whose source lines cannot be read
+    (tracer/capture/python_runtime.h)."""
+    ask = "import sys; print(sys.version_info >= (3, 10))"
+    if subprocess.run([python, "-c", ask], check=True, capture_output=True).stdout != b"True\n":
+        pytest.skip("source lines of Python 3.9 cannot be read")
 
 
 @pytest.fixture(scope="session")

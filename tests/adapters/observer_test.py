@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from built import VRAMSTOW, events_of, run_program
+from built import VRAMSTOW, events_of, iterations_among, run_program
 from jobs_conftest import EXAMPLES, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -25,9 +25,11 @@ def levels_at_marks(trace: Path) -> list[list[int]]:
     pending: dict[str, tuple[int, int]] = {}
     reserved: dict[str, int] = {}
     levels = []
-    for row in events_of(trace):
+    rows = events_of(trace)
+    iterations = iterations_among(rows)
+    for row in rows:
         kind, place = row["kind"], row["address"]
-        if kind == "mark":
+        if row["sequence"] in iterations:
             active = [*live.values(), *pending.values()]
             levels.append(
                 [

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from built import events_of, run_vramstow
+from built import events_of, iterations_among, run_vramstow
 from jobs_conftest import EXAMPLES, PROGRAMS, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -148,9 +148,11 @@ def told_by_trace(job: Rehearsal) -> list[dict[str, int]]:
     (trace,) = job.traces
     live: dict[str, dict[str, tuple[int, int]]] = {"tensor": {}, "chunk": {}}
     steps = []
-    for row in events_of(trace):
+    rows = events_of(trace)
+    iterations = iterations_among(rows)
+    for row in rows:
         kind, place = row["kind"], row["address"]
-        if kind == "mark":
+        if row["sequence"] in iterations:
             assert int(row["size"]) == len(steps)
             told = {"allocation": len(live["tensor"])}
             told["allocated_bytes"] = sum(size for size, _ in live["tensor"].values())

@@ -240,6 +240,7 @@ print(torch.randn(3, 3, device="cuda"))
 PRODUCTS_LEFT_OUT = "h200,gemm=32MFLOP"
 
 
+@pytest.mark.usefixtures("lines_can_be_read")
 def test_a_text_that_a_library_compiled_is_not_named_as_where_a_value_was_read(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
@@ -266,6 +267,7 @@ torch.save(a, io.BytesIO())
     assert "/job.py:5 <module>)" in job.err, job.err
 
 
+@pytest.mark.usefixtures("lines_can_be_read")
 def test_what_was_read_and_not_computed_is_summed_up_once(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:

@@ -61,18 +61,25 @@ const char* UncomputedReads::Remedy(const char* by) const {
   return is_all ? "." : "; values=all in --simulate computes it.";
 }
 
+// Returns the source line, or why there is none.
+const char* UncomputedReads::Place(const First& first) const {
+  if (first.line[0] != '\0') return first.line;
+  if (python_.state() == PythonRuntime::State::kRefused) {
+    return "at a line of Python that cannot be read";
+  }
+  return "in a thread without Python";
+}
+
 void UncomputedReads::LogUncomputedValue(const char* by) const {
-  const char* at = value_.line[0] == '\0' ? "in a thread without Python" : value_.line;
   Log("the program read a result of %.60s that was not computed: the value is not valid, and "
       "decisions that depend on it may differ from those on a real GPU (%s)%s",
-      Words(by), at, Remedy(by));
+      Words(by), Place(value_), Remedy(by));
 }
 
 void UncomputedReads::LogUncomputedSize(const char* by) const {
-  const char* at = size_.line[0] == '\0' ? "in a thread without Python" : size_.line;
   Log("a size depends on a result of %.60s that was not computed: from here on, memory may differ "
       "from that on a real GPU (%s)%s",
-      Words(by), at, Remedy(by));
+      Words(by), Place(size_), Remedy(by));
 }
 
 // Finds the innermost line of the user's own code on the Python stack. If there is none, finds a

@@ -49,6 +49,7 @@ class UncomputedReads {
   bool PrintsMessages() const;
   void LogUncomputedValue(const char* by) const;
   void LogUncomputedSize(const char* by) const;
+  const char* Place(const First& first) const;
   const char* Remedy(const char* by) const;
   void Describe(const First& first, uint64_t count, const char* const (&facts)[3]);
 
