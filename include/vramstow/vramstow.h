@@ -149,7 +149,7 @@ VRAMSTOW_FUNCTION(vramstow_get_blocks,
 VRAMSTOW_FUNCTION(vramstow_reset_peaks, (int device), (device))
 
 /* Registers a hook; a program may have 32. Registering the same hook and context again changes
- * nothing. Programs may call it before they use CUDA. */
+ * nothing. Programs may call it before they use CUDA. NOT_ACTIVE: the pool is off. */
 VRAMSTOW_FUNCTION(vramstow_register_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
 /* Removes a hook. Does not wait for a call of the hook that has begun. */
@@ -184,8 +184,9 @@ VRAMSTOW_FUNCTION(vramstow_census, (char* text, size_t size), (text, size))
 VRAMSTOW_FUNCTION(vramstow_region_push, (const char* name), (name))
 VRAMSTOW_FUNCTION(vramstow_region_pop, (void), ())
 
-/* These need --offload=auto or --offload=explicit. Each waits for submitted work and has finished
- * when it returns; then every process can use the device memory. INVALID: there is no such region.
+/* These need --offload=auto or --offload=explicit; NOT_ACTIVE without it. Each waits for submitted
+ * work and has finished when it returns; then every process can use the device memory. INVALID:
+ * there is no such region.
  *
  * Offloaded memory keeps its address. The program can use it, more slowly; it is restored when it
  * is used and the device has free memory, or by vramstow_resume. A null region means all memory

@@ -109,7 +109,7 @@ struct Parts {
   // --- pools
   Regions regions;
   LiveStreams live_streams;
-  ApplicationHooks hooks;
+  ApplicationHooks hooks{process};
   PoolTrace pool_trace{trace, nvtx_memory};
   TurnGate turn_gate;
   RoomRequests room_requests;

@@ -264,8 +264,8 @@ def on_pressure(callback: Callable[[int], None]) -> bool:
     """Registers a callback for failing allocations. Its argument is the number of missing bytes.
 
     It runs on the thread that allocates; then vramstow tries the allocation again. If it raises an
-    exception, Python prints it and the program continues. Returns False without vramstow, or if 32
-    callbacks are registered already.
+    exception, Python prints it and the program continues. Returns False without vramstow's pool
+    (--pool=on), or if 32 callbacks are registered already.
     """
     found = function("vramstow_register_pressure_hook")
     if found is None:

@@ -169,6 +169,15 @@ except MemoryError:
     assert lines == ["lacks True", "refused", "limited"]
 
 
+def test_without_the_pool_no_callback_is_registered_because_none_would_be_called(run: Run) -> None:
+    program = """
+import device, vramstow
+device.allocate(device.MIB)
+print(vramstow.on_pressure(print), vramstow.no_more_pressure(print))
+"""
+    assert said(run(program, "--pool=off")) == ["False False"]
+
+
 def marks(tmp_path: Path) -> str:
     (trace,) = tmp_path.glob("*.stow")
     return run_vramstow("export", trace, "--to", "chrome", check=True).stdout

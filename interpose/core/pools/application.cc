@@ -229,6 +229,7 @@ int Application::ResetPeaks(int device) const {
 
 int ApplicationHooks::Add(Function function, void* context) {
   if (function == nullptr) return VRAMSTOW_INVALID;
+  if (!WantsPool(process_.options())) return VRAMSTOW_NOT_ACTIVE;
   MutexLock lock(&mutex_);
   for (int i = 0; i < count_; ++i) {
     if (entries_[i].function == function && entries_[i].context == context) return VRAMSTOW_OK;

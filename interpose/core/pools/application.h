@@ -84,10 +84,11 @@ class ApplicationHooks {
  public:
   using Function = void (*)(void* context, int why, uint64_t bytes);
 
-  constexpr ApplicationHooks() = default;
+  explicit constexpr ApplicationHooks(const Process& process) : process_(process) {}
   ApplicationHooks(const ApplicationHooks&) = delete;
   ApplicationHooks& operator=(const ApplicationHooks&) = delete;
 
+  // Returns VRAMSTOW_NOT_ACTIVE if the pool is off, because then nothing would call the hook.
   int Add(Function function, void* context);
   int Remove(Function function, void* context);
   // The hook that each pool has. It calls all hooks of the application; `context` is this object.
@@ -102,6 +103,7 @@ class ApplicationHooks {
     void* context;
   };
 
+  const Process& process_;
   FastMutex mutex_;
   int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
   Entry entries_[kMax] VRAMSTOW_GUARDED_BY(mutex_) = {};

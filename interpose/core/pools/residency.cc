@@ -64,6 +64,7 @@ int Residency::AskAll(Ask ask) const {
 template <typename Move>
 int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) const {
   *bytes = 0;
+  if (!offloaders_.wanted()) return VRAMSTOW_NOT_ACTIVE;  // then the region is not known either
   const uint32_t tag = region == nullptr ? Offloader::kAnyTag : regions_.TagOf(region);
   if (tag == 0) return VRAMSTOW_INVALID;
   return AskAll([&](Offloader* offloader) {
