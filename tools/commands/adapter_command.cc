@@ -96,6 +96,7 @@ int Build(const std::string& torch_folder, const Adapters& adapters, const Folde
                      absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
 }
 
+// Only reads, so that the folder may be missing or not writable.
 int Status(const std::string& torch_folder, const Adapters& adapters, const AdapterFolder& folder,
            bool json) {
   std::string text;
@@ -169,7 +170,9 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
-  const auto folder = AdapterFolder::Make(!wanted.empty() || chosen == nullptr ? wanted : chosen);
+  if (wanted.empty() && chosen != nullptr) wanted = chosen;
+  const auto folder =
+      action == "build" ? AdapterFolder::Make(wanted) : AdapterFolder::Locate(wanted);
   if (!folder.ok() && action != "build") return Fail(folder.status());
   if (action == "remove") return Remove(*folder, json);
   const auto installation = FindInstallation();

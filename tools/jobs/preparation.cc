@@ -31,18 +31,6 @@ namespace {
 
 constexpr char kTraceDirectory[] = "VRAMSTOW_TRACE_DIR";
 
-// Parses the folder for traces, and replaces it in the flags by its existing parent folder. A
-// missing folder is made only after all checks have passed.
-absl::StatusOr<JobFolder> ParseJobFolder(FlagValues* flags) {
-  const auto flag = flags->find(kTraceDirectory);
-  const char* variable = std::getenv(kTraceDirectory);
-  std::string directory = variable == nullptr ? "" : variable;
-  if (flag != flags->end()) directory = flag->second;
-  auto folder = FindJobFolder(directory);
-  if (folder.ok() && !folder->parent.empty()) (*flags)[kTraceDirectory] = folder->parent;
-  return folder;
-}
-
 // Lets all simulated runs with --share use the same simulated GPU. Otherwise each run would have
 // one of its own.
 void ShareSimulatedCard(CheckedJob* checked) {
@@ -52,16 +40,34 @@ void ShareSimulatedCard(CheckedJob* checked) {
   checked->flags["VRAMSTOW_SIMULATE"] = spec;
 }
 
-// Makes the path of the table's folder absolute, because the command may change its current folder.
+// Returns the value of an option, which is that of the flag or else that of the variable.
+std::string ValueOf(const FlagValues& flags, const char* name) {
+  if (const auto flag = flags.find(name); flag != flags.end()) return flag->second;
+  const char* variable = std::getenv(name);
+  return variable == nullptr ? "" : variable;
+}
+
+// Parses the folder for traces, and replaces it in the flags by its existing parent folder. A
+// missing folder is made only after all checks have passed.
+absl::StatusOr<JobFolder> ParseJobFolder(FlagValues* flags) {
+  auto folder = FindJobFolder(ValueOf(*flags, kTraceDirectory));
+  if (folder.ok() && !folder->parent.empty()) (*flags)[kTraceDirectory] = folder->parent;
+  return folder;
+}
+
+// Makes a relative path absolute, because the command may change its current folder.
+void MakeFolderAbsolute(const char* name, FlagValues* flags) {
+  const std::string text = ValueOf(*flags, name);
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(text, error);
+  if (!text.empty() && !error) (*flags)[name] = absolute.string();
+}
+
+// Makes the path of the table's folder absolute, as MakeFolderAbsolute does.
 void MakeShareFolderAbsolute(FlagValues* flags) {
   constexpr char kVariable[] = "VRAMSTOW_SHARE";
   constexpr std::string_view kFolder = "dir=";
-  const auto flag = flags->find(kVariable);
-  const char* variable = std::getenv(kVariable);
-  const std::string text = flag != flags->end()  ? flag->second
-                           : variable == nullptr ? ""
-                                                 : variable;
-  std::vector<std::string> parts = absl::StrSplit(text, ',');
+  std::vector<std::string> parts = absl::StrSplit(ValueOf(*flags, kVariable), ',');
   bool has_changed = false;
   for (std::string& part : parts) {
     if (!part.starts_with(kFolder)) continue;
@@ -152,6 +158,8 @@ absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
   }
   ShareSimulatedCard(&checked);
   if (checked.settings.share) MakeShareFolderAbsolute(&checked.flags);
+  MakeFolderAbsolute("VRAMSTOW_ADAPTER_DIR", &checked.flags);
+  MakeFolderAbsolute("VRAMSTOW_CONTROL_DIR", &checked.flags);
   if (job.command.empty()) {
     return absl::InvalidArgumentError(
         "no command to run: put it after --, as in vramstow run -- python train.py.");

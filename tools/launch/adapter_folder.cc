@@ -58,22 +58,28 @@ std::vector<std::string> NotesOfOthers(const std::string& folder) {
 
 }  // namespace
 
-absl::StatusOr<AdapterFolder> AdapterFolder::Make(const std::string& wanted) {
+absl::StatusOr<AdapterFolder> AdapterFolder::Locate(const std::string& wanted) {
   const fs::path folder = PathOf(wanted);
   if (folder.empty()) {
     return absl::FailedPreconditionError(
         "there is no folder for compiled adapters, because HOME is not set: name one with "
         "VRAMSTOW_ADAPTER_DIR.");
   }
+  return AdapterFolder(fs::absolute(folder).string());
+}
+
+absl::StatusOr<AdapterFolder> AdapterFolder::Make(const std::string& wanted) {
+  auto folder = Locate(wanted);
+  if (!folder.ok()) return folder.status();
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error || access(folder.c_str(), W_OK | X_OK) != 0) {
+  fs::create_directories(folder->path(), error);
+  if (error || access(folder->path().c_str(), W_OK | X_OK) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot write compiled adapters into ", folder.string(), " (",
+        absl::StrCat("cannot write compiled adapters into ", folder->path(), " (",
                      error ? error.message() : strerror(errno),
                      "): name another folder with VRAMSTOW_ADAPTER_DIR."));
   }
-  return AdapterFolder(fs::absolute(folder).string());
+  return folder;
 }
 
 AdapterFolder AdapterFolder::Existing(const std::string& wanted) {

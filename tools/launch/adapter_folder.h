@@ -22,6 +22,8 @@ class AdapterFolder {
   // Returns the folder `wanted` or, if this is empty, the user's cache. Makes the folder if it does
   // not exist.
   static absl::StatusOr<AdapterFolder> Make(const std::string& wanted);
+  // Returns the same folder as Make, which may not exist, for those who only read.
+  static absl::StatusOr<AdapterFolder> Locate(const std::string& wanted);
   // Returns the same folder as Make, but does not make it. The path is empty if the folder does not
   // exist.
   static AdapterFolder Existing(const std::string& wanted);

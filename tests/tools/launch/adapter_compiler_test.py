@@ -85,3 +85,13 @@ def test_a_failed_compilation_is_none_that_succeeded_where_sigchld_is_ignored(
         lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
     )
     assert "cannot be compiled with /bin/false" in done.stderr
+
+
+def test_the_status_needs_no_folder_and_makes_none(tmp_path: Path) -> None:
+    torch = torch_folder(tmp_path, "2.15.0")
+    folder = tmp_path / "none/adapters"
+    command = [VRAMSTOW, "adapter", "status", "--torch", torch, "--adapter-dir", folder]
+    done = run_program(*command, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"in {folder}:\n")
+    assert not folder.parent.exists()

@@ -533,6 +533,23 @@ def test_the_help_has_every_flag(vramstow: Installation) -> None:
         assert flag in text
 
 
+def test_folders_stay_where_they_were_named_though_the_command_changes_its_folder(
+    vramstow: Installation, tmp_path: Path
+) -> None:
+    script = 'cd / && echo "$VRAMSTOW_ADAPTER_DIR $VRAMSTOW_CONTROL_DIR"'
+    folders = ("--adapter-dir=adapters", "--control-dir=sockets")
+    result = subprocess.run(
+        [vramstow.program, "run", *folders, "--", "sh", "-c", script],
+        cwd=tmp_path,
+        env=vramstow.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert result.stdout == f"{tmp_path}/adapters {tmp_path}/sockets\n"
+
+
 # --- One folder for all ranks of a job
 
 
