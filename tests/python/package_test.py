@@ -439,3 +439,18 @@ import vramstow.pytest_entry as entry
 print([name for name in dir(entry) if name.startswith("pytest_")])
 """
     assert said(run(program, plain=True)) == ["[]"]
+
+
+def test_a_program_that_cannot_be_executed_is_not_called_missing(tmp_path: Path) -> None:
+    package = tmp_path / "program.py"
+    package.write_text((ROOT / "python/vramstow/program.py").read_text())
+    ask = [sys.executable, "-c", "import program; program.main()"]
+    missing = run_program(*ask, cwd=tmp_path)
+    assert missing.returncode == 1 and "is missing: install" in missing.stderr
+    program = tmp_path / "native/bin/vramstow"
+    program.parent.mkdir(parents=True)
+    program.write_text("")
+    program.chmod(0o644)
+    done = run_program(*ask, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"{program} cannot be executed: the file system is mounted with noexec" in done.stderr
