@@ -141,6 +141,7 @@ std::string UnusedLine(const Facts& facts, const TextStyle& style) {
   std::vector<std::string> used;
   for (const DeviceFacts* card : CardsOf(facts)) {
     const bool is_used = card->peak_bytes > 0 || card->peak_reserved_bytes > 0;
+    if (!is_used && card->out_of_memory > 0) continue;  // perhaps its context found no room
     (is_used ? used : unused).push_back(absl::StrCat(card->device));
   }
   if (unused.empty() || used.empty() || facts.kind != "stow") return "";
@@ -149,10 +150,14 @@ std::string UnusedLine(const Facts& facts, const TextStyle& style) {
   return Labelled("Unused",
                   absl::StrCat("The process has a context on GPU ", absl::StrJoin(unused, ", "),
                                ", which takes ", ContextWords(CardsOf(facts)),
-                               ", but allocates no memory there. torch.cuda.set_device(",
-                               used.size() == 1 ? used.front() : "",
-                               ") before any other call avoids this. The numbers count the GPUs "
-                               "that are visible to the process."),
+                               ", but allocates no memory there. It has no such context if it "
+                               "starts with CUDA_VISIBLE_DEVICES set to the GPUs that it uses",
+                               used.size() > 1 ? "."
+                                               : absl::StrCat(", or if the first CUDA call of each "
+                                                              "thread, also of libraries, comes "
+                                                              "after torch.cuda.set_device(",
+                                                              used.front(), ") in that thread."),
+                               " The numbers count the GPUs that are visible to the process."),
                   style);
 }
 
@@ -164,7 +169,9 @@ std::string FailureTitle(const FactSet& set, const Facts& facts, const TextStyle
   if (facts.counts.out_of_memory > 1) {
     parts.push_back(", the last of " + Counted(facts.counts.out_of_memory, "time"));
   }
-  parts.push_back(absl::StrCat(": ", Bytes(last.requested_bytes), " asked for"));
+  if (last.requested_bytes != 0) {
+    parts.push_back(absl::StrCat(": ", Bytes(last.requested_bytes), " asked for"));
+  }
   if (last.has_story && last.demand.lacking_bytes > 0) {
     parts.push_back(absl::StrCat(", ", Bytes(last.demand.lacking_bytes), " lacking"));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/analysis/facts/fact_names.h"
@@ -397,11 +398,16 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   return text + HoleTable(facts, style);
 }
 
+// Returns what was requested. The driver decides how large contexts, modules and graphs are.
+std::string RequestedInWords(const OutOfMemoryFacts& failure) {
+  if (failure.requested_bytes != 0) return Bytes(failure.requested_bytes);
+  return absl::StrContains(failure.call, "Ctx") ? "memory for a context" : "memory of unknown size";
+}
+
 std::string RequestInWords(const OutOfMemoryFacts& failure) {
-  std::string text =
-      absl::StrFormat("at %s %s requested %s", Time(failure.time_ns),
-                      Printable(failure.site.empty() ? failure.library : failure.site),
-                      Bytes(failure.requested_bytes));
+  std::string text = absl::StrFormat(
+      "at %s %s requested %s", Time(failure.time_ns),
+      Printable(failure.site.empty() ? failure.library : failure.site), RequestedInWords(failure));
   const bool says_more = !failure.operation.empty() && !failure.site.ends_with(failure.operation);
   const std::string& how = says_more ? failure.operation : failure.call;
   if (!how.empty()) text += absl::StrCat(" (", Printable(how), ")");

@@ -424,8 +424,8 @@ TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   facts.devices[1].total_bytes = 80 * kGiB;
   EXPECT_THAT(Screen({facts}), HasSubstr("Unused   The process has a context on GPU 1, which "
                                          "takes some hundred MiB"));
-  EXPECT_THAT(Screen({facts}), HasSubstr("torch.cuda.set_device(0) before"));
-  EXPECT_THAT(Screen({facts}), testing::Not(HasSubstr("CUDA_VISIBLE_DEVICES")));
+  EXPECT_THAT(Screen({facts}), HasSubstr("CUDA_VISIBLE_DEVICES set to the GPUs that it uses"));
+  EXPECT_THAT(Screen({facts}), HasSubstr("torch.cuda.set_device(0) in that"));
   facts.devices[0].free_bytes_at_start = 80 * kGiB - (512 << 20);
   EXPECT_THAT(Screen({facts}), HasSubstr("takes up to 512 MiB there\n         (this much was "
                                          "in use on GPU 0 before the first allocation)"));
@@ -433,6 +433,28 @@ TEST(ScreenReport, OfACardWithAContextAloneSaysWhatThatTakesAtMost) {
   // other processes use most of it.
   facts.devices[0].free_bytes_at_start = 60 * kGiB;
   EXPECT_THAT(Screen({facts}), HasSubstr("some hundred MiB"));
+  // No thread needs another GPU than the one that it uses, but with two of them set_device(N) is
+  // no advice.
+  facts.devices.push_back(facts.devices[0]);
+  facts.devices.back().device = 2;
+  EXPECT_THAT(Screen({facts}), testing::Not(HasSubstr("set_device")));
+}
+
+TEST(ScreenReport, OfAContextThatFoundNoRoomSaysSo) {
+  Facts facts = Ending(20 * kGiB);
+  facts.kind = "stow";
+  facts.devices.resize(2);
+  facts.devices[0].device = 0;
+  facts.devices[1].device = 1;
+  facts.devices[1].out_of_memory = 1;
+  OutOfMemoryFacts failure;
+  failure.library = "native code";
+  failure.call = "cuDevicePrimaryCtxRetain";
+  failure.device = 1;
+  facts.out_of_memory.push_back(failure);
+  facts.counts.out_of_memory = 1;
+  EXPECT_THAT(Screen({facts}), HasSubstr("native code requested memory for a context"));
+  EXPECT_THAT(Screen({facts}), testing::Not(HasSubstr("Unused")));
 }
 
 TEST(ScreenReport, OfAJobThatWastesNamesTheFault) {

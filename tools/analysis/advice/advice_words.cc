@@ -44,6 +44,14 @@ bool HasRoom(const Facts& facts) {
   return used > 0 && used <= CardBytes(facts) / 2;
 }
 
+bool MayTrain(const Detail& detail) {
+  const auto trains = [](const SiteDetail& site) {
+    return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
+  };
+  return std::ranges::any_of(detail.sites, trains) ||
+         std::ranges::none_of(detail.sites, &SiteDetail::by_stack);
+}
+
 bool Mentions(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }

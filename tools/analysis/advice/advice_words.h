@@ -22,6 +22,9 @@ bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
 uint64_t CardBytes(const Facts& facts);
 // True if the job left half of its GPU or more unused, so that nothing has to be saved.
 bool HasRoom(const Facts& facts);
+// True if the program may train. A trace without call stacks does not show whether a backward pass
+// ran, so it counts as training.
+bool MayTrain(const Detail& detail);
 // True if `text` contains `part`.
 bool Mentions(std::string_view text, std::string_view part);
 // Returns the first few different names, separated by commas.

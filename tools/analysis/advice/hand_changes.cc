@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/highest_need.h"
 #include "tools/analysis/advice/layers.h"
 #include "tools/analysis/advice/precision_use.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr uint64_t kLeftFree = 64;  // 1/64 of the card, because pieces are left over
 constexpr uint64_t kMaxParts = 16;
+constexpr uint64_t kLeastSaved = 20;  // 1/20 of the need
 
 using LiveList = std::vector<const Life*>;
 
@@ -129,10 +131,13 @@ class HandChangeFinder {
                               : needed + (highest - highest_);
   }
 
+  // A change that is not enough is worth its trouble only if it saves much.
   void Add(HandChange change, uint64_t needed_bytes) {
     if (needed_bytes >= facts_->offload.needed_bytes) return;
     change.needed_bytes = needed_bytes;
     change.fits = needed_bytes <= usable_bytes_;
+    const uint64_t saved = facts_->offload.needed_bytes - needed_bytes;
+    if (!change.fits && saved < facts_->offload.needed_bytes / kLeastSaved) return;
     facts_->offload.by_hand.push_back(std::move(change));
   }
 
@@ -177,6 +182,7 @@ class HandChangeFinder {
 
   // While one micro-batch runs, the gradients of the earlier ones are live.
   void FindMicroBatches() {
+    if (!MayTrain(detail_)) return;
     for (uint64_t parts = 2; parts <= kMaxParts; parts *= 2) {
       const uint64_t needed = NeedWith([&](const ChangedIteration& one) {
         std::vector<SavedBytes> savings;

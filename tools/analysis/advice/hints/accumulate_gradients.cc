@@ -12,16 +12,6 @@ namespace {
 
 constexpr uint64_t kMaxBatches = 16;
 
-// True if the program may train. A trace without call stacks does not show whether a backward pass
-// ran, so it counts as training.
-bool MayTrain(const Detail& detail) {
-  const auto trains = [](const SiteDetail& site) {
-    return site.in_backward || site.phase == Phase::kBackward || site.in_optimizer;
-  };
-  return std::ranges::any_of(detail.sites, trains) ||
-         std::ranges::none_of(detail.sites, &SiteDetail::by_stack);
-}
-
 std::string CostOfParts(const Evidence& evidence, uint64_t parts) {
   const StepCost cost(evidence.detail(), evidence.facts());
   if (cost.is_known()) {
