@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,9 @@ _HELP = """\
 # names such an object by a name of the notebook, or by a name inside IPython.
 _RESULT = re.compile(r"(?:global (?:Out|_oh)\[|global _|\[\"_)(\d+)(?![A-Za-z0-9])")
 _LATEST = re.compile(r"(?:global (_{1,3})|\[\"(_{1,3})\"\]|displayhook\.(_{1,3}))(?![A-Za-z0-9_])")
-_ERROR = re.compile(r"(?:exception being handled|last_(?:value|exc|traceback)|InteractiveTB)")
+_ERROR = re.compile(
+    r"^exception being handled|^(?:global )?sys\.last_(?:value|exc|traceback)\b|\.InteractiveTB\b"
+)
 _LAST_ERROR = "the last error"
 _FRAME = re.compile(r"frame .*")
 _IPYTHON_FILE = re.compile(r"<ipython-input-(\d+)-[0-9a-f]*…?>")
@@ -73,8 +75,14 @@ def names_made(cell: str) -> set[str]:
     return names
 
 
-def history_name(holder: str) -> str | None:
-    """Returns `Out[5]`, `_` or `the last error` if the history is the owner; else None."""
+def history_name(holder: str, bound: Container[str] = ()) -> str | None:
+    """Returns `Out[5]`, `_` or `the last error` if the history is the owner; else None.
+
+    `bound` are names that cells bound; what they reference is not history.
+    """
+    found = _NAME.match(holder)
+    if found is not None and found[1] in bound:
+        return None
     result = _RESULT.search(holder)
     if result is not None:
         return f"Out[{result[1]}]"
@@ -98,9 +106,17 @@ class Cells:
         if file:
             self._cell_of_file[os.path.basename(file)] = number
 
+    def history_name(self, holder: str) -> str | None:
+        """Returns the name of the history if it is the owner, and no name that a cell bound."""
+        return history_name(holder, self._cell_of)
+
+    def is_bound(self, name: str) -> bool:
+        """Whether a cell bound this name."""
+        return name in self._cell_of
+
     def told(self, holder: str) -> str:
         """Returns `model.0.weight of cell 3` for `global model.0.weight`."""
-        past = history_name(holder)
+        past = self.history_name(holder)
         if past == _LAST_ERROR and self.failed is not None:
             frame = _FRAME.search(holder)
             where = "" if frame is None else f": {frame[0]}"
@@ -186,7 +202,7 @@ class Notebook:
 
     def _told(self, holder: str) -> str:
         """Returns the owner as text. A result that is also in `_` is named by its number."""
-        name = history_name(holder)
+        name = self._cells.history_name(holder)
         if name is not None and set(name) == {"_"}:
             value = self._shell.user_ns.get(name)
             results = self._shell.user_ns.get("Out") or {}
@@ -213,7 +229,7 @@ class Notebook:
         taken = _census_or_say()
         if taken is None:
             return None
-        rows = self._rows(taken, lambda holder: history_name(holder) is not None)
+        rows = self._rows(taken, lambda holder: self._cells.history_name(holder) is not None)
         size = sum(row.size for row in rows)
         if not rows:
             return Page("The notebook's history references no GPU memory")
@@ -233,6 +249,8 @@ class Notebook:
             history.clear()
         for names in (self._shell.user_ns, self._shell.user_ns_hidden):
             for name in list(names):
+                if names is self._shell.user_ns and self._cells.is_bound(name):
+                    continue
                 if re.fullmatch(r"_\d+", name):
                     del names[name]
                 elif name in ("_", "__", "___"):
@@ -270,7 +288,7 @@ class Notebook:
 
         def is_made_here(holder: str) -> bool:
             found = _NAME.match(holder)
-            return history_name(holder) is None and found is not None and found[1] in made
+            return found is not None and found[1] in made
 
         rows = self._rows(taken, is_made_here)
         tables = (("held by names of this cell", rows),) if rows else ()

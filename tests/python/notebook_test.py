@@ -52,6 +52,14 @@ def test_names_that_a_cell_binds() -> None:
         ("global _", "_"),
         ("global __", "__"),
         ("sys.last_value.__traceback__: frame step, variable y", "the last error"),
+        ("global sys.last_exc", "the last error"),
+        ("global get_ipython.InteractiveTB.tb: frame f, variable y", "the last error"),
+        ("InteractiveShell.InteractiveTB.tb: frame f, variable y", "the last error"),
+        ("exception being handled in f: frame g, variable y", "the last error"),
+        ("global last_values", None),
+        ("global last_exception_logits", None),
+        ("step: last_value", None),
+        ("global agent.last_value", None),
         ("global model.0.weight", None),
         ("global _cache[3]", None),
         ("global Output[3]", None),
@@ -62,6 +70,14 @@ def test_what_only_the_history_holds_has_the_name_of_the_notebook(
     holder: str, name: str | None
 ) -> None:
     assert notebook.history_name(holder) == name
+
+
+def test_what_a_name_of_a_cell_references_is_not_history() -> None:
+    cells = notebook.Cells()
+    cells.note(3, "_ = make(); debug = get_ipython()")
+    assert cells.told("global _[0]") == "_[0] of cell 3"
+    assert cells.told("global debug.InteractiveTB.tb") == "debug.InteractiveTB.tb of cell 3"
+    assert cells.told('InteractiveShell.user_ns_hidden["_"]') == "_"
 
 
 def test_a_name_is_told_with_the_last_cell_that_bound_it() -> None:
@@ -117,12 +133,23 @@ def test_the_traceback_of_a_cell_has_its_number() -> None:
     assert cells.told("exception being handled") == "the traceback of cell 7"
 
 
-@pytest.fixture
-def outputs(tmp_path: Path) -> dict[int, str]:
-    """Returns the output of each cell."""
+def run_cells(folder: Path, cells: list[str]) -> dict[int, str]:
+    """Runs the cells in IPython, and returns the output of each cell."""
     has_ipython = subprocess.run([_attach.PYTHON, "-c", "import IPython"], check=False)
     if has_ipython.returncode != 0:
         pytest.skip("IPython is not installed (setup/requirements-notebook.txt)")
+    for number, text in enumerate(cells, 1):
+        (folder / f"cell-{number:02}.py").write_text(text)
+    environment = kernel_environment(folder)
+    done = run_program(_attach.PYTHON, "-c", RUN, cwd=folder, env=environment, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    parts = done.stdout.split("#### cell-")[1:]
+    return {int(part[:2]): part[2:] for part in parts}
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> dict[int, str]:
+    """Returns the output of each cell."""
     cells = [
         "%load_ext vramstow",
         "import torch\nmodel = torch.nn.Linear(1024, 1024).cuda()",
@@ -138,13 +165,22 @@ def outputs(tmp_path: Path) -> dict[int, str]:
         "%vramstow held",
         "%%vramstow\nnever_run = 1",
     ]
-    for number, text in enumerate(cells, 1):
-        (tmp_path / f"cell-{number:02}.py").write_text(text)
-    environment = kernel_environment(tmp_path)
-    done = run_program(_attach.PYTHON, "-c", RUN, cwd=tmp_path, env=environment, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    parts = done.stdout.split("#### cell-")[1:]
-    return {int(part[:2]): part[2:] for part in parts}
+    return run_cells(tmp_path, cells)
+
+
+def test_what_names_of_cells_hold_stays_when_history_is_forgotten(tmp_path: Path) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import torch\nlast_values = torch.ones(1 << 20, device='cuda')",
+        "%vramstow free",
+        "_ = torch.ones(1 << 19, device='cuda')",
+        "%vramstow free now",
+        "%vramstow held",
+    ]
+    outputs = run_cells(tmp_path, cells)
+    assert "The notebook's history references no GPU memory" in outputs[3], outputs
+    assert "The notebook's history references no GPU memory" in outputs[5], outputs
+    assert "last_values of cell 2" in outputs[6] and "_ of cell 4" in outputs[6], outputs
 
 
 def test_cells_names_and_history_are_told_and_history_alone_is_forgotten(
