@@ -40,8 +40,11 @@ _RESULT = re.compile(r"(?:global (?:Out|_oh)\[|global _|\[\"_)(\d+)(?![A-Za-z0-9
 _LATEST = re.compile(r"(?:global (_{1,3})|\[\"(_{1,3})\"\]|displayhook\.(_{1,3}))(?![A-Za-z0-9_])")
 _ERROR = re.compile(
     r"^exception being handled|^(?:global )?sys\.last_(?:value|exc|traceback)\b|\.InteractiveTB\b"
+    r"|\.last_execution_result\.error_"
 )
+_KEPT = re.compile(r"\.last_execution_result\.result\b")
 _LAST_ERROR = "the last error"
+_LAST_RESULT = "the last result"
 _FRAME = re.compile(r"frame .*")
 _IPYTHON_FILE = re.compile(r"<ipython-input-(\d+)-[0-9a-f]*…?>")
 _NAME = re.compile(r"global ([A-Za-z_]\w*)")
@@ -89,6 +92,8 @@ def history_name(holder: str, bound: Container[str] = ()) -> str | None:
     latest = _LATEST.search(holder)
     if latest is not None:
         return next(name for name in latest.groups() if name)
+    if _KEPT.search(holder):
+        return _LAST_RESULT
     return _LAST_ERROR if _ERROR.search(holder) else None
 
 
@@ -261,6 +266,9 @@ class Notebook:
             if hasattr(sys, name):
                 delattr(sys, name)
         self._shell.InteractiveTB.tb = None
+        last = self._shell.last_execution_result  # that of the cell before this one
+        if last is not None:
+            last.result = last.error_in_exec = last.error_before_exec = None
         gc.collect()
         torch = sys.modules.get("torch")
         if torch is not None:

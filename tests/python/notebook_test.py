@@ -34,6 +34,9 @@ for path in sorted(pathlib.Path(".").glob("cell-*.py")):
     print("####", path.stem, flush=True)
     shell.run_cell(path.read_text(), store_history=True)
 """
+FAILING_STEP = (
+    "def step():\n    inner = torch.ones(1 << 21, device='cuda')\n    raise ValueError(1)\nstep()"
+)
 
 
 def test_names_that_a_cell_binds() -> None:
@@ -56,6 +59,8 @@ def test_names_that_a_cell_binds() -> None:
         ("global get_ipython.InteractiveTB.tb: frame f, variable y", "the last error"),
         ("InteractiveShell.InteractiveTB.tb: frame f, variable y", "the last error"),
         ("exception being handled in f: frame g, variable y", "the last error"),
+        ("InteractiveShell.last_execution_result.result", "the last result"),
+        ("global get_ipython.last_execution_result.error_in_exec: frame f", "the last error"),
         ("global last_values", None),
         ("global last_exception_logits", None),
         ("step: last_value", None),
@@ -214,6 +219,25 @@ def test_after_it_is_unloaded_it_says_so(outputs: dict[int, str]) -> None:
         )
 
 
+def test_the_result_and_the_error_of_the_cell_before_are_forgotten(tmp_path: Path) -> None:
+    allocated = "print(torch.cuda.memory_allocated())"
+    cells = [
+        "%load_ext vramstow",
+        "import torch",
+        "torch.ones(1 << 20, device='cuda')",
+        "%vramstow free now",
+        allocated,
+        FAILING_STEP,
+        "%vramstow free now",
+        allocated,
+    ]
+    outputs = run_cells(tmp_path, cells)
+    assert "4.00 MiB are free again" in outputs[4], outputs
+    assert outputs[5].strip() == "0"
+    assert "8.00 MiB are free again" in outputs[7] and "the traceback of cell 6" in outputs[7]
+    assert outputs[8].strip() == "0"
+
+
 def test_the_first_cell_under_vramstow_run_has_numbers(tmp_path: Path) -> None:
     pytest.importorskip("IPython", reason="needs setup/requirements-notebook.txt")
     text = "import torch\nkept = torch.ones(1 << 20, device='cuda')"
@@ -245,7 +269,7 @@ NOTEBOOK = [
     "    time.sleep(0.05)\n"
     "    del high\n"
     "    time.sleep(0.05)",
-    "def step():\n    inner = torch.ones(1 << 21, device='cuda')\n    raise ValueError(1)\nstep()",
+    FAILING_STEP,
     "%vramstow held",
     "%vramstow free",
     "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))",
