@@ -158,11 +158,16 @@ class Notebook:
 
     def begin(self) -> None:
         """Begins the observation. Raises ObserveError with the reason if it is not possible."""
+        kind = _out_of_memory()
         if not library.is_preloaded():
             self._folder = tempfile.mkdtemp(prefix="vramstow-notebook-")
-            self._observation = observe(self._folder)
+            try:
+                self._observation = observe(self._folder)
+            except BaseException:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                raise
         self._shell.events.register("post_run_cell", self.after_cell)
-        self._shell.set_custom_exc((_out_of_memory(),), self.on_out_of_memory)
+        self._shell.set_custom_exc((kind,), self.on_out_of_memory)
 
     def end(self) -> None:
         self._shell.events.unregister("post_run_cell", self.after_cell)
@@ -304,8 +309,11 @@ class Notebook:
 
 
 def _out_of_memory() -> type[BaseException]:
-    import torch
-
+    """Returns the type of PyTorch's error. Raises ObserveError without PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        raise ObserveError("this Python has no PyTorch.") from None
     return torch.OutOfMemoryError if hasattr(torch, "OutOfMemoryError") else MemoryError
 
 

@@ -238,20 +238,51 @@ def test_the_result_and_the_error_of_the_cell_before_are_forgotten(tmp_path: Pat
     assert outputs[8].strip() == "0"
 
 
-def test_the_first_cell_under_vramstow_run_has_numbers(tmp_path: Path) -> None:
+def run_cells_under_vramstow_run(folder: Path, cells: list[str]) -> str:
+    """Runs the cells in a program that vramstow run starts, and returns what it prints."""
     pytest.importorskip("IPython", reason="needs setup/requirements-notebook.txt")
-    text = "import torch\nkept = torch.ones(1 << 20, device='cuda')"
-    for number, cell in enumerate(["%load_ext vramstow", "%%vramstow\n" + text], 1):
-        (tmp_path / f"cell-{number:02}.py").write_text(cell)
-    flags = ["run", "--quiet", "--simulate=h100", f"--trace-dir={tmp_path}", "--"]
-    environment = kernel_environment(tmp_path)
+    for number, cell in enumerate(cells, 1):
+        (folder / f"cell-{number:02}.py").write_text(cell)
+    flags = ["run", "--quiet", "--simulate=h100", f"--trace-dir={folder}", "--"]
+    environment = kernel_environment(folder)
     plain = {name: text for name, text in os.environ.items() if not name.startswith("VRAMSTOW")}
     for name in ("PYTHONPATH", "IPYTHONDIR", "VRAMSTOW_PROGRAM", "VRAMSTOW_ADAPTER_DIR"):
         plain |= {name: environment[name]} if name in environment else {}
     done = run_program(
-        VRAMSTOW, *flags, sys.executable, "-c", RUN, cwd=tmp_path, env=plain, timeout=300
+        VRAMSTOW, *flags, sys.executable, "-c", RUN, cwd=folder, env=plain, timeout=300
     )
-    assert "4.00 MiB more than before, 4.00 MiB more at its peak, 1 allocation" in done.stdout
+    return done.stdout
+
+
+def test_the_first_cell_under_vramstow_run_has_numbers(tmp_path: Path) -> None:
+    text = "import torch\nkept = torch.ones(1 << 20, device='cuda')"
+    told = run_cells_under_vramstow_run(tmp_path, ["%load_ext vramstow", "%%vramstow\n" + text])
+    assert "4.00 MiB more than before, 4.00 MiB more at its peak, 1 allocation" in told
+
+
+def test_without_pytorch_it_says_so_and_registers_nothing(tmp_path: Path) -> None:
+    registered = "print([f.__module__ for f in get_ipython().events.callbacks['post_run_cell']])"
+    without = "import sys\nsys.modules['torch'] = None"
+    told = run_cells_under_vramstow_run(tmp_path, [without, "%load_ext vramstow", registered])
+    assert told.partition("#### cell-02")[2].split("####")[0].strip() == (
+        "vramstow: this Python has no PyTorch."
+    )
+    assert "vramstow.notebook" not in told.partition("#### cell-03")[2]
+
+
+def test_an_observation_that_cannot_begin_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def observe(_folder: str) -> None:
+        raise notebook.ObserveError("there is no GPU.")
+
+    monkeypatch.setattr(notebook.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(notebook.library, "is_preloaded", lambda: False)
+    monkeypatch.setattr(notebook, "_out_of_memory", lambda: MemoryError)
+    monkeypatch.setattr(notebook, "observe", observe)
+    with pytest.raises(notebook.ObserveError):
+        notebook.Notebook().begin()
+    assert list(tmp_path.iterdir()) == []
 
 
 NOTEBOOK = [
