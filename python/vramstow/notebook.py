@@ -16,8 +16,9 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Container
-from types import TracebackType
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
 from vramstow import library
@@ -27,7 +28,7 @@ from vramstow.observing import Observation, ObserveError, explain, observe
 from vramstow.tracking import track
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
 _HELP = """\
 %%vramstow          (first line of a cell) what the cell allocates, what stays, and what holds it
@@ -105,19 +106,25 @@ class Cells:
         self._cell_of_file: dict[str, int] = {}
         self.failed: int | None = None  # the cell that raised the last error
 
-    def note(self, number: int, text: str, file: str = "") -> None:
-        for name in names_made(text):
-            self._cell_of[name] = number
-        if file:
-            self._cell_of_file[os.path.basename(file)] = number
+    def note(self, number: int, names: Iterable[str]) -> None:
+        """Notes that this cell bound these names."""
+        self._cell_of.update(dict.fromkeys(names, number))
+
+    def note_file(self, number: int, file: str) -> None:
+        """Notes the file name of this cell's code."""
+        self._cell_of_file[os.path.basename(file)] = number
+
+    def keep(self, names: Container[str]) -> None:
+        """Drops all names but these, which the user's code has bound and not deleted."""
+        self._cell_of = {name: cell for name, cell in self._cell_of.items() if name in names}
 
     def history_name(self, holder: str) -> str | None:
         """Returns the name of the history if it is the owner, and no name that a cell bound."""
         return history_name(holder, self._cell_of)
 
-    def is_bound(self, name: str) -> bool:
-        """Whether a cell bound this name."""
-        return name in self._cell_of
+    def cell_of(self, name: str) -> int | None:
+        """Returns the last cell that bound this name; None if no cell did."""
+        return self._cell_of.get(name)
 
     def told(self, holder: str) -> str:
         """Returns `model.0.weight of cell 3` for `global model.0.weight`."""
@@ -140,11 +147,20 @@ class Cells:
         return _IPYTHON_FILE.sub(r"cell \1", text)
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A cell that has begun, and the identity of each object to which a name referred then."""
+
+    info: ExecutionInfo
+    objects: dict[str, int]
+
+
 class Notebook:
     """The extension of one kernel."""
 
     def __init__(self) -> None:
         self._cells = Cells()
+        self._running: list[_Running] = []  # more than one if a magic of a cell runs a cell
         self._folder: str | None = None
         self._observation: Observation | None = None
 
@@ -166,10 +182,12 @@ class Notebook:
             except BaseException:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 raise
+        self._shell.events.register("pre_run_cell", self.before_cell)
         self._shell.events.register("post_run_cell", self.after_cell)
         self._shell.set_custom_exc((kind,), self.on_out_of_memory)
 
     def end(self) -> None:
+        self._shell.events.unregister("pre_run_cell", self.before_cell)
         self._shell.events.unregister("post_run_cell", self.after_cell)
         self._shell.set_custom_exc((), None)
         if self._observation is not None:
@@ -177,12 +195,23 @@ class Notebook:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def after_cell(self, result: ExecutionResult) -> None:
+    def before_cell(self, info: ExecutionInfo) -> None:
+        if info.store_history:  # no cell is running, so what is left was cancelled
+            self._running.clear()
+        self._running.append(_Running(info, self._objects()))
+
+    def after_cell(self, result: ExecutionResult | None) -> None:
+        if result is None:  # the cell was cancelled
+            return
+        now = self._objects()
+        number = self._number()
+        self._cells.note(number, self._names_bound(result, now))
+        self._cells.keep(now)
+        if result.error_in_exec is not None:
+            self._cells.failed = number
         text = result.info.raw_cell or ""
         if not text.startswith("%%vramstow"):
-            self._note(self._number(), text)
-        if result.error_in_exec is not None:
-            self._cells.failed = self._number()
+            self._note_file(number, text)
 
     def _number(self) -> int:
         """Returns the number of the running cell. IPython 8 and 9 increment their own at different
@@ -190,10 +219,42 @@ class Notebook:
         """
         return len(self._shell.user_ns.get("In", [""])) - 1
 
-    def _note(self, number: int, text: str) -> None:
+    def _objects(self) -> dict[str, int]:
+        """Returns the identity of each object to which a name of the user refers. Names of IPython
+        (Out, _5) and of modules are left out.
+        """
+        of_ipython = self._shell.user_ns_hidden
+        return {
+            name: id(value)
+            for name, value in self._shell.user_ns.items()
+            if of_ipython.get(name) is not value and not isinstance(value, ModuleType)
+        }
+
+    def _names_bound(self, result: ExecutionResult, now: dict[str, int]) -> set[str]:
+        """Returns the names that the cell bound: those that refer to another object than before,
+        and, unless the cell failed on its way, all that its text binds.
+        """
+        names: set[str] = set()
+        for i, cell in enumerate(self._running):
+            if cell.info is result.info:
+                names = {name for name, at in now.items() if cell.objects.get(name) != at}
+                del self._running[i:]
+                break
+        return names | names_made(self._transformed(result.info)) if result.success else names
+
+    def _transformed(self, info: ExecutionInfo) -> str:
+        """Returns the cell as Python: without lines that begin with % or !."""
+        text = info.raw_cell or ""
+        try:
+            return self._shell.transform_cell(text)
+        except Exception:
+            return text
+
+    def _note_file(self, number: int, text: str) -> None:
         name_of = getattr(self._shell.compile, "get_code_name", None)
-        file = "" if name_of is None else name_of(text, self._shell.transform_cell(text), number)
-        self._cells.note(number, text, file)
+        if name_of is not None:
+            file = name_of(text, self._shell.transform_cell(text), number)
+            self._cells.note_file(number, file)
 
     def on_out_of_memory(
         self,
@@ -204,7 +265,7 @@ class Notebook:
         tb_offset: int | None = None,
     ) -> None:
         shell.showtraceback((kind, value, trace), tb_offset=tb_offset)
-        self._note(self._number(), shell.user_ns.get("In", [""])[-1])
+        self._note_file(self._number(), shell.user_ns.get("In", [""])[-1])
         try:
             print(self._cells.with_cells(explain()))
         except ObserveError as error:
@@ -259,7 +320,7 @@ class Notebook:
             history.clear()
         for names in (self._shell.user_ns, self._shell.user_ns_hidden):
             for name in list(names):
-                if names is self._shell.user_ns and self._cells.is_bound(name):
+                if names is self._shell.user_ns and self._cells.cell_of(name) is not None:
                     continue
                 if re.fullmatch(r"_\d+", name):
                     del names[name]
@@ -284,7 +345,7 @@ class Notebook:
         number = self._number()
         with track(f"cell {number}") as tracked, Watch() as watch:
             self._shell.run_cell(text)
-        self._note(number, text)
+        self._note_file(number, text)
         # If there were no figures before the cell, the figures after it are compared with zero.
         if tracked.after is None:
             print(f"vramstow: {library.why_not() or 'there are no numbers'}.")
@@ -294,14 +355,13 @@ class Notebook:
             f"{size_text(tracked.added_peak_bytes)} more at its peak, "
             f"{tracked.allocations} allocations"
         )
-        made = names_made(text)
         taken = census()
         if taken is None:
             return Page(heading, timeline=watch.timeline())
 
         def is_made_here(holder: str) -> bool:
             found = _NAME.match(holder)
-            return found is not None and found[1] in made
+            return found is not None and self._cells.cell_of(found[1]) == number
 
         rows = self._rows(taken, is_made_here)
         tables = (("held by names of this cell", rows),) if rows else ()

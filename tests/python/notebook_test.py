@@ -79,7 +79,7 @@ def test_what_only_the_history_holds_has_the_name_of_the_notebook(
 
 def test_what_a_name_of_a_cell_references_is_not_history() -> None:
     cells = notebook.Cells()
-    cells.note(3, "_ = make(); debug = get_ipython()")
+    cells.note(3, {"_", "debug"})
     assert cells.told("global _[0]") == "_[0] of cell 3"
     assert cells.told("global debug.InteractiveTB.tb") == "debug.InteractiveTB.tb of cell 3"
     assert cells.told('InteractiveShell.user_ns_hidden["_"]') == "_"
@@ -87,9 +87,10 @@ def test_what_a_name_of_a_cell_references_is_not_history() -> None:
 
 def test_a_name_is_told_with_the_last_cell_that_bound_it() -> None:
     cells = notebook.Cells()
-    cells.note(2, "model = make()", "/tmp/ipykernel_7/123.py")
+    cells.note(2, {"model"})
+    cells.note_file(2, "/tmp/ipykernel_7/123.py")
     assert cells.told("global model.0.weight") == "model.0.weight of cell 2"
-    cells.note(4, "model = make()")
+    cells.note(4, {"model"})
     assert cells.told("global model.0.weight") == "model.0.weight of cell 4"
     assert cells.told("step: x") == "step: x"
     assert cells.with_cells("At  123.py:5 <module>") == "At  cell 2:5 <module>"
@@ -236,6 +237,27 @@ def test_the_result_and_the_error_of_the_cell_before_are_forgotten(tmp_path: Pat
     assert outputs[5].strip() == "0"
     assert "8.00 MiB are free again" in outputs[7] and "the traceback of cell 6" in outputs[7]
     assert outputs[8].strip() == "0"
+
+
+def test_a_name_is_of_the_cell_that_bound_it_with_magics_and_after_errors(tmp_path: Path) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import torch\n\ndef ones(n):\n    return torch.ones(n << 20, device='cuda')",
+        "a = ones(1)\nb = ones(1)\nc = ones(1)",
+        "%time y = 3\na = ones(2)",
+        "%%time\nb = ones(2)",
+        "d = ones(1)\nc += 1\nraise ValueError\nc = ones(2)",
+        "for _ in range(2): pass",
+        "%%vramstow\ne = ones(3)\nraise ValueError\nf = 1",
+        "del _; ones(4)",
+        "%vramstow held",
+    ]
+    outputs = run_cells(tmp_path, cells)
+    held = outputs[10]
+    for told in ("a of cell 4", "b of cell 5", "c of cell 3", "d of cell 6", "e of cell 8"):
+        assert told in held, outputs
+    assert "Out[9]" in held and "_ of cell" not in held, outputs
+    assert "e of cell 8" in outputs[8] and "d of" not in outputs[8], outputs
 
 
 def run_cells_under_vramstow_run(folder: Path, cells: list[str]) -> str:
