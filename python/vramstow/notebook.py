@@ -47,7 +47,7 @@ _KEPT = re.compile(r"\.last_execution_result\.result\b")
 _LAST_ERROR = "the last error"
 _LAST_RESULT = "the last result"
 _FRAME = re.compile(r"frame .*")
-_IPYTHON_FILE = re.compile(r"<ipython-input-(\d+)-[0-9a-f]*…?>")
+_IPYTHON_FILE = re.compile(r"<ipython-input-(\d+)-[0-9a-f]*…?>")  # may be shortened
 _NAME = re.compile(r"global ([A-Za-z_]\w*)")
 
 
@@ -144,7 +144,16 @@ class Cells:
         """Returns the text with `cell 10:2` in place of Python's file name of the cell."""
         for file, number in self._cell_of_file.items():
             text = text.replace(f"{file}:", f"cell {number}:")
-        return _IPYTHON_FILE.sub(r"cell \1", text)
+        return _IPYTHON_FILE.sub(self._cell_of_ipython_file, text)
+
+    def _cell_of_ipython_file(self, found: re.Match[str]) -> str:
+        # A cell that a magic runs has the number after that of its cell in some releases of
+        # IPython, so the hash decides.
+        start = found[0].rstrip("…>")
+        for file, number in self._cell_of_file.items():
+            if file.startswith(start):
+                return f"cell {number}"
+        return f"cell {found[1]}"
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,8 @@ class Notebook:
             except BaseException:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 raise
+        for number, text in enumerate(self._shell.history_manager.input_hist_raw):  # so far
+            self._note_file(number, text, number)
         self._shell.events.register("pre_run_cell", self.before_cell)
         self._shell.events.register("post_run_cell", self.after_cell)
         self._shell.set_custom_exc((kind,), self.on_out_of_memory)
@@ -199,6 +210,13 @@ class Notebook:
         if info.store_history:  # no cell is running, so what is left was cancelled
             self._running.clear()
         self._running.append(_Running(info, self._objects()))
+        # A cell is added to In after this. If a magic of a cell runs another one, that one belongs
+        # to the former, but IPython compiles it with the number of its prompt.
+        number = self._number()
+        if info.store_history:
+            self._note_file(number + 1, info.raw_cell, number + 1)
+        else:
+            self._note_file(number, info.raw_cell, self._shell.execution_count)
 
     def after_cell(self, result: ExecutionResult | None) -> None:
         if result is None:  # the cell was cancelled
@@ -209,9 +227,6 @@ class Notebook:
         self._cells.keep(now)
         if result.error_in_exec is not None:
             self._cells.failed = number
-        text = result.info.raw_cell or ""
-        if not text.startswith("%%vramstow"):
-            self._note_file(number, text)
 
     def _number(self) -> int:
         """Returns the number of the running cell. IPython 8 and 9 increment their own at different
@@ -240,21 +255,24 @@ class Notebook:
                 names = {name for name, at in now.items() if cell.objects.get(name) != at}
                 del self._running[i:]
                 break
-        return names | names_made(self._transformed(result.info)) if result.success else names
+        return (
+            names | names_made(self._transformed(result.info.raw_cell)) if result.success else names
+        )
 
-    def _transformed(self, info: ExecutionInfo) -> str:
+    def _transformed(self, text: str) -> str:
         """Returns the cell as Python: without lines that begin with % or !."""
-        text = info.raw_cell or ""
         try:
             return self._shell.transform_cell(text)
         except Exception:
             return text
 
-    def _note_file(self, number: int, text: str) -> None:
+    def _note_file(self, number: int, text: str, prompt: int) -> None:
+        """Notes the file name of a cell's code. IPython makes it of the transformed text and the
+        number of the prompt, Jupyter of the text itself.
+        """
         name_of = getattr(self._shell.compile, "get_code_name", None)
         if name_of is not None:
-            file = name_of(text, self._shell.transform_cell(text), number)
-            self._cells.note_file(number, file)
+            self._cells.note_file(number, name_of(text, self._transformed(text), prompt))
 
     def on_out_of_memory(
         self,
@@ -265,7 +283,6 @@ class Notebook:
         tb_offset: int | None = None,
     ) -> None:
         shell.showtraceback((kind, value, trace), tb_offset=tb_offset)
-        self._note_file(self._number(), shell.user_ns.get("In", [""])[-1])
         try:
             print(self._cells.with_cells(explain()))
         except ObserveError as error:
@@ -345,7 +362,6 @@ class Notebook:
         number = self._number()
         with track(f"cell {number}") as tracked, Watch() as watch:
             self._shell.run_cell(text)
-        self._note_file(number, text)
         # If there were no figures before the cell, the figures after it are compared with zero.
         if tracked.after is None:
             print(f"vramstow: {library.why_not() or 'there are no numbers'}.")

@@ -34,6 +34,7 @@ for path in sorted(pathlib.Path(".").glob("cell-*.py")):
     print("####", path.stem, flush=True)
     shell.run_cell(path.read_text(), store_history=True)
 """
+OUT_OF_MEMORY = "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))"
 FAILING_STEP = (
     "def step():\n    inner = torch.ones(1 << 21, device='cuda')\n    raise ValueError(1)\nstep()"
 )
@@ -95,6 +96,9 @@ def test_a_name_is_told_with_the_last_cell_that_bound_it() -> None:
     assert cells.told("step: x") == "step: x"
     assert cells.with_cells("At  123.py:5 <module>") == "At  cell 2:5 <module>"
     assert cells.with_cells("<ipython-input-9-ab12…>:1") == "cell 9:1"
+    cells.note_file(8, "<ipython-input-9-ab12cd34ef56>")
+    assert cells.with_cells("<ipython-input-9-ab12…>:1") == "cell 8:1"
+    assert cells.with_cells("<ipython-input-9-ff12…>:1") == "cell 9:1"
 
 
 def kernel_environment(folder: Path) -> dict[str, str]:
@@ -165,7 +169,7 @@ def outputs(tmp_path: Path) -> dict[int, str]:
         "%vramstow free",
         "%vramstow free now",
         "%vramstow held",
-        "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))",
+        OUT_OF_MEMORY,
         "%vramstow",
         "%unload_ext vramstow",
         "%vramstow held",
@@ -260,6 +264,19 @@ def test_a_name_is_of_the_cell_that_bound_it_with_magics_and_after_errors(tmp_pa
     assert "e of cell 8" in outputs[8] and "d of" not in outputs[8], outputs
 
 
+def test_the_story_names_the_cell_whose_magic_ran_the_failing_lines(tmp_path: Path) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import torch",
+        "%%vramstow\n" + OUT_OF_MEMORY,
+        "del many",
+        "%%capture --no-stdout\n" + OUT_OF_MEMORY,
+    ]
+    outputs = run_cells(tmp_path, cells)
+    assert "At       cell 3:2" in outputs[3], outputs[3]
+    assert "At       cell 5:2" in outputs[5], outputs[5]
+
+
 def run_cells_under_vramstow_run(folder: Path, cells: list[str]) -> str:
     """Runs the cells in a program that vramstow run starts, and returns what it prints."""
     pytest.importorskip("IPython", reason="needs setup/requirements-notebook.txt")
@@ -325,12 +342,14 @@ NOTEBOOK = [
     FAILING_STEP,
     "%vramstow held",
     "%vramstow free",
-    "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))",
+    OUT_OF_MEMORY,
     "%vramstow",
 ]
 
 
-def execute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], object]:
+def execute(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, sources: list[str]
+) -> tuple[list[str], object]:
     """Returns each cell's output as text, and the executed notebook."""
     nbclient = pytest.importorskip("nbclient", reason="needs setup/requirements-notebook.txt")
     nbformat = pytest.importorskip("nbformat", reason="needs setup/requirements-notebook.txt")
@@ -348,7 +367,7 @@ def execute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], o
     )
     others = os.environ.get("JUPYTER_PATH", "")
     monkeypatch.setenv("JUPYTER_PATH", f"{folder}{os.pathsep}{others}")
-    cells = [nbformat.v4.new_code_cell(text) for text in NOTEBOOK]
+    cells = [nbformat.v4.new_code_cell(text) for text in sources]
     book = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(folder)}}
     client = nbclient.NotebookClient(
@@ -369,7 +388,7 @@ def test_jupyter_executes_a_notebook_and_its_page_names_cells_and_shows_the_time
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nbconvert = pytest.importorskip("nbconvert", reason="needs setup/requirements-notebook.txt")
-    texts, book = execute(tmp_path, monkeypatch)
+    texts, book = execute(tmp_path, monkeypatch, NOTEBOOK)
     cell, held, free, failed = texts[5], texts[7], texts[8], texts[9]
     assert "cell 6: 32.00 MiB more than before, 48.00 MiB more at its peak" in cell, texts
     assert "at the peak" in cell and "kept[0..7] of cell 6" in cell
@@ -384,3 +403,16 @@ def test_jupyter_executes_a_notebook_and_its_page_names_cells_and_shows_the_time
         (keep / f"notebook-{theme}.html").write_text(page)
         assert "<svg" in page and "memory within the cell" in page
         assert "kept[0..7] of cell 6" in page
+
+
+def test_jupyter_names_cells_with_magics_in_the_story(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [
+        "%load_ext vramstow\nimport torch\n!echo before\n" + OUT_OF_MEMORY,
+        "del many",
+        "%%vramstow\n" + OUT_OF_MEMORY,
+    ]
+    texts, _ = execute(tmp_path, monkeypatch, cells)
+    assert "At       cell 1:5" in texts[0], texts[0]
+    assert "At       cell 3:2" in texts[2], texts[2]
