@@ -164,12 +164,48 @@ class _Running:
     objects: dict[str, int]
 
 
+class _Displayed:
+    """An error that is raised although IPython has displayed it already: it is not displayed again.
+
+    Until end(), errors of its type have a handler of this object. All other errors, and those of
+    its type, are displayed as before.
+    """
+
+    def __init__(self, shell: InteractiveShell, error: BaseException) -> None:
+        self._error = error
+        self._trace = error.__traceback__
+        self._former = shell.custom_exceptions, shell.CustomTB
+        shell.set_custom_exc((type(error), *shell.custom_exceptions), self._handle)
+
+    def end(self, shell: InteractiveShell) -> None:
+        shell.custom_exceptions, shell.CustomTB = self._former
+
+    def _handle(
+        self,
+        shell: InteractiveShell,
+        kind: type,
+        value: BaseException,
+        trace: TracebackType,
+        tb_offset: int | None = None,
+    ) -> None:
+        self.end(shell)
+        if value is self._error:
+            value.__traceback__ = self._trace  # without the frames of the magic
+        elif issubclass(kind, shell.custom_exceptions):
+            shell.CustomTB(kind, value, trace, tb_offset)
+        else:
+            shell.showtraceback(
+                (kind, value, trace), tb_offset=tb_offset, running_compiled_code=True
+            )
+
+
 class Notebook:
     """The extension of one kernel."""
 
     def __init__(self) -> None:
         self._cells = Cells()
         self._running: list[_Running] = []  # more than one if a magic of a cell runs a cell
+        self._displayed: _Displayed | None = None  # until the cell ends
         self._folder: str | None = None
         self._observation: Observation | None = None
 
@@ -219,6 +255,9 @@ class Notebook:
             self._note_file(number, info.raw_cell, self._shell.execution_count)
 
     def after_cell(self, result: ExecutionResult | None) -> None:
+        if self._displayed is not None:
+            self._displayed.end(self._shell)
+            self._displayed = None
         if result is None:  # the cell was cancelled
             return
         now = self._objects()
@@ -358,10 +397,30 @@ class Notebook:
             torch.cuda.empty_cache()
 
     def run_cell(self, text: str) -> Page | None:
-        """Runs the cell, and returns a page about its use of GPU memory."""
+        """Runs the cell, and returns a page about its use of GPU memory. If the cell fails, shows
+        the page, and raises the cell's error, which IPython has displayed already.
+        """
         number = self._number()
         with track(f"cell {number}") as tracked, Watch() as watch:
-            self._shell.run_cell(text)
+            result = self._shell.run_cell(text)
+        page = self._page(number, tracked, watch)
+        if result.success:
+            return page
+        if page is not None:
+            from IPython.display import display
+
+            display(page)
+        error = result.error_before_exec
+        if error is None:
+            error = result.error_in_exec
+        self._displayed = _Displayed(self._shell, error)
+        try:
+            raise error
+        finally:
+            del error, result  # the error references this frame
+
+    def _page(self, number: int, tracked: track, watch: Watch) -> Page | None:
+        """Returns the page of a cell that has ended. Without figures, says why there are none."""
         # If there were no figures before the cell, the figures after it are compared with zero.
         if tracked.after is None:
             print(f"vramstow: {library.why_not() or 'there are no numbers'}.")

@@ -32,7 +32,11 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance(colors="NoColor")
 for path in sorted(pathlib.Path(".").glob("cell-*.py")):
     print("####", path.stem, flush=True)
-    shell.run_cell(path.read_text(), store_history=True)
+    result = shell.run_cell(path.read_text(), store_history=True)
+    if not result.success:
+        kind = type(result.error_before_exec or result.error_in_exec)
+        print("#### raised", kind.__name__, flush=True)
+    del result
 """
 OUT_OF_MEMORY = "many = []\nwhile True: many.append(torch.ones(1 << 28, device='cuda'))"
 FAILING_STEP = (
@@ -274,7 +278,42 @@ def test_the_story_names_the_cell_whose_magic_ran_the_failing_lines(tmp_path: Pa
     ]
     outputs = run_cells(tmp_path, cells)
     assert "At       cell 3:2" in outputs[3], outputs[3]
+    assert outputs[3].count("Because") == 1 and outputs[3].count("CUDA out of memory") == 1
+    assert "#### raised OutOfMemoryError" in outputs[3], outputs[3]
     assert "At       cell 5:2" in outputs[5], outputs[5]
+
+
+def test_the_error_of_a_cell_is_shown_once_and_raised_after_the_page(tmp_path: Path) -> None:
+    caught = (
+        "try:\n"
+        "    get_ipython().run_cell_magic('vramstow', '', 'raise ValueError(6)')\n"
+        "except ValueError as error:\n"
+        "    print('caught', error.args)\n"
+    )
+    cells = [
+        "%load_ext vramstow",
+        "import torch",
+        "%%vramstow\nkept = torch.ones(1 << 20, device='cuda')\nraise ValueError('of cell')",
+        "%%vramstow\nraise KeyboardInterrupt",
+        "%%vramstow\nif 1 raise",
+        caught,
+        caught + "raise ValueError('again')",
+        "raise ValueError('plain')",
+    ]
+    outputs = run_cells(tmp_path, cells)
+    told = outputs[3]
+    assert told.index("ValueError: of cell") < told.index("cell 3: 4.00 MiB more than before")
+    assert told.index("kept of cell 3") < told.index("#### raised ValueError")
+    names = {3: "ValueError", 4: "KeyboardInterrupt", 5: "SyntaxError"}
+    for number, name in names.items():
+        told = outputs[number]
+        assert f"#### raised {name}" in told and f"cell {number}: " in told, told
+        assert "run_cell" not in told and "notebook.py" not in told, told
+    assert outputs[3].count("ValueError: of cell") == outputs[5].count("SyntaxError: ") == 1
+    assert len(re.findall("^KeyboardInterrupt", outputs[4], re.MULTILINE)) == 2, outputs[4]
+    assert "caught (6,)" in outputs[6] and "raised" not in outputs[6], outputs[6]
+    assert outputs[7].count("ValueError: again") == 1, outputs[7]
+    assert outputs[8].count("ValueError: plain") == 1, outputs[8]
 
 
 def run_cells_under_vramstow_run(folder: Path, cells: list[str]) -> str:
@@ -348,9 +387,11 @@ NOTEBOOK = [
 
 
 def execute(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, sources: list[str]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, sources: list[str], error: str | None = None
 ) -> tuple[list[str], object]:
-    """Returns each cell's output as text, and the executed notebook."""
+    """Returns each cell's output as text, and the executed notebook. With an `error`, the notebook
+    must stop at a cell that fails with it.
+    """
     nbclient = pytest.importorskip("nbclient", reason="needs setup/requirements-notebook.txt")
     nbformat = pytest.importorskip("nbformat", reason="needs setup/requirements-notebook.txt")
     spec = folder / "kernels/plain/kernel.json"
@@ -371,9 +412,13 @@ def execute(
     book = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(folder)}}
     client = nbclient.NotebookClient(
-        book, timeout=300, kernel_name="plain", allow_errors=True, resources=resources
+        book, timeout=300, kernel_name="plain", allow_errors=error is None, resources=resources
     )
-    client.execute()
+    if error is None:
+        client.execute()
+    else:
+        with pytest.raises(nbclient.exceptions.CellExecutionError, match=error):
+            client.execute()
     texts = []
     for cell in book.cells:
         parts = []
@@ -416,3 +461,18 @@ def test_jupyter_names_cells_with_magics_in_the_story(
     texts, _ = execute(tmp_path, monkeypatch, cells)
     assert "At       cell 1:5" in texts[0], texts[0]
     assert "At       cell 3:2" in texts[2], texts[2]
+
+
+def test_jupyter_stops_at_a_cell_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import torch",
+        "%%vramstow\nkept = torch.ones(1 << 20, device='cuda')\nraise RuntimeError('of cell')",
+        "print('not run')",
+    ]
+    texts, book = execute(tmp_path, monkeypatch, cells, r"RuntimeError\S*: of cell")
+    kinds = [out.output_type for out in book.cells[2].outputs]
+    assert kinds == ["error", "display_data"], texts
+    assert "kept of cell 3" in texts[2] and texts[3] == "", texts
