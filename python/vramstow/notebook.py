@@ -10,6 +10,7 @@ The extension holds no tensor, only names, sizes and the texts of cells. Sizes a
 from __future__ import annotations
 
 import ast
+import asyncio
 import gc
 import os
 import re
@@ -400,6 +401,13 @@ class Notebook:
         """Runs the cell, and returns a page about its use of GPU memory. If the cell fails, shows
         the page, and raises the cell's error, which IPython has displayed already.
         """
+        if self._needs_running_loop(text):
+            from IPython.core.error import UsageError
+
+            raise UsageError(
+                "%%vramstow cannot run a cell with await in Jupyter: write the cell without this "
+                "line, and its body below `with vramstow.track('cell') as tracked:`."
+            )
         number = self._number()
         with track(f"cell {number}") as tracked, Watch() as watch:
             result = self._shell.run_cell(text)
@@ -418,6 +426,19 @@ class Notebook:
             raise error
         finally:
             del error, result  # the error references this frame
+
+    def _needs_running_loop(self, text: str) -> bool:
+        """Whether the cell awaits something and the kernel's event loop is running. A magic cannot
+        wait for that loop, unless nest_asyncio has made it possible.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        if hasattr(loop, "_nest_patched"):
+            return False
+        python = self._transformed(text)
+        return self._shell.should_run_async(text, transformed_cell=python)
 
     def _page(self, number: int, tracked: track, watch: Watch) -> Page | None:
         """Returns the page of a cell that has ended. Without figures, says why there are none."""

@@ -476,3 +476,19 @@ def test_jupyter_stops_at_a_cell_that_fails(
     kinds = [out.output_type for out in book.cells[2].outputs]
     assert kinds == ["error", "display_data"], texts
     assert "kept of cell 3" in texts[2] and texts[3] == "", texts
+
+
+def test_jupyter_refuses_a_cell_with_await_and_shows_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awaits = "import asyncio\nawait asyncio.sleep(0)\nprint('has run')"
+    cells = [
+        "%load_ext vramstow",
+        "import torch, vramstow\nkept = torch.ones(1 << 20, device='cuda')",
+        "%%vramstow\n" + awaits,
+        "with vramstow.track('cell') as tracked:\n    " + awaits.replace("\n", "\n    "),
+    ]
+    texts, _ = execute(tmp_path, monkeypatch, cells)
+    assert texts[2].strip().startswith("UsageError: %%vramstow cannot run a cell with await"), texts
+    assert "more than before" not in texts[2] and "has run" not in texts[2], texts
+    assert texts[3].strip() == "has run", texts
