@@ -23,6 +23,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))  # conftest.py imports modules from there
+
+from built import VRAMSTOW  # noqa: E402
+
 _spec = importlib.util.spec_from_file_location("attach_conftest", ROOT / "tests/attach/conftest.py")
 assert _spec is not None and _spec.loader is not None
 _attach = importlib.util.module_from_spec(_spec)
@@ -80,7 +84,7 @@ class Worker:
 
 
 def ask(pid: int, *options: str) -> dict:
-    command = [_attach.VRAMSTOW, "attach", str(pid), "--json", *options]
+    command = [VRAMSTOW, "attach", str(pid), "--json", *options]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -97,7 +101,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain, attached = Worker(folder), Worker(folder)
-        run = Worker(folder, str(_attach.VRAMSTOW), "run", "--simulate=h200", "--quiet", "--")
+        run = Worker(folder, str(VRAMSTOW), "run", "--simulate=h200", "--quiet", "--")
         pid = attached.process.pid
         ask(plain.process.pid, "--census")  # compiles the libraries that it loads
         plain.stop()

@@ -1,9 +1,13 @@
-"""The jobs of run_cost.py: run_cost_jobs.py JOB reads a count of steps from each line of its input,
-runs one step more than that, and answers with the nanoseconds of processor time of the rest. With
-the library of counted_steps.cc, run_cost_jobs.py JOB LIBRARY, valgrind counts the rest."""
+"""The jobs of run_cost.py: run_cost_jobs.py JOB [LIBRARY]
+
+It reads a count of steps from each line of its input, runs one step more than that, and answers
+with the nanoseconds of processor time of the rest. With LIBRARY, that of counted_steps.cc, valgrind
+counts the rest.
+"""
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
 import sys
@@ -146,10 +150,14 @@ def nanoseconds_of_children() -> int:
 
 
 def main() -> None:
+    jobs = {job.__name__: job for job in (transformer, convnet, generate, lstm, loader)}
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
+    parser.add_argument("job", choices=jobs)
+    parser.add_argument("library", nargs="?", help="of counted_steps.cc, for valgrind")
+    options = parser.parse_args()
     torch.manual_seed(0)
-    jobs = (transformer, convnet, generate, lstm, loader)
-    step = next(job for job in jobs if job.__name__ == sys.argv[1])()
-    counter = ctypes.CDLL(sys.argv[2]) if len(sys.argv) > 2 else None
+    step = jobs[options.job]()
+    counter = ctypes.CDLL(options.library) if options.library is not None else None
 
     def run(steps: int) -> None:
         for _ in range(steps):

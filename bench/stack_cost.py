@@ -1,17 +1,20 @@
 """Measures what an event costs with the stack of its caller: nanoseconds of the thread's processor
 time.
 
-Usage: stack_cost.py BUILD. Each result is the least of 20 rounds of 20,000 events. With a warm
+python bench/stack_cost.py [BUILD]
+
+Each result is the least of 20 rounds of 20,000 events. With a warm
 stack all events have the same one, as the events of a loop do.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
-import sys
 import tempfile
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 EVENTS = 20_000
 
 
@@ -22,7 +25,14 @@ def measure(probe: ctypes.PyDLL, python_frames: int, native_frames: int) -> floa
 
 
 def main() -> None:
-    probe = ctypes.PyDLL(str(Path(sys.argv[1]) / "tests" / "libstackprobe.so"))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument(
+        "build", nargs="?", type=Path, default=ROOT / "build", help="which build, with its tests"
+    )
+    library = parser.parse_args().build.resolve() / "tests/libstackprobe.so"
+    if not library.exists():
+        parser.error(f"{library} is missing: build the target stackprobe.")
+    probe = ctypes.PyDLL(str(library))
     probe.probe_measure.restype = ctypes.c_double
     print("stacks  Python frames  native frames beside them  ns per event")
     for name, mode, cases in (

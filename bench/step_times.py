@@ -8,6 +8,7 @@ takes a simulated run of a few seconds to minutes; NAME selects those whose name
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -116,7 +117,14 @@ def estimated(one: Published) -> float:
 
 
 def main() -> int:
-    names = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="only trainings whose name begins with it"
+    )
+    names = parser.parse_args().names
+    for name in names:
+        if not any(one.name.startswith(name) for one in PUBLISHED):
+            parser.error(f"no training has a name that begins with '{name}'")
     found: list[tuple[Published, float]] = []
     for one in PUBLISHED:
         if names and not any(one.name.startswith(name) for name in names):

@@ -1,10 +1,12 @@
-"""bench/counts.py needs only Python and universal-ctags, and no package."""
+"""The scripts of bench/ explain themselves, and counts.py needs only Python and universal-ctags."""
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tree
@@ -24,3 +26,29 @@ def test_the_counts_need_no_package() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "simulator" in done.stdout
+
+
+def imports_torch(script: Path) -> bool:
+    """Returns whether a script imports PyTorch when it starts, which takes seconds."""
+    statements = map(ast.unparse, ast.parse(script.read_text()).body)
+    return any(one.startswith(("import torch", "from torch")) for one in statements)
+
+
+SCRIPTS = [
+    script
+    for script in sorted((tree.ROOT / "bench").glob("*.py"))
+    if "__main__" in script.read_text() and not imports_torch(script)
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_each_script_explains_itself(script: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, script, "--help"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith(f"usage: {script.name}")
