@@ -8,6 +8,10 @@ moments, alone and together. The jobs (share_jobs.py) keep the virtual clock of 
 with the real time, so a run takes --seconds of real time, and the machine must be faster than the
 simulated GPU. All times are those of the virtual clock; "by real time" are the same by the real
 one, which are longer if the machine is too slow.
+
+The latency is the time from the moment at which a burst or a request comes until its work has
+ended. The wait is the latency without the time that this work takes by itself: it includes the
+wait for an earlier burst that is late.
 """
 
 from __future__ import annotations
@@ -121,12 +125,10 @@ def notebook(seconds: float, trainings: int) -> list[Figures]:
         *trained, bursts = run(*[("", training)] * trainings, (priority, cells))
         steps = sum(one["steps"] for one in trained)
         end = max(one["end_ns"] for one in trained)
-        work = bursts["busy_ns"] / len(bursts["latency_ns"])
-        real = [round(one - work) for one in bursts["real_latency_ns"]]
         show(
             name,
             quantiles(bursts["waited_ns"]),
-            quantiles(real),
+            quantiles(bursts["real_waited_ns"]),
             f"{steps / end / rate:.3f}",
             f"{bursts['busy_ns'] / end:.3f}",
         )
@@ -169,7 +171,9 @@ def serving(seconds: float) -> list[Figures]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="*", help=f"{', '.join(MIXES)}; default: all")
     parser.add_argument("--seconds", type=float, default=300, help="of each run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")

@@ -160,18 +160,19 @@ def answer(
     """Executes work of given durations, which comes at given moments, one after the other."""
     products = Products(pace, options.memory)
     wait_for_start(pace)
-    figures: dict[str, list[int]] = {"latency_ns": [], "real_latency_ns": [], "waited_ns": []}
+    names = ("latency_ns", "real_latency_ns", "waited_ns", "real_waited_ns")
+    figures: dict[str, list[int]] = {name: [] for name in names}
     busy = ended = 0
     for moment, duration in moments:
         arrived = round(moment)
         pace.rest_until(arrived)
-        began = max(arrived, ended)
         work = products.submit(duration)
         ended = pace.finish()
         busy += work
-        figures["latency_ns"].append(ended - arrived)
-        figures["real_latency_ns"].append(pace.real() - arrived)
-        figures["waited_ns"].append(max(0, ended - began - work))
+        # What comes while earlier work is late waits for that, too.
+        for clock, now in {"": ended, "real_": pace.real()}.items():
+            figures[f"{clock}latency_ns"].append(now - arrived)
+            figures[f"{clock}waited_ns"].append(max(0, now - arrived - work))
     return {**figures, "busy_ns": busy, "end_ns": ended}
 
 
