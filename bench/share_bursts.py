@@ -138,10 +138,8 @@ def notebook(seconds: float, trainings: int) -> list[Figures]:
 
 
 def serving(seconds: float) -> list[Figures]:
-    show(
-        "serving", "latency s: p50, p95, most", "by real time", "requests ÷ s", "makespan ÷ serial"
-    )
-    show(*["---"] * 5)
+    show("serving", "latency s: p50, p95, most", "by real time", "requests ÷ s")
+    show(*["---"] * 4)
     facts = []
     for rate in RATES:
         memory = (CARD_MIB - CONTEXT_MIB) * 6 // 10
@@ -152,18 +150,15 @@ def serving(seconds: float) -> list[Figures]:
         with ThreadPoolExecutor() as threads:  # each has a GPU of its own
             alone = [one for (one,) in threads.map(lambda loop: run(("", loop)), loops)]
         beside = run(*(("", loop) for loop in loops))
-        serial = sum(one["end_ns"] for one in alone)
         for name, ran in {f"{rate}/s alone": alone, f"{rate}/s beside": beside}.items():
             latency = [one for loop in ran for one in loop["latency_ns"]]
             real = [one for loop in ran for one in loop["real_latency_ns"]]
             through = [len(loop["latency_ns"]) / loop["end_ns"] * SECOND for loop in ran]
-            makespan = max(one["end_ns"] for one in ran) / serial
             show(
                 name,
                 quantiles(latency),
                 quantiles(real),
                 ", ".join(f"{each:.2f}" for each in through),
-                f"{makespan:.2f}" if ran is beside else "",
             )
             facts.append({"mix": name, "loops": ran})
             print("  ", *(one["shared"] for one in ran), sep="\n  ", file=sys.stderr)
