@@ -7,9 +7,9 @@ python bench/tensor_cost.py --rounds 5
 Processes of all kinds take turns, so that a busy machine affects all alike; the fastest round of
 each counts, and rounds are short, so that some are not interrupted. It is a simulated run, without
 a trace except for the observed allocator, which records three events for each pair. Pairs are
-measured in C++, by tensor_pair.cc, which is compiled first. In the kind *told* PyTorch reports its
-events to a tracker that does nothing. So the difference between *own* and *told* is what PyTorch
-spends on reporting, and that between *told* and *observed* is the cost of the events themselves.
+measured in C++, by tensor_pair.cc, which is compiled first. The observer is called in place of
+PyTorch's allocator and forwards each call, so the difference between *own* and *observed* is the
+cost of the events.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ PROGRAM = """
 import ctypes, json, sys, time, torch
 torch.empty(1, device='cuda')
 pairs = ctypes.CDLL(sys.argv[1])
-if sys.argv[2] == 'told':
-    pairs.attach_tracker()
 found = {}
 for name in ('raw_pair', 'data_pair'):
     pair = getattr(pairs, name)
@@ -78,7 +76,6 @@ def compile_pairs(target: Path) -> Path:
 
 MODES = {
     "own": ["--pool=off", "--no-trace"],
-    "told": ["--pool=off", "--no-trace"],
     "adapter": ["--pool=on", "--no-trace"],
     "observed": ["--pool=off", "--level=tensors", "--stacks=off"],
     "observed, stacks of sites": ["--pool=off", "--level=tensors", "--stacks=sites"],
@@ -89,7 +86,7 @@ def measure(mode: str, folder: Path, pairs: Path) -> dict[str, float]:
     command = [BUILD / "bin/vramstow", "run", "--simulate=h200,effects=off", *MODES[mode]]
     command += [f"--trace-dir={folder}"]
     done = subprocess.run(
-        [*command, "--", sys.executable, "-c", PROGRAM, pairs, mode],
+        [*command, "--", sys.executable, "-c", PROGRAM, pairs],
         capture_output=True,
         text=True,
         check=False,
@@ -115,11 +112,8 @@ def main() -> None:
     for name, own in best["own"].items():
         for mode, times in best.items():
             print(f"{name:12} {mode:25} {times[name]:9.0f} ns: {times[name] / own:.3f}")
-    own, told, observed = (best[mode]["raw pair"] for mode in ("own", "told", "observed"))
-    print(
-        f"of each of the three events of a raw pair: telling {(told - own) / 3:.0f} ns, "
-        f"the event by itself {(observed - told) / 3:.0f} ns"
-    )
+    own, observed = (best[mode]["raw pair"] for mode in ("own", "observed"))
+    print(f"each of the three events of a raw pair: {(observed - own) / 3:.0f} ns")
 
 
 if __name__ == "__main__":

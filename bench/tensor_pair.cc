@@ -15,11 +15,6 @@ double Now() {
 
 }  // namespace
 
-// Attaches a tracker that does nothing, so that PyTorch reports its events from now on.
-extern "C" void attach_tracker() {
-  c10::cuda::CUDACachingAllocator::get()->attachAllocatorTraceTracker([](const auto&) {});
-}
-
 extern "C" double raw_pair(long count, long bytes) {
   auto* allocator = c10::cuda::CUDACachingAllocator::get();
   const double begin = Now();

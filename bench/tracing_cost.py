@@ -1,11 +1,11 @@
-"""Measures what tracing costs a job: examples/run's training without a trace, with one, and with
-stacks.
+"""Measures what tracing costs a job: examples/run's training without a trace, with one without
+stacks, and with stacks.
 
 Usage: tracing_cost.py [--rounds N] [--steps N] [--pool] [BUILD]. The variants take turns in
 simulated runs whose kernels take 10 µs. It prints the seconds for the steps from the third on, by
 the wall clock and in processor time of the process, each from the fastest round, because other load
-on the machine only ever adds time. With --pool every tensor is an event; otherwise PyTorch's
-segments are.
+on the machine only ever adds time. Each tensor that is allocated or freed is an event; with --pool
+the pool serves it, and otherwise PyTorch's own allocator, which is observed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SPEC = "h200,kernel-time=10us,effects=off"
 MODES = {
     "no trace": ["--no-trace"],
-    "trace": [],
+    "trace, no stacks": ["--stacks=off"],
     "trace, stacks of sites": ["--stacks=sites"],
     "trace, all stacks": ["--stacks=all"],
 }
