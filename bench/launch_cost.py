@@ -48,6 +48,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--launches", type=int, default=50_000)
     arguments = parser.parse_args()
+    if min(arguments.rounds, arguments.launches) < 1:
+        parser.error("--rounds and --launches must be at least 1")
     times: dict[str, list[float]] = {way: [] for way in WAYS}
     for _ in range(arguments.rounds):
         for way, (flags, mode) in WAYS.items():

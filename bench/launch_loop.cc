@@ -1,6 +1,6 @@
 // Measures what a launch costs the program: launches a kernel with eight pointers over and over.
 //
-// `launch_loop LAUNCHES [watched]` prints the processor time per launch in nanoseconds. With
+// `launch_loop [LAUNCHES [watched]]` prints the processor time per launch in nanoseconds. With
 // `watched` some memory is on the host, so that vramstow examines the arguments (--offload).
 #include <cuda.h>
 #include <dlfcn.h>
@@ -9,6 +9,11 @@
 #include <string.h>
 #include <time.h>
 #include <vramstow/vramstow.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
 
 #include "bench/driver_library.h"
 
@@ -28,6 +33,14 @@ void Must(int result, const char* what) {
   exit(1);
 }
 
+// Returns the number of launches that an argument gives, or 0 if it is no positive number.
+int LaunchesFrom(std::string_view text) {
+  int launches = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), launches);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number ? std::max(launches, 0) : 0;
+}
+
 double ProcessorNs() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -37,7 +50,12 @@ double ProcessorNs() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const int launches = count > 1 ? atoi(arguments[1]) : 100'000;
+  const int launches = count > 1 ? LaunchesFrom(arguments[1]) : 100'000;
+  if (launches == 0) {
+    fprintf(stderr, "launch_loop: LAUNCHES must be a number of at least 1, not '%s'.\n",
+            arguments[1]);
+    return 2;
+  }
   const bool watched = count > 2 && strcmp(arguments[2], "watched") == 0;
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   if (library == nullptr) {
@@ -73,8 +91,9 @@ int main(int count, char** arguments) {
   }
   double spent = 0;
   for (int done = 0; done < launches;) {
+    const int end = std::min(launches, done + 1000);
     const double since = ProcessorNs();
-    for (int i = 0; i < 1000; ++i, ++done) {
+    for (; done < end; ++done) {
       launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr);
     }
     spent += ProcessorNs() - since;

@@ -3,10 +3,11 @@
 // stream each.
 //
 // Each value is the processor time of short rounds: the median of the fastest fifth, because other
-// load on the machine only ever adds time. PyTorch's allocator gets its memory from the driver of
-// the process, the pool from a device that does nothing; a hit calls neither. Run it on a GPU, or
-// in a simulated run: `vramstow run --simulate=h200 -- pool_compare [WORDS]`. With WORDS only lines
-// with these words in their names are printed.
+// load on the machine only ever adds time. The last column is the pool's time divided by PyTorch's.
+// PyTorch's allocator gets its memory from the driver of the process, the pool from a device that
+// does nothing; a hit calls neither. Run it on a GPU, or in a simulated run: `vramstow run
+// --simulate=h200 -- pool_compare [WORDS]`. With WORDS only lines with these words in their names
+// are printed.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime_api.h>
 #include <time.h>
@@ -183,8 +184,8 @@ void Compare(const char* name, bool pairs, int threads, double low, double high,
     ours_ns += of_ours[i] / threads;
     native_ns += of_native[i] / threads;
   }
-  std::printf("%-34s %7d %9.1f %9.1f %7.2f\n", name, threads, ours_ns, native_ns,
-              native_ns / ours_ns);
+  std::printf("%-34s %7d %9.1f %9.1f %14.2f\n", name, threads, ours_ns, native_ns,
+              ours_ns / native_ns);
   std::fflush(stdout);
 }
 
@@ -193,13 +194,13 @@ int Main(int argc, char** argv) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::fprintf(stderr,
-                 "pool_compare: no device for PyTorch's allocator: run it on a card or under "
+                 "pool_compare: no device for PyTorch's allocator: run it on a GPU or under "
                  "`vramstow run --simulate=h200 -- pool_compare`\n");
     return 1;
   }
   c10::cuda::CUDACachingAllocator::init(devices);
-  std::printf("%-34s %7s %9s %9s %7s\n", "nanoseconds of processor time", "threads", "pool",
-              "PyTorch", "ratio");
+  std::printf("%-34s %7s %9s %9s %14s\n", "nanoseconds of processor time", "threads", "pool",
+              "PyTorch", "pool / PyTorch");
   for (const int threads : {1, 2, 4}) {
     Compare("hit pair, 512 B", true, threads, 9, 9, kLoop);
     Compare("hit pair, 1 MiB", true, threads, 20, 20, kLoop);

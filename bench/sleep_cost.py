@@ -21,12 +21,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 
+BLOCK = 32 << 20  # bytes of each tensor
+
 PROGRAM = """
 import ctypes, json, sys, time, torch, vramstow
-bytes_wanted, rounds = int(sys.argv[1]), int(sys.argv[2])
+blocks, block_bytes, rounds = map(int, sys.argv[1:])
 with vramstow.region('weights'):
-    weights = [torch.empty(32 << 20, dtype=torch.uint8, device='cuda')
-               for _ in range(bytes_wanted // (32 << 20))]
+    weights = [torch.empty(block_bytes, dtype=torch.uint8, device='cuda') for _ in range(blocks)]
 for number, weight in enumerate(weights):
     weight.fill_(number % 251)
 kept = [torch.empty(weight.shape, dtype=torch.uint8, pin_memory=True) for weight in weights]
@@ -77,16 +78,23 @@ COMPARED = {"pause": ("copy out",), "resume": ("copy in", "copy into new memory"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gib", type=float, default=1, help="what sleeps; default 1")
+    parser.add_argument(
+        "--gib", type=float, default=1, help="what sleeps, rounded to blocks of 32 MiB; default 1"
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--real", action="store_true", help="on the card, not in a rehearsal")
+    parser.add_argument(
+        "--real", action="store_true", help="on the GPU that is here, not in a simulated run"
+    )
     given = parser.parse_args()
-    size = int(given.gib * 2**30)
+    if given.gib <= 0 or given.rounds < 1:
+        parser.error("--gib must be more than 0, and --rounds at least 1")
+    blocks = max(1, round(given.gib * 2**30 / BLOCK))
+    size = blocks * BLOCK
     command = [BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on"]
     command.append(f"--offload=explicit,host={size + 2**28}")
     if not given.real:
         command.append(f"--simulate=h200,memory={size + 2**30},effects=on,allowance=64GiB")
-    program = [sys.executable, "-c", PROGRAM, str(size), str(given.rounds)]
+    program = [sys.executable, "-c", PROGRAM, str(blocks), str(BLOCK), str(given.rounds)]
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
