@@ -9,12 +9,10 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from facts import BUILD, Facts, FailedError, collect
+from facts import KEPT, Facts, FailedError, collect
 from page import render
 from technique import ROOT, BadTechniqueError, Technique, every
 
-# Facts are kept beside the traces, so that techniques can be measured one after another.
-KEPT = BUILD / "examples"
 PAGE = ROOT / "docs/techniques.md"
 
 

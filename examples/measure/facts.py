@@ -20,6 +20,9 @@ from technique import ROOT, Technique
 
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
+# Facts are kept beside the traces, so that techniques can be measured one after another. They are
+# in this tree even if pip installed vramstow elsewhere.
+KEPT = ROOT / "build/examples"
 _TIMEOUT_S = 300
 # Python up to 3.13 may abort at exit if autograd's thread is slow (README.md, Limits).
 _PYTHONS_OWN_ABORT = "terminate called without an active exception"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -90,6 +91,16 @@ def test_a_wrong_name_is_one_sentence_and_exit_status_2() -> None:
         "examples/run techniques: there is no technique 'no_such'; "
         "examples/run techniques --list names them.\n"
     )
+
+
+def test_traces_and_facts_are_in_this_tree_wherever_vramstow_is(tmp_path: Path) -> None:
+    program = "import facts; print(facts.KEPT)"
+    env = os.environ | {
+        "VRAMSTOW_BUILD": str(tmp_path),
+        "PYTHONPATH": str(ROOT / "examples/measure"),
+    }
+    done = run_program(sys.executable, "-c", program, env=env, check=True)
+    assert Path(done.stdout.strip()) == ROOT / "build/examples"
 
 
 def test_help_says_what_it_writes() -> None:
