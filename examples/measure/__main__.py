@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from facts import KEPT, Facts, FailedError, collect
+from facts import KEPT, Facts, FailedError, collect, why_left_out
 from page import render
 from technique import ROOT, BadTechniqueError, Technique, every
 
@@ -36,9 +36,14 @@ def parse_arguments() -> argparse.Namespace:
         "names", nargs="*", metavar="NAME", help="which ones; all, if none is named"
     )
     parser.add_argument(
-        "--simulate", default="h200", metavar="CARD", help="the card to rehearse on"
+        "--simulate", default="h200", metavar="CARD", help="the GPU to simulate; h200 by default"
     )
-    parser.add_argument("--real", action="store_true", help="on the card that is here")
+    parser.add_argument(
+        "--real",
+        action="store_true",
+        help="on the GPU that is here; a technique that needs a small GPU is left out, unless the "
+        "pool can be limited to that size",
+    )
     parser.add_argument("--list", action="store_true", help="the techniques, with a line each")
     parser.add_argument(
         "--output",
@@ -69,6 +74,8 @@ def device_name() -> str:
 
 
 def measure(technique: Technique, simulate: str, traces: Path, quick: bool) -> Facts:
+    if why := why_left_out(technique, simulate):
+        return {"left_out": why}
     try:
         variants = {
             variant: collect(technique, variant, simulate, traces, quick)
@@ -119,6 +126,7 @@ def run(
         facts["techniques"][technique.name] = found
         failed += "failed" in found
         outcome = f"FAILED: {found['failed']}" if "failed" in found else "done"
+        outcome = found.get("left_out", outcome)
         took = time.monotonic() - begin
         say(f"[{number}/{len(chosen)}] {technique.name}: {outcome} ({took:.0f} s)")
         write(techniques, facts, options.output)

@@ -1,14 +1,15 @@
 """Runs one variant of a technique under `vramstow run`, and reads the facts from its JSON outputs.
 
 Each variant runs twice: with PyTorch's own allocator (for reserved memory, driver calls and host
-memory), and with the pool and call stacks (for single tensors and their purposes). A technique with
-flags of its own runs once, with those flags.
+memory), and with the pool and call stacks (for single tensors and their purposes); on a real GPU
+only with PyTorch's own allocator. A technique with flags of its own runs once, with those flags.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,30 @@ def card(technique: Technique, simulate: str) -> str:
     """Returns options for the simulated GPU, or nothing for a real GPU. The technique's own options
     come last, so they override the others."""
     return ",".join(filter(None, (simulate, technique.card))) if simulate else ""
+
+
+def flags_of(technique: Technique, variant: str, simulate: str) -> list[str]:
+    """Returns the flags of the run with call stacks, or, if the technique has no flags of its own,
+    of the only run on a real GPU. There the pool is limited to the size of the simulated GPU."""
+    own = technique.flags.get(variant)
+    if own is None and not simulate:
+        return ["--pool=off"]
+    flags = ["--pool=on"] if own is None else own
+    size = re.search(r"\bmemory=(\w+)", technique.card)
+    is_limited = not simulate and size is not None and "--pool=on" in flags
+    return [*flags, *([f"--limit={size[1]}"] if is_limited else []), "--stacks=all"]
+
+
+def why_left_out(technique: Technique, simulate: str) -> str:
+    """Returns a sentence if the technique must run out of memory that a real GPU has; otherwise
+    nothing."""
+    for variant in () if simulate else technique.dies:
+        if not any(flag.startswith("--limit=") for flag in flags_of(technique, variant, simulate)):
+            return (
+                f"It was left out, because its variant `{variant}` must run out of memory, and a "
+                "real GPU cannot be made smaller without the pool."
+            )
+    return ""
 
 
 def _run(technique: Technique, variant: str, simulate: str, flags: list[str], folder: Path) -> Run:
@@ -214,7 +239,8 @@ def collect(
     folder = traces / technique.name / variant
     own = technique.flags.get(variant)
     if own is not None:
-        run = _run_well(technique, variant, simulate, ["--stacks=all", *own], folder)
+        flags = flags_of(technique, variant, simulate)
+        run = _run_well(technique, variant, simulate, flags, folder)
         facts = _with_pool(run) | _as_it_comes(run) | _snapshot(folder)
         # With the pool the driver's figures do not apply, and without the pool the pool's do not.
         unseen = ("device_used_bytes", "device_allocations") if "--pool=on" in own else ()
@@ -225,7 +251,7 @@ def collect(
         run = _run_well(technique, variant, simulate, ["--pool=off"], folder / "plain")
         facts = _as_it_comes(run) | {"died": run.status != 0}
     if simulate:  # the pool is not measured on a real GPU
-        flags = ["--pool=on", "--stacks=all"]
+        flags = flags_of(technique, variant, simulate)
         facts |= _with_pool(_run_well(technique, variant, simulate, flags, folder / "pool"))
     return facts
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from facts import Facts, card, command
+from facts import Facts, card, command, flags_of
 from technique import GROUPS, Technique
 
 _TEMPLATE = Path(__file__).with_name("page.md")
@@ -49,6 +49,8 @@ def _row(technique: Technique, facts: Facts | None) -> str:
         return f"| {name} | not measured | | | | | | {claim} |"
     if "failed" in facts:
         return f"| {name} | **failed**: {facts['failed']} | | | | | | {claim} |"
+    if "left_out" in facts:
+        return f"| {name} | left out | | | | | | {claim} |"
     before, after = facts["variants"]["before"], facts["variants"]["after"]
     allocated = _sizes(before, after, "allocated_bytes")
     if before["died"] or after["died"]:
@@ -181,11 +183,6 @@ def _ranks(technique: Technique, variants: dict[str, Facts]) -> str:
     return f"*The ranks*, allocated in MiB: {'; '.join(told)}."
 
 
-def _flags(technique: Technique, variant: str) -> str:
-    flags = technique.flags.get(variant, ["--pool=on"])
-    return "".join(f" {flag}" for flag in [*flags, "--stacks=all"])
-
-
 def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[str]:
     spec = card(technique, simulate)
     shown = f" --simulate={spec}" if spec else ""
@@ -193,12 +190,15 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
     lines += [f"*Published*: {technique.claim}", ""]
     for variant in technique.variants:
         start = " ".join(command(technique, variant))
-        lines.append(f"    vramstow run{shown}{_flags(technique, variant)} -- {start}")
+        flags = " ".join(flags_of(technique, variant, simulate))
+        lines.append(f"    vramstow run{shown} {flags} -- {start}")
     lines.append("")
     if facts is None:
         lines += ["Not measured yet.", ""]
     elif "failed" in facts:
         lines += [f"The last run failed: {facts['failed']}", ""]
+    elif "left_out" in facts:
+        lines += [facts["left_out"], ""]
     else:
         lines += [*_figures(technique, facts), ""]
         if technique.ranks > 1:

@@ -13,6 +13,7 @@ import page
 import pytest
 from built import ROOT, Ran, run_program
 from directions import FALLS, STAYS, wrong
+from facts import flags_of, why_left_out
 from technique import BadTechniqueError, every, read
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -59,6 +60,23 @@ def test_techniques_that_fail_are_rows_and_stop_no_other(tmp_path: Path) -> None
     for name in ("no_grad", "counters"):
         assert "no-such-card" in facts["techniques"][name]["failed"]
         assert "**failed**" in row_of(name, tmp_path)
+
+
+def test_a_real_gpu_is_as_small_as_the_simulated_one_or_the_technique_is_left_out() -> None:
+    known = {one.name: one for one in every()}
+    offload, fragmentation = known["vramstow_offload"], known["fragmentation"]
+    for variant in offload.variants:
+        assert "--limit=1GiB" in flags_of(offload, variant, "")
+        assert "--limit=1GiB" not in flags_of(offload, variant, "h200")
+    assert why_left_out(offload, "") == ""
+    assert why_left_out(fragmentation, "h200") == ""
+    why = why_left_out(fragmentation, "")
+    assert "its variant `before` must run out of memory" in why
+    shown = {"simulate": "", "device": "A GPU", "techniques": {"fragmentation": {"left_out": why}}}
+    text = page.render([fragmentation], shown)
+    assert "| [fragmentation](#fragmentation) | left out |" in text
+    assert why in " ".join(text.split())
+    assert not [one.name for one in every() if one.dies and one not in (offload, fragmentation)]
 
 
 @pytest.mark.long
