@@ -155,7 +155,14 @@ def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
         parts = [_difference(before, after), _site(technique, before, after), *parts]
     if after.get("offloaded_bytes"):
         parts = [f"`after` moved {_mib(after['offloaded_bytes'])} MiB to the host."]
-    return " ".join(filter(None, parts)) or "It advises no saving, because the GPU has free memory."
+    if findings := " ".join(filter(None, parts)):
+        return findings
+    if "advice" not in before or "advice" not in after:
+        return (
+            "This technique was not analysed, because on a real GPU only PyTorch's own allocator "
+            "was measured."
+        )
+    return "It advises no saving, because the GPU has free memory."
 
 
 def _figures(technique: Technique, facts: Facts) -> list[str]:
@@ -201,7 +208,7 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
         lines += [facts["left_out"], ""]
     else:
         lines += [*_figures(technique, facts), ""]
-        if technique.ranks > 1:
+        if technique.ranks > 1 and "ranks_allocated_bytes" in facts["variants"]["before"]:
             lines += [_ranks(technique, facts["variants"]), ""]
         lines += [f"*The analyzer*: {sentence(technique, facts['variants'])}", ""]
     if technique.note:

@@ -79,6 +79,19 @@ def test_a_real_gpu_is_as_small_as_the_simulated_one_or_the_technique_is_left_ou
     assert not [one.name for one in every() if one.dies and one not in (offload, fragmentation)]
 
 
+def test_only_what_was_analysed_has_no_advice() -> None:
+    technique = read(ROOT / "examples/techniques/no_grad.py")
+    seen: dict[str, Any] = {"died": False, "reserved_bytes": 1 << 30}
+    assert page.sentence(technique, {"before": seen, "after": seen}) == (
+        "This technique was not analysed, because on a real GPU only PyTorch's own allocator was "
+        "measured."
+    )
+    analysed = seen | {"advice": []}
+    assert page.sentence(technique, {"before": analysed, "after": analysed}) == (
+        "It advises no saving, because the GPU has free memory."
+    )
+
+
 @pytest.mark.long
 def test_one_that_runs_out_of_memory_stops_no_other(tmp_path: Path) -> None:
     card = "--simulate=h200,memory=400MiB"
