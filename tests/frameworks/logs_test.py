@@ -85,8 +85,14 @@ def test_a_trainer_reports_them_wherever_it_reports(tmp_path: Path) -> None:
     told = run("trainer_logs.py", tmp_path, "tensorboard", "transformers", "accelerate")
     history = {row["step"]: row for row in told["history"] if "loss" in row}
     assert sorted(history) == [2, 4, 6]
-    logged = Logged(tmp_path).pool()
-    assert len(logged) == 11
+    evaluated = told["history"][-1]
+    assert "eval_loss" in evaluated and "vramstow/allocated_bytes" in evaluated
+    # What the Trainer returns has no numbers of vramstow, because programs add its metrics up.
+    assert "train_loss" in told["returned"]["train"] and "eval_loss" in told["returned"]["evaluate"]
+    assert not [name for names in told["returned"].values() for name in names if "vramstow" in name]
+    curves = Logged(tmp_path)
+    logged = curves.pool()
+    assert len(logged) == 11 and "train/vramstow/allocated_bytes" in curves.curves
     for tag, curve in logged.items():
         assert set(curve) >= {2, 4, 6}
         for step in (2, 4):

@@ -22,6 +22,7 @@ shape = {
 }
 model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**shape))
 rows = torch.randint(1, 512, (24, 32), generator=torch.Generator().manual_seed(1))
+examples = [{"input_ids": row, "labels": row} for row in rows]
 trainer = transformers.Trainer(
     model,
     transformers.TrainingArguments(
@@ -33,8 +34,11 @@ trainer = transformers.Trainer(
         report_to="tensorboard",
         disable_tqdm=True,
     ),
-    train_dataset=[{"input_ids": row, "labels": row} for row in rows],
+    train_dataset=examples,
+    eval_dataset=examples[:4],
 )
 vramstow.huggingface.log_memory(trainer)
-trainer.train()
-print(json.dumps({"history": trainer.state.log_history, "peak": vramstow.scalars()}))
+trained = trainer.train().metrics
+peak = vramstow.scalars()
+returned = {"train": list(trained), "evaluate": list(trainer.evaluate())}
+print(json.dumps({"history": trainer.state.log_history, "peak": peak, "returned": returned}))
