@@ -22,14 +22,14 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 pytestmark = pytest.mark.long
 
 
-def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[str, Any]:
+def run(script: str, folder: Path, *packages: str, recorded: bool = True) -> dict[str, Any]:
     """Returns the last line that the job prints."""
     for name in packages:
         if find_spec(name) is None:
             pytest.skip(f"needs {name}: setup/requirements-frameworks.txt")
-    flags = ["--simulate=h200", f"--pool={'on' if pool else 'off'}", f"--trace-dir={folder}"]
+    flags = ["--pool=on", f"--trace-dir={folder}"] if recorded else ["--no-trace"]
     done = run_vramstow(
-        *("run", *flags, "--", sys.executable, JOBS / script, folder / "logs"),
+        *("run", "--simulate=h200", *flags, "--", sys.executable, JOBS / script, folder / "logs"),
         cwd=folder,
         env=os.environ | OFFLINE | {"PYTHONPATH": str(ROOT / "python")},
         timeout=500,
@@ -159,8 +159,8 @@ def test_a_run_of_wandb_gets_them_offline_with_the_report_as_a_page(tmp_path: Pa
     assert "wandb" not in page.partition("<body")[0]
 
 
-def test_without_the_pool_a_run_of_wandb_has_nothing_of_ours(tmp_path: Path) -> None:
-    assert run("wandb_logs.py", tmp_path, "wandb", pool=False)["peak"] == {}
+def test_without_a_recording_a_run_of_wandb_has_nothing_of_ours(tmp_path: Path) -> None:
+    assert run("wandb_logs.py", tmp_path, "wandb", recorded=False)["peak"] == {}
     rows = rows_of_wandb(tmp_path / "logs")
     assert len(rows) == 4
     assert not [name for row in rows for name in row if "vramstow" in name]
@@ -170,10 +170,10 @@ def test_without_the_pool_a_run_of_wandb_has_nothing_of_ours(tmp_path: Path) -> 
     ("script", "packages"),
     [("trainer_logs.py", ("transformers", "accelerate")), ("lightning_logs.py", ("lightning",))],
 )
-def test_without_the_pool_nothing_is_added(
+def test_without_a_recording_nothing_is_added(
     tmp_path: Path, script: str, packages: tuple[str, ...]
 ) -> None:
-    told = run(script, tmp_path, "tensorboard", *packages, pool=False)
+    told = run(script, tmp_path, "tensorboard", *packages, recorded=False)
     assert told["peak"] == {}
     logged = Logged(tmp_path)
     assert logged.curves and logged.pool() == {}
