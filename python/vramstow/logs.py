@@ -59,7 +59,9 @@ def add_scalars(writer: Writer, step: int, device: int = library.ALL_DEVICES) ->
         writer.add_scalar(name, value, step)
 
 
-def add_report(writer: Writer, report: Report, step: int | None = None) -> None:
-    """Adds the text of a report to TensorBoard's text page."""
+def add_report(writer: Writer, report: Report | None, step: int | None = None) -> None:
+    """Adds the text of a report to TensorBoard's text page, or nothing if the report is None."""
+    if report is None:  # as report() returns it where this process has no trace
+        return
     # A code fence shows the report unchanged.
     writer.add_text("vramstow/report", f"~~~~\n{report.text()}\n~~~~", step)

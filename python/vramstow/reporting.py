@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import weakref
 from pathlib import Path
+from typing import overload
 
 from vramstow import library, program
 
@@ -38,6 +39,10 @@ def _remove(copy: str, process: int) -> None:
         Path(copy).unlink(missing_ok=True)
 
 
+class _NoTraceError(ValueError):
+    """This process has no trace on which to report."""
+
+
 class Report:
     """The results of `vramstow analyze` and `vramstow report` for some inputs.
 
@@ -50,7 +55,7 @@ class Report:
         if not self.inputs:
             own = library.dump()
             if own is None:
-                raise ValueError(
+                raise _NoTraceError(
                     "this process has no trace: name a trace, a snapshot or a folder of them"
                 )
             self.inputs = [own]
@@ -88,6 +93,20 @@ class Report:
         )
 
 
-def report(*inputs: str | Path) -> Report:
-    """Reports on these traces, snapshots and folders, or on this process if there are none."""
-    return Report(*inputs)
+@overload
+def report() -> Report | None: ...
+
+
+@overload
+def report(first: str | Path, *inputs: str | Path) -> Report: ...
+
+
+def report(*inputs: str | Path) -> Report | None:
+    """Reports on these traces, snapshots and folders, or on this process if there are none.
+
+    Without inputs it returns None if this process has no trace.
+    """
+    try:
+        return Report(*inputs)
+    except _NoTraceError:
+        return None

@@ -26,8 +26,10 @@ def add_scalars(run: wandb.Run, step: int | None = None, device: int = library.A
         run.log(numbers, step=step, commit=False)
 
 
-def add_report(run: wandb.Run, report: Report, step: int | None = None) -> None:
-    """Adds the report as a page that can be opened in the run."""
+def add_report(run: wandb.Run, report: Report | None, step: int | None = None) -> None:
+    """Adds the report as a page that can be opened in the run, or nothing if the report is None."""
+    if report is None:  # as report() returns it where this process has no trace
+        return
     # The page has its own style and needs no files from elsewhere.
     page = wandb.Html(report.html(), inject=False)
     run.log({"vramstow/report": page}, step=step)

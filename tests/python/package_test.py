@@ -228,9 +228,11 @@ try:
 except RuntimeError as error:
     print(error)
 try:
-    vramstow.report()
+    vramstow.Report()
 except ValueError as error:
     print(error)
+assert vramstow.report() is None
+vramstow.add_report(None, vramstow.report())  # nothing is added to the writer
 """
     lines = said(run(program, plain=True))
     assert "/nowhere.stow" in lines[0]
@@ -241,7 +243,7 @@ except ValueError as error:
 def test_a_running_process_reports_of_itself(run: Run) -> None:
     program = """
 import os, vramstow
-assert vramstow.dump() is None
+assert vramstow.dump() is None and vramstow.report() is None
 import device
 kept = device.allocate(3 * device.MIB)
 path = vramstow.dump()

@@ -23,6 +23,5 @@ with wandb.init(mode="offline", project="memory", dir=sys.argv[1], settings=quie
         vramstow.wandb.add_scalars(run)
         seen.append(vramstow.scalars())
         run.log({"loss": loss.item()})
-    if vramstow.scalars():
-        vramstow.wandb.add_report(run, vramstow.report())
+    vramstow.wandb.add_report(run, vramstow.report())
 print(json.dumps({"seen": seen, "peak": vramstow.scalars()}))
