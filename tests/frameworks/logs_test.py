@@ -103,15 +103,21 @@ def test_a_trainer_reports_them_wherever_it_reports(tmp_path: Path) -> None:
 
 def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
     told = run("lightning_logs.py", tmp_path, "tensorboard", "lightning")
-    logged = Logged(tmp_path / "logs").pool()
-    assert len(logged) == 11
-    # Memory is logged at every fourth of eight steps, and after the validation.
-    assert sorted(logged["allocated_bytes"]) == [4, 8]
-    assert is_near(logged["peak_allocated_bytes"][8], told["peak"]["vramstow/peak_allocated_bytes"])
-    [table] = (tmp_path / "logs").rglob("metrics.csv")
-    rows = [row for row in csv.DictReader(table.open()) if row["vramstow/allocated_bytes"]]
-    assert {int(row["step"]) for row in rows} == {4, 8}
-    assert all(float(row["vramstow/reserved_bytes"]) > 0 for row in rows)
+    # Of the steps 0 to 7 every fourth is logged, or of four steps every second. The validation
+    # after the last step is logged at that step.
+    for name, steps in (("plain", [3, 7]), ("manual", [3, 7]), ("accumulated", [1, 3])):
+        logged = Logged(tmp_path / "logs" / name).pool()
+        assert len(logged) == 11
+        assert sorted(logged["allocated_bytes"]) == steps, name
+        [table] = (tmp_path / "logs" / name).rglob("metrics.csv")
+        rows = list(csv.DictReader(table.open()))
+        of_memory = [row for row in rows if row["vramstow/allocated_bytes"]]
+        assert [int(row["step"]) for row in of_memory] == [*steps, steps[-1]], name
+        assert all(float(row["vramstow/reserved_bytes"]) > 0 for row in of_memory)
+        # Lightning logs its own metrics at the same steps.
+        assert [int(row["step"]) for row in rows if row["train_loss"]] == steps, name
+    last = Logged(tmp_path / "logs" / "plain").pool()["peak_allocated_bytes"][7]
+    assert is_near(last, told["peak"]["vramstow/peak_allocated_bytes"])
 
 
 def rows_of_wandb(folder: Path) -> list[dict[str, Any]]:
