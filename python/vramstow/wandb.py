@@ -3,6 +3,8 @@
 import vramstow.wandb
 vramstow.wandb.add_scalars(run)                       # logged by the next run.log
 run.log({"loss": loss})
+vramstow.wandb.add_scalars(run, step=step)            # where run.log has a step, too
+run.log({"loss": loss}, step=step)
 vramstow.wandb.add_report(run, vramstow.report())
 """
 
@@ -20,7 +22,11 @@ if TYPE_CHECKING:
 
 
 def add_scalars(run: wandb.Run, step: int | None = None, device: int = library.ALL_DEVICES) -> None:
-    """Adds the numbers to the row that the next `run.log` finishes, or to the row of `step`."""
+    """Adds the numbers to the row that is not finished yet, or to the row of `step`.
+
+    Without a step, `run.log` adds to that row and finishes it. But with a step of its own, as in
+    `run.log(values, step=step)`, it begins a new row first. Then pass the same step here.
+    """
     numbers = scalars(device)
     if numbers:
         run.log(numbers, step=step, commit=False)

@@ -150,16 +150,28 @@ def rows_of_wandb(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_run_of_wandb_gets_them_offline_with_the_report_as_a_page(tmp_path: Path) -> None:
-    seen = run("wandb_logs.py", tmp_path, "wandb")["seen"]
-    rows = rows_of_wandb(tmp_path / "logs")
-    assert [row["_step"] for row in rows] == [0, 1, 2, 3, 4]
-    for row, told in zip(rows, seen, strict=False):
+@pytest.fixture(scope="module")
+def wandb_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Returns the folder of the runs, and what the job told."""
+    folder = tmp_path_factory.mktemp("wandb")
+    return folder / "logs", run("wandb_logs.py", folder, "wandb")["seen"]
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("counted", [0, 1, 2, 3, 4]), ("stepped", [0, 10, 20, 30, 40])]
+)
+def test_a_run_of_wandb_gets_them_offline_with_the_report_as_a_page(
+    wandb_runs: tuple[Path, dict[str, Any]], name: str, steps: list[int]
+) -> None:
+    logs, seen = wandb_runs
+    rows = rows_of_wandb(logs / name)
+    assert [row["_step"] for row in rows] == steps
+    for row, told in zip(rows, seen[name], strict=False):
         # The figures are in the row of the loss, and equal those that the pool reported.
         assert "loss" in row and len(told) == 11
         assert {name: row[name] for name in told} == told
     assert rows[4]["vramstow/report._type"] == "html-file"
-    [folder] = (tmp_path / "logs").rglob("files")
+    [folder] = (logs / name).rglob("files")
     page = (folder / rows[4]["vramstow/report.path"]).read_text()
     assert "<script" in page and "http-equiv" not in page.partition("</head>")[2]
     assert "wandb" not in page.partition("<body")[0]
@@ -167,9 +179,10 @@ def test_a_run_of_wandb_gets_them_offline_with_the_report_as_a_page(tmp_path: Pa
 
 def test_without_a_recording_a_run_of_wandb_has_nothing_of_ours(tmp_path: Path) -> None:
     assert run("wandb_logs.py", tmp_path, "wandb", recorded=False)["peak"] == {}
-    rows = rows_of_wandb(tmp_path / "logs")
-    assert len(rows) == 4
-    assert not [name for row in rows for name in row if "vramstow" in name]
+    for name in ("counted", "stepped"):
+        rows = rows_of_wandb(tmp_path / "logs" / name)
+        assert len(rows) == 4
+        assert not [name for row in rows for name in row if "vramstow" in name]
 
 
 @pytest.mark.parametrize(
