@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 _MOST = 1023  # the most bytes of a text that the library records
+_MOST_WRAPPERS = 8  # the most wrappers around an optimizer that are looked into
+
+# The categories that the analysis knows (tools/analysis/explain/categories.cc).
+_CATEGORIES = (
+    "parameters",
+    "gradients",
+    "optimizer_state",
+    "activations",
+    "temporaries",
+    "inputs",
+    "workspaces",
+    "caches",
+    "kept",
+)
 
 
 def _emit(name: str, *arguments: object) -> bool:
@@ -97,9 +111,11 @@ def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = 
     """Records the category of these tensors' memory; returns the number of recorded tensors.
 
     The categories are those of vramstow analyze: parameters, gradients, optimizer_state,
-    activations, temporaries, inputs, workspaces, caches, kept. The note applies to the blocks that
-    the tensors have now.
+    activations, temporaries, inputs, workspaces, caches, kept. Any other raises ValueError. The
+    note applies to the blocks that the tensors have now.
     """
+    if category not in _CATEGORIES:
+        raise ValueError(f"{category!r} is no category: give one of {', '.join(_CATEGORIES)}")
     return sum(_emit_category(category, name, tensor) for tensor in tensors)
 
 

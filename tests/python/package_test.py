@@ -358,6 +358,10 @@ class Shared(Wrapper):  # as a DTensor: its memory is that of this rank's part
         return old
 assert vramstow.annotate_memory("inputs", [old, object(), Wrapper()], "batch") == 1
 assert vramstow.annotate_memory("inputs", [Shared()], "batch") == 1
+try:
+    vramstow.annotate_memory("optimizer state", [old])
+except ValueError as error:
+    print(error)
 device.free(old.address)
 told = vramstow.annotate_parameters(model, optimizer)
 model.weight.grad = Tensor(2 * MIB)
@@ -370,13 +374,22 @@ told.remove()
 assert not optimizer.hooks
 """
     # Stacks are off, because they would also show at which source line a model was created.
-    said(run(program, "--pool=on", "--stacks=off"))
+    (refused,) = said(run(program, "--pool=on", "--stacks=off"))
+    assert refused.startswith("'optimizer state' is no category: give one of parameters, ")
     listing = run_vramstow("analyze", "--json", *tmp_path.glob("*.stow"), check=True)
     rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
     found = {name: row["bytes_at_peak"] >> 20 for name, row in rows.items()}
     assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}
     assert rows["parameters"]["evidence"] == "reported by the program"
     assert rows["unknown"]["evidence"] == "neither call stack nor lifetime shows the purpose"
+
+
+def test_the_categories_are_those_that_the_analysis_reads(run: Run) -> None:
+    source = (ROOT / "tools/analysis/explain/categories.cc").read_text(encoding="utf-8")
+    [names] = re.findall(r"kNames = \{([^}]*)\}", source)
+    program = "from vramstow import annotations\nprint(*annotations._CATEGORIES, 'unknown')"
+    (known,) = said(run(program, plain=True))
+    assert known.split() == re.findall(r'"(\w+)"', names)
 
 
 START = ROOT / "python/start"
