@@ -6,6 +6,7 @@ Without a trace the functions do nothing and return False. That is so without vr
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
@@ -119,8 +120,21 @@ def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = 
     return sum(_emit_category(category, name, tensor) for tensor in tensors)
 
 
+def _unwrapped(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """Returns the optimizer inside of wrappers, as accelerate makes them.
+
+    Such a wrapper may be an Optimizer whose __init__ was not called, and which takes no hooks.
+    """
+    for _ in builtins.range(_MOST_WRAPPERS):
+        inner = getattr(optimizer, "optimizer", None)
+        if inner is None:
+            break
+        optimizer = inner
+    return optimizer
+
+
 def _state_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Tensor]]:
-    for number, state in enumerate(optimizer.state.values()):
+    for number, state in enumerate(getattr(optimizer, "state", {}).values()):
         for key, value in state.items():
             yield f"{key}.{number}", value
 
@@ -136,11 +150,20 @@ class Annotated:
         self._handles: list[RemovableHandle] = []
         self.again()
         if optimizer is not None:
-            self._handles = [
-                optimizer.register_step_pre_hook(self._before_step),
-                optimizer.register_step_post_hook(self._after_step),
-            ]
-            self._emit_state(optimizer)
+            inner = _unwrapped(optimizer)
+            if not self._watch_steps(inner):
+                self._emit_gradients()  # those that exist now; later ones get no notes
+            self._emit_state(inner)
+
+    def _watch_steps(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Adds hooks to the optimizer; returns False if it takes none."""
+        try:
+            self._handles.append(optimizer.register_step_pre_hook(self._before_step))
+            self._handles.append(optimizer.register_step_post_hook(self._after_step))
+        except AttributeError:
+            self.remove()
+            return False
+        return True
 
     def _emit_once(self, category: str, name: str, tensor: torch.Tensor) -> None:
         """Writes one note for each block."""
@@ -160,6 +183,9 @@ class Annotated:
 
     def _before_step(self, _optimizer: object, _args: object, _kwargs: object) -> None:
         # Programs often make new gradient tensors in each step, so each step adds notes for them.
+        self._emit_gradients()
+
+    def _emit_gradients(self) -> None:
         for name, parameter in self._model.named_parameters():
             if parameter.grad is not None:
                 _emit_category("gradients", name, parameter.grad)
@@ -184,6 +210,6 @@ def annotate_parameters(
 
     Call it when the model is on its device. It writes notes for parameters and buffers at once, for
     gradients before each step of the optimizer, and for the optimizer's state after the step that
-    makes it.
+    makes it. If the optimizer takes no hooks, there are notes only for what exists now.
     """
     return Annotated(model, optimizer)

@@ -363,7 +363,10 @@ try:
 except ValueError as error:
     print(error)
 device.free(old.address)
-told = vramstow.annotate_parameters(model, optimizer)
+class Wrapped:  # as accelerate's optimizer, which takes no hooks itself
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+told = vramstow.annotate_parameters(model, Wrapped(Wrapped(optimizer)))
 model.weight.grad = Tensor(2 * MIB)
 optimizer.hooks["pre"](optimizer, (), {})
 optimizer.state["weight"] = {"exp_avg": Tensor(8 * MIB), "step": 3}
@@ -382,6 +385,32 @@ assert not optimizer.hooks
     assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}
     assert rows["parameters"]["evidence"] == "reported by the program"
     assert rows["unknown"]["evidence"] == "neither call stack nor lifetime shows the purpose"
+
+
+def test_an_optimizer_without_hooks_has_notes_for_what_exists(run: Run) -> None:
+    program = """
+import vramstow
+class Model:
+    def named_parameters(self):
+        return []
+    named_buffers = named_parameters
+class Cyclic:
+    state = {0: {"step": 3}}
+    handles = 0
+    @property
+    def optimizer(self):
+        return self
+    def register_step_pre_hook(self, hook):
+        self.handles += 1
+        return self
+    def remove(self):
+        self.handles -= 1
+cyclic = Cyclic()
+vramstow.annotate_parameters(Model(), cyclic).remove()
+assert cyclic.handles == 0
+vramstow.annotate_parameters(Model(), object()).again()
+"""
+    assert said(run(program, plain=True)) == []
 
 
 def test_the_categories_are_those_that_the_analysis_reads(run: Run) -> None:
