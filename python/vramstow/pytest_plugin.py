@@ -174,6 +174,13 @@ def _read_baseline(path: Path) -> dict[str, int]:
         ) from None
 
 
+def _uses_workers(config: pytest.Config) -> bool:
+    """True if pytest-xdist runs the tests in other processes, or this is one of them."""
+    return hasattr(config, "workerinput") or any(
+        config.getoption(name, None) for name in ("numprocesses", "tx")
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
@@ -188,6 +195,11 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen = config.getoption("--gpu-memory-baseline")
     if session.update and not chosen:
         raise pytest.UsageError("--update-gpu-memory needs --gpu-memory-baseline=FILE")
+    if session.update and _uses_workers(config):
+        raise pytest.UsageError(
+            "--update-gpu-memory needs all tests in one process: leave the workers of pytest-xdist "
+            "out (-n 0)"
+        )
     if chosen:
         session.baseline_file = Path(chosen)
         if not session.update or session.baseline_file.exists():
@@ -291,6 +303,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     known = session.config.stash.get(_KEY, None)
     if known is None or not known.update or known.baseline_file is None:
         return
+    if not known.measured:
+        return  # a file without peaks would let every later run pass
     # Tests that did not run this time retain their earlier peaks.
     peaks = dict(sorted((known.baseline | known.measured).items()))
     text = json.dumps({"schema": _SCHEMA, "peak_bytes": peaks}, indent=1)
@@ -318,6 +332,11 @@ def pytest_terminal_summary(
             yellow=True,
         )
     if not session.measured:
+        if session.update:
+            terminalreporter.write_line(
+                f"gpu memory: no test was measured, so {session.baseline_file} is not written",
+                yellow=True,
+            )
         return
     most = max(session.measured, key=lambda name: session.measured[name])
     terminalreporter.write_line(

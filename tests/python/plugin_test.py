@@ -178,6 +178,33 @@ def test_updating_needs_a_file(tests_of: Pytest) -> None:
     result.stderr.fnmatch_lines(["*--update-gpu-memory needs --gpu-memory-baseline=FILE*"])
 
 
+def test_no_baseline_is_written_if_no_test_was_measured(
+    tests_of: Pytest, pytester: pytest.Pytester
+) -> None:
+    file = pytester.path / "memory.json"
+    text = "import pytest\n@pytest.mark.gpu_memory\ndef test_it(): pass\n"
+    result = tests_of(text, f"--gpu-memory-baseline={file}", "--update-gpu-memory")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"gpu memory: no test was measured, so {file} is not written"])
+    assert not file.exists()
+
+
+def test_several_processes_cannot_update_a_baseline(
+    tests_of: Pytest, pytester: pytest.Pytester
+) -> None:
+    # Only the option of pytest-xdist is needed, which need not be installed.
+    pytester.makeconftest(
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--workers', dest='numprocesses', type=int)\n"
+    )
+    flags = (f"--gpu-memory-baseline={pytester.path / 'memory.json'}", "--update-gpu-memory")
+    text = "def test_it(): pass\n"
+    tests_of(text, "--workers=0", *flags).assert_outcomes(passed=1)
+    result = tests_of(text, "--workers=2", *flags)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--update-gpu-memory needs all tests in one process*"])
+
+
 def test_a_card_that_is_none_is_told_before_any_test(
     tests_of: Pytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
