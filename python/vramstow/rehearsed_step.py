@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import runpy
 import sys
+from pathlib import Path
 from typing import Any
 
 # The name that multiprocessing gives the program's own file when another process imports it.
@@ -21,11 +22,18 @@ def resolve(module: object, name: str) -> object:
     return found
 
 
+def _find_in(names: dict[str, Any], name: str) -> object:
+    """Returns the object with this dotted name among the names of a module."""
+    first, _, rest = name.partition(".")
+    return resolve(names[first], rest) if rest else names[first]
+
+
 def _find(target: dict[str, Any]) -> object:
     if "file" in target:
-        return runpy.run_path(target["file"], run_name=_MAIN)[target["name"]]
+        return _find_in(runpy.run_path(target["file"], run_name=_MAIN), target["name"])
     if "main" in target:
-        return runpy.run_module(target["main"], run_name=_MAIN, alter_sys=True)[target["name"]]
+        names = runpy.run_module(target["main"], run_name=_MAIN, alter_sys=True)
+        return _find_in(names, target["name"])
     return resolve(importlib.import_module(target["module"]), target["name"])
 
 
@@ -39,6 +47,8 @@ def run(target: dict[str, Any]) -> None:
     sys.path[:] = [*target["path"], *added]
     if "script" in target:
         sys.argv[:] = [target["script"], *target["arguments"]]
+        # As where Python runs the script, modules beside it can be imported.
+        sys.path.insert(0, str(Path(target["script"]).resolve().parent))
         runpy.run_path(target["script"], run_name="__main__")
         return
     function = _find(target)

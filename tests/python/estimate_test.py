@@ -36,16 +36,16 @@ class Trainer:
 
 
 def python(
-    folder: Path, program: str, environment: dict[str, str] | None = None
+    folder: Path, program: str, *, as_module: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program whose file is job.py, beside the module `steps`."""
     (folder / "steps.py").write_text(STEP)
     (folder / "job.py").write_text(program)
     return run_program(
         sys.executable,
-        "job.py",
+        *(("-m", "job") if as_module else ("job.py",)),
         cwd=folder,
-        env=package_environment() | (environment or {}),
+        env=package_environment(),
         timeout=240,
     )
 
@@ -56,9 +56,11 @@ def said(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def test_a_function_a_name_and_a_script_are_the_same_step(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(
-        "import sys, steps\nassert sys.argv[1:] == ['--two words']"
-        "\nif __name__ == '__main__':\n    steps.step()\n"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/beside.py").write_text("from steps import step\n")
+    (tmp_path / "folder/script.py").write_text(
+        "import beside, sys, steps\nassert sys.argv[1:] == ['--two words']"
+        "\nif __name__ == '__main__':\n    beside.step()\n"
     )
     program = """
 import vramstow, steps
@@ -68,7 +70,7 @@ if __name__ == "__main__":
     found = [
         vramstow.estimate(steps.step, card="h100"),
         vramstow.estimate("steps:step", "h100"),
-        vramstow.estimate("script.py", "h100", ["--two words"]),
+        vramstow.estimate("folder/script.py", "h100", ["--two words"]),
         vramstow.estimate(own, "h100"),
         vramstow.estimate(steps.Trainer.step, "h100"),
     ]
@@ -83,6 +85,24 @@ if __name__ == "__main__":
     assert not vramstow.active() and "libcuda" not in open("/proc/self/maps").read()
 """
     (line,) = said(python(tmp_path, program))
+    assert line.startswith("h100: fits, 1.5 GiB at the peak of 79.2 GiB: "), line
+
+
+@pytest.mark.parametrize("as_module", [False, True])
+def test_a_static_method_of_the_program_is_found_by_its_name(
+    tmp_path: Path, as_module: bool
+) -> None:
+    program = """
+import vramstow, steps
+class Job:
+    class Inner:
+        @staticmethod
+        def step():
+            steps.step()
+if __name__ == "__main__":
+    print(vramstow.estimate(Job.Inner.step, "h100"))
+"""
+    (line,) = said(python(tmp_path, program, as_module=as_module))
     assert line.startswith("h100: fits, 1.5 GiB at the peak of 79.2 GiB: "), line
 
 
