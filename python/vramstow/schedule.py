@@ -53,6 +53,9 @@ def schedule(
 class watch:
     """Marks each iteration in the trace, and passes the results of every recorded window to
     `on_ready`. Without `on_ready` the results are in `windows`.
+
+    Each call of `step` also begins a step, so the last one marks an iteration that does not run. A
+    window that begins with this iteration is not a result, unless an exception ends the iteration.
     """
 
     def __init__(
@@ -63,16 +66,19 @@ class watch:
         self._schedule = schedule or (lambda _step: Action.RECORD)
         self._on_ready = on_ready
         self._window: track | None = None
+        self._is_window_new = False  # True if the last call of step began the window
         self.step_number = 0
         self.windows: list[track] = []
 
     def __enter__(self) -> watch:
         self.step_number = 0
         self._begin()
+        self._is_window_new = False
         return self
 
     def step(self) -> None:
         """Ends a step and begins the next one."""
+        self._is_window_new = False
         if self._schedule(self.step_number) is Action.RECORD_AND_SAVE:
             self._save()
         self.step_number += 1
@@ -84,19 +90,28 @@ class watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._save()
+        if self._is_window_new and kind is None:
+            self._end()  # no step was run in this window
+        else:
+            self._save()
 
     def _begin(self) -> None:
         annotations.iteration(self.step_number)
         recorded = self._schedule(self.step_number) in (Action.RECORD, Action.RECORD_AND_SAVE)
         if recorded and self._window is None:
             self._window = track(f"steps from {self.step_number}").__enter__()
+            self._is_window_new = True
+
+    def _end(self) -> track | None:
+        window, self._window = self._window, None
+        if window is not None:
+            window.__exit__(None, None, None)
+        return window
 
     def _save(self) -> None:
-        if self._window is None:
+        window = self._end()
+        if window is None:
             return
-        window, self._window = self._window, None
-        window.__exit__(None, None, None)
         if self._on_ready is None:
             self.windows.append(window)
         else:

@@ -199,6 +199,23 @@ with vramstow.watch(schedule, on_ready=windows.append) as steps:
         steps.step()
 assert [w.name for w in windows] == ["steps from 3", "steps from 7"], windows
 assert [w.allocated_bytes // MIB for w in windows] == [4 + 5, 8 + 9]
+def names(steps, active, failing=False):
+    watched = vramstow.watch(vramstow.schedule(active=active))
+    try:
+        with watched:
+            for _ in range(steps):
+                watched.step()
+            if failing:
+                raise KeyError
+    except KeyError:
+        pass
+    return [window.name for window in watched.windows]
+# The last step() begins a step that is not run.
+assert names(2, active=1) == ["steps from 0", "steps from 1"]
+assert names(2, active=2) == ["steps from 0"]
+assert names(3, active=2) == ["steps from 0", "steps from 2"]
+assert names(2, active=2, failing=True) == ["steps from 0", "steps from 2"]
+assert names(0, active=2) == ["steps from 0"]
 assert not vramstow.mark("x" * 5000) is None
 try:
     vramstow.schedule(active=0)
