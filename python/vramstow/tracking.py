@@ -21,6 +21,9 @@ class track(ContextDecorator):
     The part is also a range of that name in the trace. `peak_bytes` is the peak of the allocated
     bytes within the part. Entering it resets the peaks of vramstow, but not those of torch.cuda.
     The peak of an outer track includes the peaks of inner ones.
+
+    `new_blocks` are found by address and size. So a block is missing there if a block of the same
+    size was at its address when the part began, and was freed in it.
     """
 
     _open: list[track] = []  # noqa: RUF012 - of all threads, the newest last
@@ -30,8 +33,8 @@ class track(ContextDecorator):
         self.device = device
         self.before: Stats | None = None
         self.after: Stats | None = None
-        # The blocks that were allocated during the tracking and are live at its end, the largest
-        # first.
+        # The live blocks at the end whose address and size no block had at the beginning, the
+        # largest first.
         self.new_blocks: list[Block] = []
         self._blocks_before: set[tuple[int, int]] = set()
         self._peak = 0
