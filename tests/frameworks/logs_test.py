@@ -152,7 +152,7 @@ def rows_of_wandb(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def wandb_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """Returns the folder of the runs, and what the job told."""
+    """Returns the folder of the runs, and the numbers that vramstow had in them."""
     folder = tmp_path_factory.mktemp("wandb")
     return folder / "logs", run("wandb_logs.py", folder, "wandb")["seen"]
 
