@@ -21,7 +21,10 @@ foreach(_linked libabsl-dev libbz2-dev libcli11-dev libdw-dev libelf-dev liblzma
 endforeach()
 
 # The pages that `vramstow help PAGE` prints, in the wheel, too. A link gives the program in the
-# build folder the same relative path to them as an installed one has.
+# build folder the same relative path to them as an installed one has. An update must not keep pages
+# of the release before, which would be listed, too.
+install(CODE
+        "file(REMOVE_RECURSE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/vramstow/docs\")")
 install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/doc/vramstow)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/docs ${PROJECT_BINARY_DIR}/share/doc/vramstow/docs SYMBOLIC)

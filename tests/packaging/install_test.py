@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from built import ROOT
+from built import BUILD, ROOT
 from conftest import binaries, check_binaries, check_needs, check_rehearsal, must, run
 
 VERSION = re.search(
@@ -83,6 +83,32 @@ def test_what_it_needs_beyond_that_is_found_out(tmp_path: Path) -> None:
     check_needs(tmp_path, "GLIBC_99")
     with pytest.raises(AssertionError, match="GLIBC_2"):
         check_needs(tmp_path, "GLIBC_2.0")
+
+
+def test_an_update_leaves_no_file_of_the_release_before(prefix: Path, tmp_path: Path) -> None:
+    """Each source of an adapter that lies there is compiled, and each page is listed."""
+    there = tmp_path / "usr/local"
+    old = [
+        there / name
+        for name in (
+            "lib/vramstow/adapters/adapters/torch/gone.cc",
+            "lib/vramstow/python/vramstow_gone.py",
+            "share/doc/vramstow/docs/gone.md",
+        )
+    ]
+    beside = there / "lib/vramstow/compiled-adapters/kept.so"
+    for file in (*old, beside):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    must("cmake", "--install", BUILD, "--prefix", "/usr/local", DESTDIR=str(tmp_path))
+    assert not [file for file in old if file.exists()]
+    assert beside.exists()
+    for folder in ("lib/vramstow/adapters", "lib/vramstow/python", "share/doc/vramstow/docs"):
+        wanted, found = (
+            {path.relative_to(root) for path in (root / folder).rglob("*")}
+            for root in (prefix, there)
+        )
+        assert found == wanted
 
 
 def test_an_installation_can_be_moved(prefix: Path, tmp_path: Path) -> None:
