@@ -50,10 +50,12 @@ install_packages() {
 # was done last, so that a second run asks nothing of the network.
 prepare_python() {
   local file mark
-  if ! [ -x .venv/bin/python ]; then
+  # .venv has no whole pip if making it was interrupted, or if the system's Python is a newer one since. The list
+  # of pip's files is written last.
+  if ! .venv/bin/python -I -c 'from importlib.metadata import files; exit(not files("pip"))' 2>/dev/null; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
       fail "Python 3.10 or newer is needed; python3 is $(python3 --version 2>&1)."
-    python3 -m venv .venv || fail "python3 -m venv .venv failed; see above."
+    python3 -m venv --clear .venv || fail "python3 -m venv .venv failed; see above."
   fi
   for file in "$@"; do
     mark=".venv/.done-$(basename "$file" .txt)"

@@ -1,4 +1,4 @@
-"""Checks the output of setup/setup.sh when it installs Debian packages."""
+"""Checks what setup/setup.sh installs, builds and refuses, and what it says."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ echo "(Reading database ... 5%" >&2
 """
 
 
+def execute(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Executes a script in this folder, after the functions of setup.sh are defined."""
+    return subprocess.run(
+        ("bash", "-euo", "pipefail", "-c", f". {tree.ROOT}/setup/setup.sh; {script}"),
+        cwd=folder,
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
 def install(folder: Path, *, fails: str = "") -> subprocess.CompletedProcess[str]:
     """Runs it as root in a system that has none of the packages."""
     for name, text in (
@@ -26,16 +39,8 @@ def install(folder: Path, *, fails: str = "") -> subprocess.CompletedProcess[str
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     (folder / "list.txt").write_text("# What is needed.\ng++\ncmake\n")
-    script = f". {tree.ROOT}/setup/setup.sh; install_packages {folder}/list.txt; echo goes on"
-    environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "FAILS": fails}
-    return subprocess.run(
-        ("bash", "-euo", "pipefail", "-c", script),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    script = f"install_packages {folder}/list.txt; echo goes on"
+    return execute(script, folder, PATH=f"{folder}:{os.environ['PATH']}", FAILS=fails)
 
 
 def test_packages_are_installed_in_one_line(tmp_path: Path) -> None:
@@ -51,3 +56,24 @@ def test_where_that_fails_its_own_words_are_shown(tmp_path: Path) -> None:
         assert "Reading database" in done.stderr and f"Unpacking {step}" in done.stderr
         last = done.stderr.splitlines()[-1]
         assert last == ("The Debian packages could not be installed; see above. Wanted: g++ cmake")
+
+
+def prepare_python(folder: Path, **more: str) -> Path:
+    """Makes .venv with an empty list, and returns the mark of that list."""
+    (folder / "list.txt").write_text("# Nothing is needed.\n")
+    done = execute("prepare_python list.txt", folder, **more)
+    assert done.returncode == 0, done.stderr
+    return folder / ".venv/.done-list"
+
+
+def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
+    """Ctrl-C leaves one, and so does a system whose Python became a newer one."""
+    mark = prepare_python(tmp_path)
+    [files] = tmp_path.glob(".venv/lib/python3.*/site-packages/pip-*.dist-info/RECORD")
+    files.unlink()
+    mark.write_text("of the Python before")
+    assert prepare_python(tmp_path).read_text() == "# Nothing is needed.\n"
+    assert files.exists()
+    (tmp_path / ".venv/kept").touch()
+    prepare_python(tmp_path)
+    assert (tmp_path / ".venv/kept").exists()
