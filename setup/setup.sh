@@ -46,6 +46,14 @@ install_packages() {
   [ $status -eq 0 ] || fail "The Debian packages could not be installed; see above. Wanted: ${missing[*]}"
 }
 
+# pip_install PYTHON ARGUMENT…: index and proxy are the user's settings, but not where packages go, nor what counts
+# as there already (-I ignores PYTHONPATH).
+pip_install() {
+  local python=$1
+  shift
+  env -u PIP_PREFIX -u PIP_ROOT -u PIP_TARGET "$python" -I -m pip install -q --disable-pip-version-check --no-user "$@"
+}
+
 # prepare_python FILE…: .venv with these pinned requirements. A mark in .venv says for which lists that
 # was done last, so that a second run asks nothing of the network.
 prepare_python() {
@@ -61,7 +69,7 @@ prepare_python() {
     mark=".venv/.done-$(basename "$file" .txt)"
     cmp -s "$file" "$mark" && continue
     say "Installing the Python packages of $file into .venv (the first time this downloads much)"
-    .venv/bin/python -m pip install -q --disable-pip-version-check -r "$file" >&2 ||
+    pip_install .venv/bin/python --target= --prefix="$PWD/.venv" -r "$file" >&2 ||
       fail "The Python packages of $file could not be installed; see above."
     cp "$file" "$mark"
   done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import zipfile
 from pathlib import Path
 
 import tree
@@ -58,9 +59,9 @@ def test_where_that_fails_its_own_words_are_shown(tmp_path: Path) -> None:
         assert last == ("The Debian packages could not be installed; see above. Wanted: g++ cmake")
 
 
-def prepare_python(folder: Path, **more: str) -> Path:
-    """Makes .venv with an empty list, and returns the mark of that list."""
-    (folder / "list.txt").write_text("# Nothing is needed.\n")
+def prepare_python(folder: Path, needs: str = "", **more: str) -> Path:
+    """Makes .venv with a list of packages, and returns the mark of that list."""
+    (folder / "list.txt").write_text(f"# What is needed.\n{needs}")
     done = execute("prepare_python list.txt", folder, **more)
     assert done.returncode == 0, done.stderr
     return folder / ".venv/.done-list"
@@ -72,8 +73,30 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
     [files] = tmp_path.glob(".venv/lib/python3.*/site-packages/pip-*.dist-info/RECORD")
     files.unlink()
     mark.write_text("of the Python before")
-    assert prepare_python(tmp_path).read_text() == "# Nothing is needed.\n"
+    assert prepare_python(tmp_path).read_text() == "# What is needed.\n"
     assert files.exists()
     (tmp_path / ".venv/kept").touch()
     prepare_python(tmp_path)
     assert (tmp_path / ".venv/kept").exists()
+
+
+def test_packages_go_into_the_environment_whatever_pip_is_told_elsewhere(tmp_path: Path) -> None:
+    package = tmp_path / "source/needed-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n")
+    (package / "WHEEL").write_text("Wheel-Version: 1.0\nTag: py3-none-any\n")
+    (package / "RECORD").touch()
+    with zipfile.ZipFile(tmp_path / "needed-1.0-py3-none-any.whl", "w") as wheel:
+        for file in package.iterdir():
+            wheel.write(file, file.relative_to(tmp_path / "source"))
+    found = {"PIP_FIND_LINKS": str(tmp_path), "PYTHONPATH": str(tmp_path / "source")}
+    for option in ("target", "prefix", "root", "user"):
+        value = "1" if option == "user" else str(tmp_path / "elsewhere")
+        settings = f"[global]\n{option} = {value}\n" if option != "root" else ""
+        (tmp_path / "pip.conf").write_text(settings)
+        told = {f"PIP_{option.upper()}": value, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
+        mark = prepare_python(tmp_path, "needed==1.0", **told, **found, PIP_NO_INDEX="1")
+        assert list(tmp_path.glob(".venv/lib/python3.*/site-packages/needed-1.0.dist-info")), option
+        execute(".venv/bin/python -m pip uninstall -qy needed", tmp_path)
+        mark.unlink()
+    assert not (tmp_path / "elsewhere").exists()
