@@ -99,11 +99,23 @@ prepare_cuda_headers() {
 # has_setting NAME VALUE: does the build folder have this CMake setting?
 has_setting() { grep -qx "$1:[A-Z]*=$2" "$build_folder/CMakeCache.txt" 2>/dev/null; }
 
+# forget_other_tree FOLDER: a copied build folder would go on building the tree that it was copied from, and CMake
+# refuses one whose tree was moved. What was compiled there is compiled again.
+forget_other_tree() {
+  local tree
+  tree=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$1/CMakeCache.txt" 2>/dev/null) || return 0
+  if [ -n "$tree" ] && ! [ "$tree" -ef . ]; then
+    say "$1/ was configured for $tree; it is configured again for this folder."
+    rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles" "$1/build.ninja"
+  fi
+}
+
 # configure product|all: configures the build folder if it is not configured yet. `product` leaves out the
 # tests and the packages that they need, unless the folder was already configured for the tests.
 configure() {
   local tests=ON
   [ "$1" = product ] && ! has_setting VRAMSTOW_TESTS ON && tests=OFF
+  forget_other_tree "$build_folder"
   if ! [ -f "$build_folder/build.ninja" ] || ! has_setting VRAMSTOW_TESTS $tests; then
     cmake --preset release -B "$build_folder" -DVRAMSTOW_TESTS=$tests >build-log.txt 2>&1 || {
       cat build-log.txt >&2

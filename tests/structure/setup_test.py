@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -100,3 +101,39 @@ def test_packages_go_into_the_environment_whatever_pip_is_told_elsewhere(tmp_pat
         execute(".venv/bin/python -m pip uninstall -qy needed", tmp_path)
         mark.unlink()
     assert not (tmp_path / "elsewhere").exists()
+
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(small NONE)
+option(VRAMSTOW_TESTS "" ON)
+add_custom_target(product COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_SOURCE_DIR}/built)
+"""
+PRESETS = """{"version": 6, "configurePresets": [
+  {"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build"}]}"""
+
+
+def small_project(folder: Path) -> Path:
+    (folder / "setup").mkdir(parents=True)
+    shutil.copy(tree.ROOT / "setup/show_build.py", folder / "setup")
+    (folder / "CMakeLists.txt").write_text(PROJECT)
+    (folder / "CMakePresets.json").write_text(PRESETS)
+    return folder
+
+
+def test_a_tree_that_was_copied_or_moved_builds_itself(tmp_path: Path) -> None:
+    first = small_project(tmp_path / "first")
+    done = execute("build all product", first)
+    assert done.returncode == 0, done.stderr
+    (first / "built").unlink()
+    copy = Path(shutil.copytree(first, tmp_path / "copy", symlinks=True))
+    done = execute("build product product", copy)
+    assert done.returncode == 0, done.stderr
+    assert f"build/ was configured for {first}; it is configured again" in done.stderr
+    assert (copy / "built").exists() and not (first / "built").exists()
+    moved = first.rename(tmp_path / "moved")
+    assert execute("build product product", moved).returncode == 0
+    assert (moved / "built").exists()
+    again = execute("build product product", moved)
+    assert again.returncode == 0 and "configured" not in again.stderr
+    assert "VRAMSTOW_TESTS:BOOL=ON" in (moved / "build/CMakeCache.txt").read_text()
