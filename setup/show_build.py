@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -60,15 +61,15 @@ def planned(build: Path, targets: list[str]) -> list[str]:
     # First let ninja notice added and removed files. A dry run would only say that it looks for
     # them, unless it reads another build file.
     subprocess.run(["ninja", "-C", str(build), "build.ninja"], capture_output=True, check=False)
-    copy = build / "plan.ninja"
-    shutil.copyfile(build / "build.ninja", copy)
-    said = subprocess.run(
-        ["ninja", "-C", str(build), "-f", copy.name, "-n", *targets],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    copy.unlink()
+    # Another run may build something else in this folder.
+    with tempfile.NamedTemporaryFile(dir=build, prefix="plan-", suffix=".ninja") as copy:
+        shutil.copyfile(build / "build.ninja", copy.name)
+        said = subprocess.run(
+            ["ninja", "-C", str(build), "-f", Path(copy.name).name, "-n", *targets],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
     return [found[1] for found in map(STEP.match, said.splitlines()) if found]
 
 

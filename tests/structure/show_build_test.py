@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_build_is_announced_and_one_with_nothing_to_do_is_silent(tmp_path: Pat
     assert first.returncode == 0, first.stderr
     assert first.stderr.startswith("Building into build/: about ")
     assert "made done" in (tmp_path / "log.txt").read_text()
-    assert not (tmp_path / "build/plan.ninja").exists()
+    assert not list((tmp_path / "build").glob("plan*"))
     again = build(tmp_path)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
@@ -60,6 +61,14 @@ def test_the_status_and_the_log_are_those_of_a_build_that_fails(tmp_path: Path) 
     failed = build(tmp_path, command="false")
     assert failed.returncode == 1
     assert "FAILED: " in (tmp_path / "log.txt").read_text()
+
+
+def test_builds_at_the_same_time_have_plans_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "build.ninja").write_text(NINJA.format(command="touch"))
+    for _ in range(3):
+        with ThreadPoolExecutor(8) as workers:
+            plans = workers.map(lambda _: show_build.planned(tmp_path, ["done"]), range(16))
+            assert [len(plan) for plan in plans] == [3] * 16
 
 
 def test_files_that_are_compiled_as_one_weigh_as_all_of_them(tmp_path: Path) -> None:
