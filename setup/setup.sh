@@ -11,6 +11,24 @@ fail() {
   exit 1
 }
 
+# wait_for_others FOLDER: other runs that call this wait until this one calls let_go or ends. Commands that may leave
+# something running get 9<&-, because that would hold the folder, too.
+wait_for_others() {
+  mkdir -p "$1"
+  exec 9<"$1"
+  flock -n 9 && return
+  say "Another run works in $1/; this one goes on when that has finished."
+  flock 9
+}
+let_go() { exec 9<&-; }
+
+# refuse_beside_others FOLDER: ends this run if another one has called this and has not ended. As above with 8<&-.
+refuse_beside_others() {
+  mkdir -p "$1"
+  exec 8<"$1"
+  flock -n 8 || fail "Another run uses $1/; start this one again when that has finished."
+}
+
 # package_names FILE…: the lists without comments.
 package_names() { grep -hv '^ *\(#\|$\)' "$@"; }
 
@@ -58,6 +76,7 @@ pip_install() {
 # was done last, so that a second run asks nothing of the network.
 prepare_python() {
   local file mark
+  wait_for_others .venv
   # .venv has no whole pip if making it was interrupted, or if the system's Python is a newer one since. The list
   # of pip's files is written last.
   if ! .venv/bin/python -I -c 'from importlib.metadata import files; exit(not files("pip"))' 2>/dev/null; then
@@ -73,6 +92,7 @@ prepare_python() {
       fail "The Python packages of $file could not be installed; see above."
     cp "$file" "$mark"
   done
+  let_go
 }
 
 # have_header PATTERN…: is there a file that matches one of them?
@@ -115,13 +135,15 @@ forget_other_tree() {
 configure() {
   local tests=ON
   [ "$1" = product ] && ! has_setting VRAMSTOW_TESTS ON && tests=OFF
+  wait_for_others "$build_folder"
   forget_other_tree "$build_folder"
   if ! [ -f "$build_folder/build.ninja" ] || ! has_setting VRAMSTOW_TESTS $tests; then
-    cmake --preset release -B "$build_folder" -DVRAMSTOW_TESTS=$tests >build-log.txt 2>&1 || {
+    cmake --preset release -B "$build_folder" -DVRAMSTOW_TESTS=$tests >build-log.txt 2>&1 8<&- 9<&- || {
       cat build-log.txt >&2
       fail "The build could not be configured; see above."
     }
   fi
+  let_go
 }
 
 # build product|all [TARGET…]: configures, and builds what changed: of these targets, or of everything.
@@ -129,8 +151,10 @@ configure() {
 build() {
   configure "$1"
   shift
-  python3 setup/show_build.py "$build_folder" build-log.txt -- ninja -C "$build_folder" "$@" || {
+  wait_for_others "$build_folder"
+  python3 setup/show_build.py "$build_folder" build-log.txt -- ninja -C "$build_folder" "$@" 8<&- 9<&- || {
     tail -n 60 build-log.txt >&2
     fail "The build failed; the end of build-log.txt is above."
   }
+  let_go
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -107,6 +109,20 @@ def write(techniques: list[Technique], facts: Facts, output: Path | None) -> Non
         PAGE.write_text(render(techniques, facts))
 
 
+def refuse_beside_others(folder: Path) -> None:
+    """Ends this run if another one uses the folder: each would take the other's traces."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        # The lock lasts until this process ends; what it starts does not inherit the descriptor.
+        fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(
+            f"examples/run techniques: another run uses {folder}; start this one again when that "
+            "has finished."
+        )
+        sys.exit(1)
+
+
 def load(output: Path | None) -> Facts | None:
     """Returns the facts of earlier runs, or None if there are none."""
     path = facts_path(output)
@@ -117,8 +133,8 @@ def run(
     techniques: list[Technique], chosen: list[Technique], facts: Facts, options: argparse.Namespace
 ) -> int:
     """Runs the chosen techniques, and returns how many failed. The page is written after each."""
-    # If two calls ran at the same time, each would take the other's traces.
     traces = (options.output or KEPT) / "techniques"
+    refuse_beside_others(traces)
     failed = 0
     for number, technique in enumerate(chosen, 1):
         begin = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -46,6 +47,16 @@ def test_a_handful_shows_what_is_certain(tmp_path: Path) -> None:
     text = (tmp_path / "techniques.md").read_text()
     assert "pieces, the largest" in text, "the report says why memory ran out"
     assert "Run on a simulated h200." in text
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "techniques").mkdir()
+    other = os.open(tmp_path / "techniques", os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    done, facts = measure(tmp_path, "--quick", "no_grad")
+    os.close(other)
+    assert (done.returncode, facts) == (1, None)
+    assert f"another run uses {tmp_path}/techniques; start this one again" in done.stderr
 
 
 def row_of(name: str, folder: Path) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tree
@@ -137,3 +139,30 @@ def test_a_tree_that_was_copied_or_moved_builds_itself(tmp_path: Path) -> None:
     again = execute("build product product", moved)
     assert again.returncode == 0 and "configured" not in again.stderr
     assert "VRAMSTOW_TESTS:BOOL=ON" in (moved / "build/CMakeCache.txt").read_text()
+
+
+def test_runs_at_the_same_time_wait_for_each_other_where_they_build(tmp_path: Path) -> None:
+    project = small_project(tmp_path / "tree")
+    steps = "product COMMAND echo begin >>log COMMAND sleep 1 COMMAND echo end >>log COMMAND"
+    slow = PROJECT.replace("product COMMAND", steps)
+    (project / "CMakeLists.txt").write_text(slow)
+    with ThreadPoolExecutor(2) as workers:
+        runs = list(workers.map(lambda _: execute("build all product", project), range(2)))
+    assert [done.returncode for done in runs] == [0, 0], runs
+    assert (project / "build/log").read_text().split() == ["begin", "end"] * 2
+    waited = "Another run works in build/; this one goes on when that has finished."
+    assert any(waited in done.stderr for done in runs), runs
+
+
+def test_a_run_of_the_same_example_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    # What the first one leaves running does not count.
+    left = "sleep 100 8<&- >/dev/null 2>&1 & echo $!"
+    first = f"refuse_beside_others traces; {left}; ({{}}) 8<&-"
+    second = f". {tree.ROOT}/setup/setup.sh; refuse_beside_others traces; echo goes on"
+    done = execute(first.format(f"bash -c '{second}' || true"), tmp_path)
+    os.kill(int(done.stdout.split()[0]), signal.SIGKILL)
+    assert "goes on" not in done.stdout
+    assert done.stderr == (
+        "Another run uses traces/; start this one again when that has finished.\n"
+    )
+    assert execute("refuse_beside_others traces; echo goes on", tmp_path).stdout == "goes on\n"
