@@ -58,10 +58,12 @@ def output_of(*command: str | Path) -> str:
 
 
 def installed_version(package: str) -> str:
-    version = output_of("dpkg-query", "-W", "-f=${Version}", package)
-    if not version:
+    said = output_of("dpkg-query", "-W", r"-f=${db:Status-Status} ${Version}\n", package)
+    # A package that is installed for two architectures has a line for each, of the same version.
+    installed = [line.split()[1] for line in said.splitlines() if line.startswith("installed ")]
+    if not installed:
         raise Unknown(f"The Debian package {package} is not installed, so its version is unknown.")
-    return version
+    return installed[0]
 
 
 def older_version(package: str, folder: Path) -> str:

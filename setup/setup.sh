@@ -41,7 +41,8 @@ install_packages() {
   local missing=() name
   while read -r name; do
     # "installed" exactly: a removed package with leftover settings is known to dpkg, too.
-    if [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" != installed ]; then
+    # A package of two architectures has a line for each.
+    if ! dpkg-query -W -f='${db:Status-Status}\n' "$name" 2>/dev/null | grep -x installed >/dev/null; then
       missing+=("$name")
     fi
   done < <(package_names "$@")

@@ -13,8 +13,13 @@ import tree
 
 SCRIPT = tree.ROOT / "setup/bill_of_materials.py"
 PROGRAM = "#!/bin/sh\necho 'vramstow 1.2.3 (commit 0123456789ab, RelWithDebInfo)'\n"
-# It knows each package but one.
-DPKG_QUERY = '#!/bin/sh\n[ "$3" = libnone-dev ] && exit 1\necho "1:$3-7+b1"\n'
+# It knows each package but one. Of another it has what is installed, and the settings of a removed
+# one of another architecture.
+DPKG_QUERY = r"""#!/bin/sh
+[ "$3" = libnone-dev ] && exit 1
+[ "$3" = zlib1g-dev ] && printf "config-files 0:1\ninstalled 1:$3-7+b1\n"
+echo "installed 1:$3-7+b1"
+"""
 OLDER = (
     "libc6_2.31-13_amd64.deb",
     "liblzma5_5.2.5-2.1~x_amd64.deb",

@@ -20,6 +20,17 @@ echo "(Reading database ... 5%" >&2
 """
 
 
+# A dpkg-query that has g++ for two architectures, and the settings of a removed cmake. As the real
+# one does, it ends a line only where the format says so.
+TWO_ARCHITECTURES = r"""
+case $2 in *'\n') format='%s\n' ;; *) format=%s ;; esac
+case $3 in
+  g++) printf "$format" installed installed ;;
+  cmake) printf "$format" config-files config-files ;;
+esac
+"""
+
+
 def execute(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Executes a script in this folder, after the functions of setup.sh are defined."""
     return subprocess.run(
@@ -33,11 +44,11 @@ def execute(script: str, folder: Path, **more: str) -> subprocess.CompletedProce
     )
 
 
-def install(folder: Path, *, fails: str = "") -> subprocess.CompletedProcess[str]:
+def install(folder: Path, *, fails: str = "", dpkg: str = "") -> subprocess.CompletedProcess[str]:
     """Runs it as root in a system that has none of the packages."""
     for name, text in (
         ("apt-get", APT),
-        ("dpkg-query", "#!/bin/sh\n"),
+        ("dpkg-query", f"#!/bin/sh\n{dpkg}"),
         ("id", "#!/bin/sh\necho 0"),
     ):
         (folder / name).write_text(text)
@@ -51,6 +62,11 @@ def test_packages_are_installed_in_one_line(tmp_path: Path) -> None:
     done = install(tmp_path)
     assert (done.returncode, done.stdout) == (0, "goes on\n")
     assert done.stderr == "Installing Debian packages: g++ cmake\n"
+
+
+def test_a_package_of_two_architectures_is_there_and_a_removed_one_is_not(tmp_path: Path) -> None:
+    done = install(tmp_path, dpkg=TWO_ARCHITECTURES)
+    assert done.stderr == "Installing Debian packages: cmake\n"
 
 
 def test_where_that_fails_its_own_words_are_shown(tmp_path: Path) -> None:
