@@ -81,8 +81,8 @@ prepare_python() {
   # .venv has no whole pip if making it was interrupted, or if the system's Python is a newer one since. The list
   # of pip's files is written last.
   if ! .venv/bin/python -I -c 'from importlib.metadata import files; exit(not files("pip"))' 2>/dev/null; then
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-      fail "Python 3.10 or newer is needed; python3 is $(python3 --version 2>&1)."
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+      fail "Python 3.11 or newer is needed; python3 is $(python3 --version 2>&1)."
     python3 -m venv --clear .venv || fail "python3 -m venv .venv failed; see above."
   fi
   for file in "$@"; do

@@ -6,10 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import tree
 
 # A script that replaces apt-get: it prints several lines for each package, to stdout and to stderr.
@@ -182,3 +184,49 @@ def test_a_run_of_the_same_example_is_refused_until_the_first_ends(tmp_path: Pat
         "Another run uses traces/; start this one again when that has finished.\n"
     )
     assert execute("refuse_beside_others traces; echo goes on", tmp_path).stdout == "goes on\n"
+
+
+def test_an_older_python_is_refused(tmp_path: Path) -> None:
+    old = f"""#!/bin/sh
+    [ "$1" = --version ] && echo Python 3.10.12 && exit
+    exec {sys.executable} -c 'import sys; sys.version_info = (3, 10, 12); exec(sys.argv[1])' "$2"
+    """
+    (tmp_path / "python3").write_text(old)
+    (tmp_path / "python3").chmod(0o755)
+    done = execute("prepare_python list.txt", tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 1
+    assert done.stderr == "Python 3.11 or newer is needed; python3 is Python 3.10.12.\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "refused"),
+    [
+        ("examples/run", ("techniques", "no_such"), "there is no technique 'no_such'"),
+        ("tests/run", ("--torch=1.0",), "1.0"),
+        ("tests/run", ("--clients=no_such",), "no_such"),
+    ],
+)
+def test_python_is_installed_before_it_checks_arguments(
+    tmp_path: Path, script: str, arguments: tuple[str, ...], refused: str
+) -> None:
+    for tool in ("bash", "dirname", "env", "grep", "mktemp", "rm", "sh", "tail"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    link = f"{shutil.which('ln')} -s {sys.executable} {tmp_path}/python3"
+    for name, text in (
+        ("apt-get", f'case "$*" in *install*) {link} ;; esac'),
+        ("dpkg-query", ""),
+        ("id", "echo 0"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        (tree.ROOT / script, *arguments),
+        env=os.environ | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("Installing Debian packages: ca-certificates g++ ")
+    assert refused in done.stderr.splitlines()[-1]
