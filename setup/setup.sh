@@ -11,6 +11,14 @@ fail() {
   exit 1
 }
 
+# as_called PATH: a path that was relative to $from, where the caller stood before the script left for the top folder.
+as_called() {
+  case $1 in
+    /*) printf '%s\n' "$1" ;;
+    *) printf '%s\n' "$from/$1" ;;
+  esac
+}
+
 # wait_for_others FOLDER: other runs that call this wait until this one calls let_go or ends. Commands that may leave
 # something running get 9<&-, because that would hold the folder, too.
 wait_for_others() {

@@ -49,7 +49,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="the techniques, with a line each")
     parser.add_argument(
         "--output",
-        type=Path,
+        # examples/run leaves the folder in which a relative path was meant.
+        type=lambda path: Path(os.environ.get("CALLED_FROM", ""), path),
         metavar="FOLDER",
         help="facts.json and techniques.md go there; docs/techniques.md stays as it is",
     )

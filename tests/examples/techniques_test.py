@@ -59,6 +59,12 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     assert f"another run uses {tmp_path}/techniques; start this one again" in done.stderr
 
 
+def test_a_relative_folder_is_one_of_the_caller(tmp_path: Path) -> None:
+    program = ("env", f"CALLED_FROM={tmp_path}", sys.executable, ROOT / "examples/measure")
+    done = run_program(*program, "--page", "--output", "out", cwd=ROOT)
+    assert f"there is no {tmp_path}/out/facts.json" in done.stderr
+
+
 def row_of(name: str, folder: Path) -> str:
     lines = (folder / "techniques.md").read_text().splitlines()
     return next(line for line in lines if line.startswith(f"| [{name}]"))

@@ -230,3 +230,19 @@ def test_python_is_installed_before_it_checks_arguments(
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("Installing Debian packages: ca-certificates g++ ")
     assert refused in done.stderr.splitlines()[-1]
+
+
+def test_files_are_those_of_the_caller_whatever_cdpath_says(tmp_path: Path) -> None:
+    (tmp_path / "examples").mkdir()
+    for start in (tmp_path, tree.ROOT):
+        done = subprocess.run(
+            (os.path.relpath(tree.ROOT / "examples/run", start), "--wheel", "some/no.whl"),
+            cwd=start,
+            env=os.environ | {"CDPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert f"there is no file '{start}/some/no.whl'" in done.stderr
+    done = execute("from=$PWD; as_called to; as_called /to", tmp_path)
+    assert done.stdout.split() == [f"{tmp_path}/to", "/to"]
