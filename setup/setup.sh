@@ -67,8 +67,9 @@ install_packages() {
   log=$(mktemp)
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$log" 2>&1 || status=$?
-  [ $status -eq 0 ] || tail -n 30 "$log" >&2
+      apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || status=$?
+  # Without a network the update only warns, and what follows says of each package that it is unknown.
+  [ $status -eq 0 ] || tail -n 60 "$log" >&2
   rm -f "$log"
   [ $status -eq 0 ] || fail "The Debian packages could not be installed; see above. Wanted: ${missing[*]}"
 }
