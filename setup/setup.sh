@@ -11,6 +11,13 @@ fail() {
   exit 1
 }
 
+case $PWD in
+  *[[:space:]:\;\$]*)
+    fail "vramstow cannot be built in '$PWD': LD_PRELOAD and CMake cannot express a path with a space, colon," \
+      "semicolon or dollar sign. Move the folder."
+    ;;
+esac
+
 # as_called PATH: a path that was relative to $from, where the caller stood before the script left for the top folder.
 as_called() {
   case $1 in

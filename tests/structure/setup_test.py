@@ -135,6 +135,15 @@ PRESETS = """{"version": 6, "configurePresets": [
   {"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build"}]}"""
 
 
+@pytest.mark.parametrize("sign", [" ", ":", ";", "$"])
+def test_a_folder_that_cannot_be_built_in_is_refused_at_once(tmp_path: Path, sign: str) -> None:
+    folder = tmp_path / f"a{sign}b"
+    folder.mkdir()
+    done = execute("echo goes on", folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"vramstow cannot be built in '{folder}': LD_PRELOAD and CMake")
+
+
 def small_project(folder: Path) -> Path:
     (folder / "setup").mkdir(parents=True)
     shutil.copy(tree.ROOT / "setup/show_build.py", folder / "setup")
