@@ -3,7 +3,9 @@
 # libraries, and its package has the static ones in the same folder.
 #
 # Defines Abseil's own targets, absl::….
-find_package(absl QUIET)
+# Without PATH, as for the other packages: an active conda environment stands in it, and its Abseil
+# has no static libraries.
+find_package(absl QUIET NO_SYSTEM_ENVIRONMENT_PATH)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(
   AbslStatic REQUIRED_VARS absl_DIR

@@ -38,8 +38,13 @@ set(CudaHeaders_DIRECTORIES ${CudaHeaders_DIRECTORY})
 file(GLOB _venv_libraries ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/nvidia/*/include)
 foreach(_header cublas_v2.h cublasLt.h cudnn.h nccl.h cupti.h)
   string(MAKE_C_IDENTIFIER ${_header} _name)
-  find_path(CudaHeaders_${_name} ${_header} HINTS ${CudaHeaders_DIRECTORY}
-            PATHS ${_places} ${_venv_libraries})
+  # The toolkit or .venv may have gone since the cache was written.
+  if(CudaHeaders_${_name} AND NOT EXISTS "${CudaHeaders_${_name}}/${_header}")
+    unset(CudaHeaders_${_name} CACHE)
+  endif()
+  # As HINTS, because PATHS are searched after the system's folders, whose headers may be older.
+  find_path(CudaHeaders_${_name} ${_header} HINTS ${CudaHeaders_DIRECTORY} ${_places}
+                                                  ${_venv_libraries})
   list(APPEND CudaHeaders_DIRECTORIES ${CudaHeaders_${_name}})
 endforeach()
 list(REMOVE_DUPLICATES CudaHeaders_DIRECTORIES)

@@ -49,7 +49,7 @@ endfunction()
 # GoogleTest program, which is one test of ctest. Debian's GoogleTest is used.
 function(vramstow_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT;TOGETHER" "SOURCES;LINKS;LABELS" ${ARGN})
-  find_package(GTest REQUIRED)
+  find_package(GTest REQUIRED NO_SYSTEM_ENVIRONMENT_PATH)
   add_executable(${name} ${TEST_SOURCES})
   vramstow_options(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
