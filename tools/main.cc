@@ -79,16 +79,19 @@ int PrintHelpOn(const std::string& name) {
   if (IsPageName(name)) return PrintPage(name);
   if (const Topic* topic = FindTopic(name); topic != nullptr) return PrintResult("", topic->text);
   if (const std::string text = HelpOnAdvice(name); !text.empty()) return PrintResult("", text);
-  if (const auto page = ReadPage(name + ".md"); page.ok()) return PrintResult("", *page);
+  const auto page = ReadPage(name + ".md");
+  if (page.ok()) return PrintResult("", *page);
   std::vector<std::string> names;
   for (const Command& command : AllCommands()) names.emplace_back(command.name);
   for (const Topic& topic : AllTopics()) names.emplace_back(topic.name);
   for (std::string& id : AdviceIds()) names.push_back(std::move(id));
   const std::string likely = LikelyName(name, names);
-  Complain("",
-           absl::StrCat("there is no command, topic or advice '", Printable(name), "'",
-                        likely.empty() ? "; see" : absl::StrCat(", did you mean ", likely, "? See"),
-                        " vramstow --help."));
+  std::string hint = likely.empty()
+                         ? "; see vramstow --help."
+                         : absl::StrCat(", did you mean ", likely, "? See vramstow --help.");
+  // Slim containers leave out the folder of documentation when they install a package.
+  if (likely.empty() && AllPages().empty()) hint = absl::StrCat(", and ", page.status().message());
+  Complain("", absl::StrCat("there is no command, topic or advice '", Printable(name), "'", hint));
   return kExitUsage;
 }
 

@@ -8,6 +8,7 @@ import os
 import pty
 import pwd
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from built import ROOT, VRAMSTOW, run_vramstow
+from built import ROOT, VRAMSTOW, run_program, run_vramstow
 from fit_test import JOB
 from installation import WRITE_TRACE, compile_library, write
 from pseudo_terminal import all_seen
@@ -87,6 +88,19 @@ def test_help_points_at_nothing_that_an_installation_lacks() -> None:
     assert vramstow("help", "installation").stdout == vramstow("help", "installation.md").stdout
     assert "help README.md" in vramstow("help", "analyse.md").stderr
     assert "did you mean analyze.md?" in vramstow("help", "docs/analyse.md").stderr
+
+
+def test_where_no_pages_are_installed_help_says_so(tmp_path: Path) -> None:
+    """A package leaves them out in a slim container, where dpkg excludes /usr/share/doc."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(VRAMSTOW, tmp_path / "bin")
+    (tmp_path / "lib").symlink_to(VRAMSTOW.resolve().parents[1] / "lib")
+    done = run_program(tmp_path / "bin/vramstow", "help", "installation")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "vramstow: there is no command, topic or advice 'installation', and the pages are not "
+        f"installed: {tmp_path}/share/doc/vramstow/docs has none.\n"
+    )
 
 
 @pytest.mark.parametrize("command", commands())
