@@ -90,20 +90,18 @@ def prepare_python(folder: Path, needs: str = "", **more: str) -> Path:
     return folder / ".venv/.done-list"
 
 
-def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
-    """Ctrl-C leaves one, and so does a system whose Python became a newer one."""
-    mark = prepare_python(tmp_path)
-    [files] = tmp_path.glob(".venv/lib/python3.*/site-packages/pip-*.dist-info/RECORD")
-    files.unlink()
-    mark.write_text("of the Python before")
-    assert prepare_python(tmp_path).read_text() == "# What is needed.\n"
-    assert files.exists()
-    (tmp_path / ".venv/kept").touch()
-    prepare_python(tmp_path)
-    assert (tmp_path / ".venv/kept").exists()
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder that has a .venv with nothing but pip: making it takes some seconds."""
+    folder = tmp_path_factory.mktemp("prepared")
+    prepare_python(folder)
+    return folder
 
 
-def test_packages_go_into_the_environment_whatever_pip_is_told_elsewhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", [("target", "user"), ("prefix",), ("root",)])
+def test_packages_go_into_the_environment_whatever_pip_is_told_elsewhere(
+    prepared: Path, tmp_path: Path, settings: tuple[str, ...]
+) -> None:
     package = tmp_path / "source/needed-1.0.dist-info"
     package.mkdir(parents=True)
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n")
@@ -112,17 +110,37 @@ def test_packages_go_into_the_environment_whatever_pip_is_told_elsewhere(tmp_pat
     with zipfile.ZipFile(tmp_path / "needed-1.0-py3-none-any.whl", "w") as wheel:
         for file in package.iterdir():
             wheel.write(file, file.relative_to(tmp_path / "source"))
+    told = {one: "1" if one == "user" else str(tmp_path / "elsewhere") for one in settings}
+    lines = (f"{one} = {value}\n" for one, value in told.items() if one != "root")
+    (tmp_path / "pip.conf").write_text("[global]\n" + "".join(lines))
+    environment = {f"PIP_{one.upper()}": value for one, value in told.items() if one != "user"}
     found = {"PIP_FIND_LINKS": str(tmp_path), "PYTHONPATH": str(tmp_path / "source")}
-    for option in ("target", "prefix", "root", "user"):
-        value = "1" if option == "user" else str(tmp_path / "elsewhere")
-        settings = f"[global]\n{option} = {value}\n" if option != "root" else ""
-        (tmp_path / "pip.conf").write_text(settings)
-        told = {f"PIP_{option.upper()}": value, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
-        mark = prepare_python(tmp_path, "needed==1.0", **told, **found, PIP_NO_INDEX="1")
-        assert list(tmp_path.glob(".venv/lib/python3.*/site-packages/needed-1.0.dist-info")), option
-        execute(".venv/bin/python -m pip uninstall -qy needed", tmp_path)
-        mark.unlink()
+    mark = prepare_python(
+        prepared,
+        "needed==1.0",
+        **environment,
+        **found,
+        PIP_NO_INDEX="1",
+        PIP_CONFIG_FILE=str(tmp_path / "pip.conf"),
+    )
     assert not (tmp_path / "elsewhere").exists()
+    [installed] = prepared.glob(".venv/lib/python3.*/site-packages/needed-1.0.dist-info")
+    shutil.rmtree(installed)
+    mark.unlink()
+
+
+def test_an_environment_without_pip_is_made_again(prepared: Path) -> None:
+    """Ctrl-C leaves one, and so does a system whose Python became a newer one."""
+    mark = prepared / ".venv/.done-list"
+    mark.write_text("of the Python before")
+    [files] = prepared.glob(".venv/lib/python3.*/site-packages/pip-*.dist-info/RECORD")
+    files.unlink()
+    assert prepare_python(prepared) == mark
+    assert mark.read_text() == "# What is needed.\n"
+    assert files.exists()
+    (prepared / ".venv/kept").touch()
+    prepare_python(prepared)
+    assert (prepared / ".venv/kept").exists()
 
 
 PROJECT = """
