@@ -6,7 +6,6 @@ Without a trace the functions do nothing and return False. That is so without vr
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 _MOST = 1023  # the most bytes of a text that the library records
-_MOST_WRAPPERS = 8  # the most wrappers around an optimizer that are looked into
+_MOST_LEVELS = 8  # the most wrappers around an optimizer that are looked into
 
 # The categories that the analysis knows (tools/analysis/explain/categories.cc).
 _CATEGORIES = (
@@ -120,17 +119,15 @@ def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = 
     return sum(_emit_category(category, name, tensor) for tensor in tensors)
 
 
-def _unwrapped(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """Returns the optimizer inside of wrappers, as accelerate makes them.
-
-    Such a wrapper may be an Optimizer whose __init__ was not called, and which takes no hooks.
-    """
-    for _ in builtins.range(_MOST_WRAPPERS):
-        inner = getattr(optimizer, "optimizer", None)
-        if inner is None:
+def _levels_of(optimizer: torch.optim.Optimizer) -> list[torch.optim.Optimizer]:
+    """Returns the optimizer, and the one inside of each wrapper, such as those of accelerate."""
+    levels = [optimizer]
+    while len(levels) < _MOST_LEVELS:
+        inner = getattr(levels[-1], "optimizer", None)
+        if not hasattr(inner, "param_groups"):
             break
-        optimizer = inner
-    return optimizer
+        levels.append(inner)
+    return levels
 
 
 def _state_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Tensor]]:
@@ -146,14 +143,14 @@ class Annotated:
         self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None
     ) -> None:
         self._model = model
+        self._levels = [] if optimizer is None else _levels_of(optimizer)
         self._emitted: dict[str, int] = {}
         self._handles: list[RemovableHandle] = []
         self.again()
-        if optimizer is not None:
-            inner = _unwrapped(optimizer)
-            if not self._watch_steps(inner):
-                self._emit_gradients()  # those that exist now; later ones get no notes
-            self._emit_state(inner)
+        # A wrapper may be an Optimizer whose __init__ was not called, and which takes no hooks.
+        if self._levels and not any(self._watch_steps(level) for level in self._levels):
+            self._emit_gradients()  # those that exist now; later ones get no notes
+        self._emit_state()
 
     def _watch_steps(self, optimizer: torch.optim.Optimizer) -> bool:
         """Adds hooks to the optimizer; returns False if it takes none."""
@@ -190,12 +187,13 @@ class Annotated:
             if parameter.grad is not None:
                 _emit_category("gradients", name, parameter.grad)
 
-    def _after_step(self, optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
-        self._emit_state(optimizer)
+    def _after_step(self, _optimizer: object, _args: object, _kwargs: object) -> None:
+        self._emit_state()
 
-    def _emit_state(self, optimizer: torch.optim.Optimizer) -> None:
-        for name, value in _state_of(optimizer):
-            self._emit_once("optimizer_state", name, value)
+    def _emit_state(self) -> None:
+        for level in self._levels:
+            for name, value in _state_of(level):
+                self._emit_once("optimizer_state", name, value)
 
     def remove(self) -> None:
         for handle in self._handles:

@@ -281,8 +281,9 @@ class Notebook:
         of_ipython = self._shell.user_ns_hidden
         return {
             name: id(value)
-            for name, value in self._shell.user_ns.items()
-            if of_ipython.get(name) is not value and not isinstance(value, ModuleType)
+            for name, value in list(self._shell.user_ns.items())
+            # isinstance() would execute code of the object, such as that of a weak reference.
+            if of_ipython.get(name) is not value and not issubclass(type(value), ModuleType)
         }
 
     def _names_bound(self, result: ExecutionResult, now: dict[str, int]) -> set[str]:
@@ -465,11 +466,13 @@ class Notebook:
 
 
 def _out_of_memory() -> type[BaseException]:
-    """Returns the type of PyTorch's error. Raises ObserveError without PyTorch."""
+    """Returns the type of PyTorch's error. Raises ObserveError if PyTorch cannot be imported."""
     try:
         import torch
-    except ImportError:
-        raise ObserveError("this Python has no PyTorch.") from None
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            raise ObserveError("this Python has no PyTorch.") from None
+        raise ObserveError(f"PyTorch cannot be imported: {error}.") from error
     return torch.OutOfMemoryError if hasattr(torch, "OutOfMemoryError") else MemoryError
 
 

@@ -176,8 +176,10 @@ def _read_baseline(path: Path) -> dict[str, int]:
 
 def _uses_workers(config: pytest.Config) -> bool:
     """True if pytest-xdist runs the tests in other processes, or this is one of them."""
-    return hasattr(config, "workerinput") or any(
-        config.getoption(name, None) for name in ("numprocesses", "tx")
+    return (
+        hasattr(config, "workerinput")
+        or bool(config.getoption("numprocesses", None))
+        or config.getoption("dist", "no") != "no"
     )
 
 

@@ -90,8 +90,11 @@ class watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._is_window_new and kind is None:
-            self._end()  # no step was run in this window
+        if self._is_window_new and kind is None and self._window is not None:
+            window = self._end()
+            if window is None or not window.allocations:
+                return  # no step was run in this window
+            self._keep(window)
         else:
             self._save()
 
@@ -110,8 +113,10 @@ class watch:
 
     def _save(self) -> None:
         window = self._end()
-        if window is None:
-            return
+        if window is not None:
+            self._keep(window)
+
+    def _keep(self, window: track) -> None:
         if self._on_ready is None:
             self.windows.append(window)
         else:

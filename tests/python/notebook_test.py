@@ -268,6 +268,19 @@ def test_a_name_is_of_the_cell_that_bound_it_with_magics_and_after_errors(tmp_pa
     assert "e of cell 8" in outputs[8] and "d of" not in outputs[8], outputs
 
 
+def test_a_weak_reference_to_what_is_gone_is_no_error_of_each_cell(tmp_path: Path) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import torch, weakref",
+        "class Model: pass\nmodel = Model()\nproxy = weakref.proxy(model)\ndel model",
+        "a = torch.ones(1 << 20, device='cuda')",
+        "%vramstow held",
+    ]
+    outputs = run_cells(tmp_path, cells)
+    assert "ReferenceError" not in str(outputs), outputs
+    assert "a of cell 4" in outputs[5], outputs
+
+
 def test_the_story_names_the_cell_whose_magic_ran_the_failing_lines(tmp_path: Path) -> None:
     cells = [
         "%load_ext vramstow",
@@ -346,6 +359,15 @@ def test_without_pytorch_it_says_so_and_registers_nothing(tmp_path: Path) -> Non
         "vramstow: this Python has no PyTorch."
     )
     assert "vramstow.notebook" not in told.partition("#### cell-03")[2]
+
+
+def test_a_pytorch_that_cannot_be_loaded_is_not_called_missing(tmp_path: Path) -> None:
+    package = tmp_path / "broken/torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('libcudnn.so.9: no such file')\n")
+    path = f"import sys\nsys.path.insert(0, {str(package.parent)!r})\nsys.modules.pop('torch', 0)"
+    told = run_cells_under_vramstow_run(tmp_path, [path, "%load_ext vramstow"])
+    assert "vramstow: PyTorch cannot be imported: libcudnn.so.9: no such file." in told
 
 
 def test_an_observation_that_cannot_begin_leaves_no_folder(

@@ -210,6 +210,13 @@ def names(steps, active, failing=False):
     except KeyError:
         pass
     return [window.name for window in watched.windows]
+kept = []
+with vramstow.watch(vramstow.schedule(active=1)) as watched:
+    for i in range(3):
+        kept.append(device.allocate(MIB))
+        if i < 2:
+            watched.step()
+assert [window.allocations for window in watched.windows] == [1, 1, 1]
 # The last step() begins a step that is not run.
 assert names(2, active=1) == ["steps from 0", "steps from 1"]
 assert names(2, active=2) == ["steps from 0"]
@@ -350,7 +357,7 @@ class Model:
 
 class Optimizer:
     def __init__(self):
-        self.state, self.hooks = {}, {}
+        self.state, self.hooks, self.param_groups = {}, {}, []
     def register_step_pre_hook(self, hook):
         self.hooks["pre"] = hook
         return self
@@ -381,6 +388,7 @@ except ValueError as error:
     print(error)
 device.free(old.address)
 class Wrapped:  # as accelerate's optimizer, which takes no hooks itself
+    param_groups = []
     def __init__(self, optimizer):
         self.optimizer = optimizer
 told = vramstow.annotate_parameters(model, Wrapped(Wrapped(optimizer)))
@@ -404,6 +412,51 @@ assert not optimizer.hooks
     assert rows["unknown"]["evidence"] == "neither call stack nor lifetime shows the purpose"
 
 
+def test_an_optimizer_that_has_another_one_is_noted_with_it(run: Run, tmp_path: Path) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+class Tensor:
+    is_cuda = True
+    def __init__(self, size):
+        self.address, self.size = device.allocate(size), size
+    def untyped_storage(self):
+        return self
+    def data_ptr(self):
+        return self.address
+    def nbytes(self):
+        return self.size
+class Model:
+    def named_parameters(self):
+        return []
+    named_buffers = named_parameters
+class Inner:
+    param_groups = []
+    def __init__(self):
+        self.state = {0: {"momentum": Tensor(2 * MIB)}}
+class Lookahead(Inner):
+    def __init__(self):
+        self.state = {0: {"slow": Tensor(8 * MIB)}}
+        self.optimizer = Inner()
+        self.hooks = 0
+    def register_step_pre_hook(self, hook):
+        self.hooks += 1
+    register_step_post_hook = register_step_pre_hook
+class Named(Inner):
+    optimizer = "sgd"
+lookahead = Lookahead()
+vramstow.annotate_parameters(Model(), lookahead)
+assert lookahead.hooks == 2
+vramstow.annotate_parameters(Model(), Named())
+"""
+    said(run(program, "--pool=on", "--stacks=off"))
+    listing = run_vramstow("analyze", "--json", *tmp_path.glob("*.stow"), check=True)
+    rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
+    assert {name: row["bytes_at_peak"] >> 20 for name, row in rows.items()} == {
+        "optimizer_state": 12
+    }
+
+
 def test_an_optimizer_without_hooks_has_notes_for_what_exists(run: Run) -> None:
     program = """
 import vramstow
@@ -412,6 +465,7 @@ class Model:
         return []
     named_buffers = named_parameters
 class Cyclic:
+    param_groups = []
     state = {0: {"step": 3}}
     handles = 0
     @property

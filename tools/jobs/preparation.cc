@@ -1,5 +1,6 @@
 #include "tools/jobs/preparation.h"
 
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,16 @@ void MakeFolderAbsolute(const char* name, FlagValues* flags) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(text, error);
   if (!text.empty() && !error) (*flags)[name] = absolute.string();
+}
+
+// Leaves the path relative if the absolute path of a socket in it were too long for the kernel.
+void MakeControlFolderAbsolute(FlagValues* flags) {
+  constexpr char kVariable[] = "VRAMSTOW_CONTROL_DIR";
+  constexpr std::string_view kSocket = "/4194304.sock";  // with the largest number of a process
+  const std::string given = ValueOf(*flags, kVariable);
+  MakeFolderAbsolute(kVariable, flags);
+  const size_t length = ValueOf(*flags, kVariable).size() + kSocket.size();
+  if (length >= sizeof(sockaddr_un::sun_path) && !given.empty()) (*flags)[kVariable] = given;
 }
 
 // Makes the path of the table's folder absolute, as MakeFolderAbsolute does.
@@ -159,7 +170,7 @@ absl::StatusOr<CheckedJob> CheckJob(const Job& job) {
   ShareSimulatedCard(&checked);
   if (checked.settings.share) MakeShareFolderAbsolute(&checked.flags);
   MakeFolderAbsolute("VRAMSTOW_ADAPTER_DIR", &checked.flags);
-  MakeFolderAbsolute("VRAMSTOW_CONTROL_DIR", &checked.flags);
+  MakeControlFolderAbsolute(&checked.flags);
   if (job.command.empty()) {
     return absl::InvalidArgumentError(
         "no command to run: put it after --, as in vramstow run -- python train.py.");

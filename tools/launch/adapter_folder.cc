@@ -65,7 +65,14 @@ absl::StatusOr<AdapterFolder> AdapterFolder::Locate(const std::string& wanted) {
         "there is no folder for compiled adapters, because HOME is not set: name one with "
         "VRAMSTOW_ADAPTER_DIR.");
   }
-  return AdapterFolder(fs::absolute(folder).string());
+  std::error_code error;
+  const fs::path absolute = fs::absolute(folder, error);
+  if (error) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the folder for compiled adapters, ", folder.string(), ", cannot be found (",
+                     error.message(), "): name another one with VRAMSTOW_ADAPTER_DIR."));
+  }
+  return AdapterFolder(absolute.string());
 }
 
 absl::StatusOr<AdapterFolder> AdapterFolder::Make(const std::string& wanted) {
