@@ -126,6 +126,9 @@ class Pool {
   // Sets how much memory the pool can have once other processes have given up memory; 0 if that is
   // not known. MemoryInfo then reports as free what of this is not allocated.
   void SetReachable(uint64_t bytes);
+  // Returns the limit that the user or the framework has set, if the pool may not hold `bytes` more
+  // because of it; otherwise 0. The limit of SetRoom does not count.
+  uint64_t LimitReachedBy(uint64_t bytes);
   // True if SetRoom has set a limit.
   bool HasRoomLimit();
   uint64_t device_bytes() const { return parts_.device.total_bytes; }

@@ -36,6 +36,15 @@ void Pool::SetReachable(uint64_t bytes) {
   parts_.reachable_bytes = bytes;
 }
 
+uint64_t Pool::LimitReachedBy(uint64_t bytes) {
+  DeviceLock device_lock(&parts_.mutex);
+  const MemoryBudget& budget = parts_.chunks.budget();
+  const uint64_t limit = budget.limit_bytes();
+  if (limit == 0 || limit == parts_.room_bytes || limit >= device_bytes()) return 0;
+  const uint64_t reserved = budget.reserved_bytes();
+  return reserved >= limit || bytes > limit - reserved ? limit : 0;
+}
+
 bool Pool::HasRoomLimit() {
   DeviceLock device_lock(&parts_.mutex);
   return parts_.room_bytes != 0;

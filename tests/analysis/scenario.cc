@@ -514,16 +514,20 @@ class Runner {
          rest, line);
   }
   // Checks an expected line about memory that was evicted to the host. It has the form "carried
-  // SIZE needed of SIZE, SIZE moved, mostly SITE"; if no memory had to be evicted, it is "carried
+  // SIZE needed of SIZE, SIZE moved, mostly SITE", and ends with ", limit SIZE of PLACE" if a limit
+  // was the reason; if no memory had to be evicted, it is "carried
   // no".
   void CheckCarried(const std::string& rest, const std::string& line) {
     const OffloadFacts& offload = outcome_.facts.offload;
     if (!offload.carries_job) return Same("no", rest, line);
     const auto text = [](uint64_t bytes) { return std::string(FormatBytes(bytes).text); };
-    Same(text(offload.needed_bytes) + " needed of " + text(offload.card_bytes) + ", " +
-             text(offload.most_bytes) + " moved, mostly " +
-             (offload.sites.empty() ? "nobody's" : offload.sites.front().site),
-         rest, line);
+    std::string found = text(offload.needed_bytes) + " needed of " + text(offload.card_bytes) +
+                        ", " + text(offload.most_bytes) + " moved, mostly " +
+                        (offload.sites.empty() ? "nobody's" : offload.sites.front().site);
+    if (offload.limit_bytes != 0) {
+      found += ", limit " + text(offload.limit_bytes) + " of " + offload.limit_place;
+    }
+    Same(found, rest, line);
   }
   // Checks an expected line "moves 6ms" (the time that moves add to an iteration), or "moves none".
   void CheckMovesCost(const std::string& rest, const std::string& line) {

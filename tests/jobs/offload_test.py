@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from built import ROOT
@@ -75,6 +76,35 @@ def test_host_memory_that_is_too_small_is_not_exceeded(rehearse: Rehearse, pytho
     job = rehearse(python, PROGRAMS / "oversubscribed.py", card=CARD, env=env)
     assert job.status == 1
     assert "torch.OutOfMemoryError" in job.err
+
+
+# Each holds more than its limit, and all of it would fit on the GPU.
+FILL = """
+import torch
+if LIMITED:
+    torch.cuda.set_per_process_memory_fraction(0.25)
+kept = [torch.full((4 << 20,), i, device="cuda", dtype=torch.uint8) for i in range(100)]
+assert all(int(block[5]) == i for i, block in enumerate(kept))
+"""
+
+
+@pytest.mark.parametrize("limit", ["", "150MiB"], ids=["fraction", "option"])
+def test_a_limit_that_was_reached_is_named(
+    rehearse: Rehearse, python: str, tmp_path: Path, limit: str
+) -> None:
+    program = tmp_path / "fill.py"
+    program.write_text(FILL.replace("LIMITED", str(not limit)))
+    env = OFFLOAD | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_LIMIT": limit}
+    job = rehearse(python, program, card="h200,memory=1200MiB", env=env)
+    assert job.status == 0, job.err[-2000:]
+    offload = job.analysis()["offload"]
+    assert offload["carries_job"] is True
+    allowed, place = (150, f"--limit={limit}") if limit else (300, "fill.py:4 <module>")
+    assert (offload["limit_bytes"], offload["limit_place"]) == (allowed << 20, place)
+    assert offload["needed_bytes"] < offload["card_bytes"]
+    assert f"may hold {allowed} MiB of GPU memory. This limit (" in job.err
+    assert "the GPU was full" not in job.err
+    assert "The GPU had no free memory" not in job.err
 
 
 SLEEPING = POOL | {

@@ -61,7 +61,8 @@ std::string MovedInWords(const OffloadFacts& offload);
 std::string OffloadedSites(const OffloadFacts& offload);
 // For a job that ran only because memory was moved to the host, NeedInWords returns "This job needs
 // 6.7 GiB of GPU memory; the GPU has 6.0 GiB", and CarriedInWords the sentence that follows it, "It
-// ran because …". Both return an empty text for any other job.
+// ran because …". If a limit was the reason, they name the limit. Both return an empty text for any
+// other job.
 std::string NeedInWords(const OffloadFacts& offload);
 std::string CarriedInWords(const OffloadFacts& offload);
 // Returns "900 MiB of train.py:9 main, …"; empty if the owners are unknown.

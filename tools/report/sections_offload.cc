@@ -18,6 +18,18 @@ uint64_t Nanoseconds(double seconds) { return static_cast<uint64_t>(seconds * 1e
 
 bool IsTooSmall(const OffloadFacts& offload) { return offload.needed_bytes > offload.card_bytes; }
 
+// True if memory moved because the pool had reached a limit, whether or not the GPU was full.
+bool IsLimited(const OffloadFacts& offload) { return offload.limit_bytes != 0; }
+
+// Returns a text like " (--limit=300MiB)" that says what set the limit; empty if it is unknown.
+std::string LimitPlace(const OffloadFacts& offload) {
+  const std::string& place = offload.limit_place;
+  if (place.empty()) return "";
+  const bool is_named = place.starts_with("--limit") || place.starts_with("per_process");
+  return absl::StrCat(" (", is_named ? "" : "torch.cuda.set_per_process_memory_fraction() at ",
+                      Printable(place), ")");
+}
+
 std::string ChangeInWords(const HandChange& change) {
   if (change.change == "checkpoint_layers") {
     const bool is_all = change.count == change.layers;
@@ -90,6 +102,10 @@ std::string OffloadedSites(const OffloadFacts& offload) {
 
 std::string NeedInWords(const OffloadFacts& offload) {
   if (!offload.carries_job) return "";
+  if (IsLimited(offload)) {
+    return absl::StrCat("A process of this job may hold ", Bytes(offload.limit_bytes),
+                        " of GPU memory");
+  }
   if (!IsTooSmall(offload)) {
     return absl::StrCat("This job ran because ", Bytes(offload.most_bytes),
                         " were moved to the host");
@@ -100,6 +116,12 @@ std::string NeedInWords(const OffloadFacts& offload) {
 
 std::string CarriedInWords(const OffloadFacts& offload) {
   if (!offload.carries_job) return "";
+  if (IsLimited(offload)) {
+    return absl::StrCat("This limit", LimitPlace(offload), " was reached, and ",
+                        Bytes(offload.most_bytes), " were moved to the host. The job needs ",
+                        Bytes(offload.needed_bytes), " of GPU memory; the GPU has ",
+                        Bytes(offload.card_bytes), ".");
+  }
   return IsTooSmall(offload) ? absl::StrCat("It ran because ", Bytes(offload.most_bytes),
                                             " were moved to the host.")
                              : "The GPU had no free memory for them when the job requested more.";
@@ -134,8 +156,9 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
   if (!change.fits && number > 0) return "";
   std::string text =
       absl::StrCat(ChangeInWords(change), ". The job then needs about ", Bytes(change.needed_bytes),
-                   change.fits ? ", which fits without offload (in vramstow's pool)."
-                               : ", which is still more than the GPU has.");
+                   change.fits                ? ", which fits without offload (in vramstow's pool)."
+                   : IsLimited(facts.offload) ? ", which is still more than the limit allows."
+                                              : ", which is still more than the GPU has.");
   absl::StrAppend(&text, change.changes_numbers ? " It rounds numbers differently." : "",
                   TimeInWords(facts, change));
   return text;

@@ -269,9 +269,11 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
-    slot->reclaim = {MovesByItself() ? slot->offloader : nullptr,
-                     WantsShare(options) ? links_.room_requests.OrNull(device) : nullptr};
-    if (slot->reclaim.any()) config.reclaim_callback = ReclaimSource::CallbackOf(&slot->reclaim);
+    ReclaimSource& reclaim = slot->reclaim;
+    reclaim.offloader = MovesByItself() ? slot->offloader : nullptr;
+    reclaim.room_request = WantsShare(options) ? links_.room_requests.OrNull(device) : nullptr;
+    reclaim.Watch(slot->pool, device, &links_.trace);
+    if (reclaim.any()) config.reclaim_callback = ReclaimSource::CallbackOf(&reclaim);
     config.backing = PoolBacking::kVirtual;  // only memory in chunks can be moved
   }
   config.refused = {OnRefusal, this};

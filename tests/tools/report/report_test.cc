@@ -323,6 +323,28 @@ TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
                               "GPU.\n")));
 }
 
+TEST(RunSummary, OfAJobThatReachedALimitNamesIt) {
+  Facts facts = Carried();
+  facts.offload.limit_bytes = 20 * kGiB;
+  facts.offload.limit_place = "train.py:2 main";
+  const auto summary = [&facts] {
+    return RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"});
+  };
+  EXPECT_THAT(summary(),
+              HasSubstr("  ran          A process of this job may hold 20.0 GiB of GPU "
+                        "memory. This limit (torch.cuda.set_per_process_memory_fraction() "
+                        "at train.py:2 main) was reached, and 7.00 GiB were moved "
+                        "to the host. The job needs 86.0 GiB of GPU memory; the GPU has "
+                        "80.0 GiB.\n"));
+  facts.offload.limit_place = "--limit=20GiB";
+  EXPECT_THAT(summary(), HasSubstr("GPU memory. This limit (--limit=20GiB) was reached, and"));
+  facts.offload.limit_place.clear();
+  EXPECT_THAT(summary(), HasSubstr("GPU memory. This limit was reached, and"));
+  const Json json = Json::parse(JsonReport(MergeTraces({facts})));
+  EXPECT_EQ(json["offload"]["limit_bytes"], 20 * kGiB);
+  EXPECT_TRUE(json["offload"]["limit_place"].is_null());
+}
+
 TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldDo) {
   Facts facts = Carried();
   facts.model_clock = {5, 0.412, 0.180, 0, 0, 0, 1, 2};

@@ -15,7 +15,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLeftFree = 64;  // 1/64 of the card, because pieces are left over
+constexpr uint64_t kLeftFree = 64;  // 1/64 of the memory, because pieces are left over
 constexpr uint64_t kMaxParts = 16;
 constexpr uint64_t kLeastSaved = 20;  // 1/20 of the need
 
@@ -79,7 +79,7 @@ class HandChangeFinder {
       : detail_(detail),
         facts_(facts),
         cost_(detail, *facts),
-        usable_bytes_(facts->offload.card_bytes - facts->offload.card_bytes / kLeftFree) {
+        usable_bytes_(facts->offload.room_bytes - facts->offload.room_bytes / kLeftFree) {
     for (const IterationFacts* one : Chosen()) iterations_.emplace_back(detail, categories, *one);
     for (const ChangedIteration& one : iterations_)
       highest_ = std::max(highest_, one.need.With({}));
@@ -263,7 +263,7 @@ void FindHandChanges(const Detail& detail, const CategoryFinder& categories, Fac
   const OffloadFacts& offload = facts->offload;
   // Without call stacks the purpose of blocks is unknown.
   const bool has_stacks = std::ranges::any_of(detail.sites, &SiteDetail::by_stack);
-  if (!offload.carries_job || offload.needed_bytes <= offload.card_bytes || !has_stacks) return;
+  if (!offload.carries_job || offload.needed_bytes <= offload.room_bytes || !has_stacks) return;
   HandChangeFinder(detail, categories, facts).Find();
 }
 

@@ -1,4 +1,5 @@
-// FactNumber: returns a fact of a trace ("device.0.total_bytes") as a number.
+// FactNumber: returns a fact of a trace ("device.0.total_bytes") as a number. LimitOfOption:
+// returns the fact `option.limit` (--limit) as bytes.
 //
 // Ownership: none. Threads: pure functions, callable from any thread. Errors: returns nullopt if
 // there is no such fact, or it is no number. Units: those of the fact.
@@ -9,6 +10,8 @@
 #include <map>
 #include <optional>
 #include <string>
+
+#include "base/options.h"
 
 namespace vramstow {
 
@@ -22,6 +25,17 @@ std::optional<Number> FactNumber(const std::map<std::string, std::string>& facts
   const auto [stop, error] = std::from_chars(fact->second.data(), end, number);
   if (error != std::errc() || stop != end) return std::nullopt;
   return number;
+}
+
+// Returns how many bytes --limit allows on a device of this size; nullopt if there is no limit.
+inline std::optional<uint64_t> LimitOfOption(const std::map<std::string, std::string>& facts,
+                                             uint64_t total_bytes) {
+  const auto option = facts.find("option.limit");
+  uint64_t bytes = 0;
+  if (option == facts.end() || !ParseLimit(option->second, total_bytes, &bytes)) {
+    return std::nullopt;
+  }
+  return bytes == 0 ? std::nullopt : std::optional(bytes);
 }
 
 }  // namespace vramstow

@@ -188,7 +188,8 @@ struct Described<HandChange> {
       Fact("needed_bytes", &S::needed_bytes, Merge::kFirst,
            "how much of the GPU's memory the job then needs"),
       Fact("fits", &S::fits, Merge::kFirst,
-           "whether this fits with vramstow's pool, with a 64th of the GPU's memory left free"),
+           "whether this fits with vramstow's pool, with a 64th of the GPU's memory, or of what a "
+           "limit allows, left free"),
       Fact("changes_numbers", &S::changes_numbers, Merge::kFirst,
            "results are rounded differently"),
       Fact("count", &S::count, Merge::kFirst,
@@ -233,6 +234,16 @@ struct Described<OffloadFacts> {
       Fact("card_bytes", &S::card_bytes, Merge::kMax,
            "bytes of memory of that GPU, if `carries_job` is true")
           .KnownIf([](const Facts&, const S& self) { return self.card_bytes != 0; }),
+      Fact("limit_bytes", &S::limit_bytes, Merge::kMax,
+           "if all memory was moved because the pool had reached a limit, although "
+           "the GPU may have had free memory: this limit; null otherwise")
+          .KnownIf([](const Facts&, const S& self) { return self.limit_bytes != 0; }),
+      Fact("limit_place", &S::limit_place, Merge::kFirst,
+           "what set this limit: `--limit=SIZE`, the source line of "
+           "`set_per_process_memory_fraction()`, or `per_process_memory_fraction in VARIABLE`; "
+           "null if unknown")
+          .KnownIf([](const Facts&, const S& self) { return !self.limit_place.empty(); }),
+      Inner(&S::room_bytes, Merge::kMax),
       Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
            "by how much moves make an iteration longer, by the model of the GPU; null without "
            "`clock=model`, and for several traces"),

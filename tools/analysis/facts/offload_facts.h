@@ -51,6 +51,14 @@ struct OffloadFacts {
   // began, and the size of the GPU. Set if carries_job is true; 0 if unknown.
   uint64_t needed_bytes = 0;
   uint64_t card_bytes = 0;
+  // The limit of the pool on the GPU with the highest need, and what set it: "--limit=300MiB",
+  // "train.py:3 main", or the variable of per_process_memory_fraction. Set if all memory moved
+  // because the pool had reached this limit; otherwise 0 and empty.
+  uint64_t limit_bytes = 0;
+  std::string limit_place;
+  // The highest `needed_bytes` with which no memory would have moved: card_bytes, or less because
+  // of the limit. Set if carries_job is true.
+  uint64_t room_bytes = 0;
   // The time that offload costs in an iteration, by the simulated GPU's clock.
   std::optional<double> step_cost_seconds = {};
   std::vector<HandChange> by_hand;  // if carries_job: the best first; for one trace only

@@ -1,4 +1,4 @@
-// Advice if memory was moved to the host because the GPU was full.
+// Advice if memory was moved to the host because the GPU was full, or a limit was reached.
 #include <algorithm>
 #include <string>
 
@@ -27,6 +27,18 @@ std::string CostOfMovesInCode(const Evidence& evidence) {
          " ms in all at 24 GiB/s, but overlapping with the work instead of before it.";
 }
 
+std::string ReasonForMoves(const OffloadFacts& offload) {
+  if (offload.limit_bytes == 0) return "the GPU was full";
+  return "the limit of " + AdviceText(offload.limit_bytes) + " was reached";
+}
+
+std::string AboutLimit(const OffloadFacts& offload) {
+  if (offload.limit_bytes == 0) return "";
+  return "Raise the limit, or leave it out" +
+         (offload.limit_place.empty() ? "" : " (" + offload.limit_place + ")") +
+         ", if no other process needs that part of the GPU's memory. ";
+}
+
 // A block that was evicted for lack of room is restored only when it is used. Code of the program
 // knows the time of the next use, so it can restore the block in advance.
 Hint FindOffloadInCode(const Evidence& evidence) {
@@ -38,18 +50,19 @@ Hint FindOffloadInCode(const Evidence& evidence) {
     sites += (sites.empty() ? "" : ", ") + offload.sites[i].site + " (" +
              AdviceText(offload.sites[i].bytes) + ")";
   }
-  return AdviceFacts{.title = "Memory was moved to the host because the GPU was full",
-                     .bytes = offload.most_bytes,
-                     .evidence = AdviceText(pressed) +
-                                 " were moved to the host because the GPU was full, " +
-                                 AdviceText(offload.returned_bytes) +
-                                 " were moved back, and work waited meanwhile" +
-                                 (sites.empty() ? "." : "; most of it of " + sites + "."),
-                     .cost = CostOfMovesInCode(evidence),
-                     .action =
-                         "Move these blocks in code, where it is known when they are needed: use "
-                         "torch.autograd.graph.save_on_cpu() for activations, or keep the "
-                         "optimizer's state or frozen weights on the host; or recompute them."};
+  const std::string reason = ReasonForMoves(offload);
+  return AdviceFacts{
+      .title = "Memory was moved to the host because " + reason,
+      .bytes = offload.most_bytes,
+      .evidence = AdviceText(pressed) + " were moved to the host because " + reason + ", " +
+                  AdviceText(offload.returned_bytes) +
+                  " were moved back, and work waited meanwhile" +
+                  (sites.empty() ? "." : "; most of it of " + sites + "."),
+      .cost = CostOfMovesInCode(evidence),
+      .action = AboutLimit(offload) +
+                "Move these blocks in code, where it is known when they are needed: use "
+                "torch.autograd.graph.save_on_cpu() for activations, or keep the "
+                "optimizer's state or frozen weights on the host; or recompute them."};
 }
 
 bool HasOffloaded(const Evidence& evidence) {
@@ -58,16 +71,18 @@ bool HasOffloaded(const Evidence& evidence) {
 }
 
 constexpr Precondition kNeedsOffload = {
-    .words = "vramstow moved memory to the host because the GPU was full", .in_job = HasOffloaded};
+    .words = "vramstow moved memory to the host because the GPU was full or a limit was reached",
+    .in_job = HasOffloaded};
 
 }  // namespace
 
 constinit const Rule kOffloadInCode = {
     .rank = Rank::kUsual,
-    .meaning = "memory was moved to the host because the GPU was full",
+    .meaning = "memory was moved to the host because the GPU was full or a limit was reached",
     .help =
-        "With --offload, memory was moved to the host because the GPU was full, and work waited "
-        "for it. Code that knows when memory is needed can move it while work is running.",
+        "With --offload, memory was moved to the host because the GPU was full or a limit was "
+        "reached, and work waited for it. Code that knows when memory is needed can move it while "
+        "work is running.",
     .needs = {kNeedsOffload},
     .advice = FindOffloadInCode,
 };
