@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/analysis/facts/fact_names.h"
+#include "tools/analysis/facts/fact_numbers.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
@@ -169,9 +170,16 @@ std::optional<Room> RoomOf(const Facts& facts) {
     Room room;
     room.device = device.device;
     room.card_bytes = device.total_bytes.value_or(had);
-    room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes);
+    // Allocated memory that was moved to the host used none of the GPU's memory.
+    const uint64_t away = std::min(device.peak_bytes, facts.offload.most_bytes);
+    room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes - away);
     room.left_bytes = had - std::min(had, room.used_bytes);
-    room.left_bytes = std::min(room.left_bytes, device.lowest_free_bytes.value_or(had));
+    // The pool's limit also applies to the free bytes that cuMemGetInfo reports.
+    const bool has_limit = facts.offload.limit_bytes != 0 ||
+                           LimitOfOption(facts.trace_metadata, room.card_bytes).has_value();
+    if (!has_limit) {
+      room.left_bytes = std::min(room.left_bytes, device.lowest_free_bytes.value_or(had));
+    }
     if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
   }
   return least;

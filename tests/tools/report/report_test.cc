@@ -323,19 +323,25 @@ TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
                               "GPU.\n")));
 }
 
-TEST(RunSummary, OfAJobThatReachedALimitNamesIt) {
+// Under a limit, cuMemGetInfo does not show how much memory of the GPU is free. Memory on the host
+// does not fill the GPU.
+TEST(RunSummary, OfAJobThatReachedALimitNamesItAndDoesNotCallTheGpuFull) {
   Facts facts = Carried();
+  facts.devices.front().peak_reserved_bytes = 20 * kGiB;
+  facts.devices.front().peak_bytes = 27 * kGiB;
+  facts.devices.front().lowest_free_bytes = 0;
   facts.offload.limit_bytes = 20 * kGiB;
   facts.offload.limit_place = "train.py:2 main";
   const auto summary = [&facts] {
     return RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"});
   };
   EXPECT_THAT(summary(),
-              HasSubstr("  ran          A process of this job may hold 20.0 GiB of GPU "
-                        "memory. This limit (torch.cuda.set_per_process_memory_fraction() "
-                        "at train.py:2 main) was reached, and 7.00 GiB were moved "
-                        "to the host. The job needs 86.0 GiB of GPU memory; the GPU has "
-                        "80.0 GiB.\n"));
+              AllOf(HasSubstr("  ran          A process of this job may hold 20.0 GiB of GPU "
+                              "memory. This limit (torch.cuda.set_per_process_memory_fraction() "
+                              "at train.py:2 main) was reached, and 7.00 GiB were moved "
+                              "to the host. The job needs 86.0 GiB of GPU memory; the GPU has "
+                              "80.0 GiB.\n"),
+                    HasSubstr("60.0 GiB of the GPU's 80.0 GiB were never used")));
   facts.offload.limit_place = "--limit=20GiB";
   EXPECT_THAT(summary(), HasSubstr("GPU memory. This limit (--limit=20GiB) was reached, and"));
   facts.offload.limit_place.clear();
@@ -343,6 +349,16 @@ TEST(RunSummary, OfAJobThatReachedALimitNamesIt) {
   const Json json = Json::parse(JsonReport(MergeTraces({facts})));
   EXPECT_EQ(json["offload"]["limit_bytes"], 20 * kGiB);
   EXPECT_TRUE(json["offload"]["limit_place"].is_null());
+}
+
+// cuMemGetInfo of the pool answers with what --limit leaves, also if no memory moves.
+TEST(ScreenReport, OfAJobThatFilledItsLimitDoesNotCallTheGpuFull) {
+  Facts facts = Ending(20 * kGiB);
+  facts.devices.front().lowest_free_bytes = 0;
+  EXPECT_THAT(Screen({facts}), HasSubstr("Room     the GPU was full.\n"));
+  facts.trace_metadata["option.limit"] = "20GiB";
+  EXPECT_THAT(Screen({facts}),
+              HasSubstr("Room     60.0 GiB of the GPU's 80.0 GiB were never used."));
 }
 
 TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldDo) {
