@@ -406,7 +406,8 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
     if (setting.large_chunk == 0) {
       EXPECT_EQ(large_chunks, 0U) << &setting - settings;
     } else {
-      EXPECT_GT(large_chunks, Steps() / 100) << &setting - settings;
+      // A pool keeps its chunks, so that more steps need not make more of them.
+      EXPECT_GT(large_chunks, 40U) << &setting - settings;
     }
     RecordProperty("large_chunks_" + std::to_string(&setting - settings),
                    static_cast<int>(large_chunks));
