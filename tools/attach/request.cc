@@ -27,6 +27,7 @@ constexpr char kFolder[] = "/tmp/vramstow-attach-";
 constexpr char kClaim[] = ".claim";
 // A census may take half of the time that the user waits, see python/start/observation.py.
 constexpr absl::Duration kPatienceOnceBegun = absl::Seconds(10);
+constexpr absl::Duration kBetweenEntries = absl::Milliseconds(100);
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -175,10 +176,16 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
        {std::pair{std::string("observation.py"), *script}, std::pair{name, request.Dump()}}) {
     if (const absl::Status status = WriteFile(file, text); !status.ok()) return status;
   }
-  const auto entered = EnterPython(process_, *python, TextFor(folder_, name));
+  // The process may be about to release a lock, or to end a read of a disk.
+  const absl::Time begin = absl::Now();
+  auto entered = EnterPython(process_, *python, TextFor(folder_, name));
+  while (absl::IsUnavailable(entered.status()) && absl::Now() - begin < patience &&
+         !wants_to_end()) {
+    absl::SleepFor(kBetweenEntries);
+    entered = EnterPython(process_, *python, TextFor(folder_, name));
+  }
   if (!entered.ok()) return entered.status();
 
-  const absl::Time begin = absl::Now();
   const std::string unchanged =
       action == "end" ? "The process is still observed" : "The process was not changed";
   if (const absl::Status status = Await(answer, unchanged, patience, wants_to_end); !status.ok()) {

@@ -25,6 +25,7 @@ namespace {
 
 constexpr absl::Duration kStopWait = absl::Seconds(1);
 constexpr absl::Duration kCallWait = absl::Milliseconds(100);
+constexpr absl::Duration kLongestCall = absl::Seconds(60);  // on a machine that is very busy
 constexpr absl::Duration kStep = absl::Microseconds(50);
 constexpr int kStopEvent = 128;  // PTRACE_EVENT_STOP, which not every header has
 
@@ -84,6 +85,12 @@ struct StoppedThread::Registers {
     general.rax = 0;
     general.orig_rax = ~uint64_t{0};  // no system call is started again
   }
+  // True if the thread was interrupted in a system call that waits, and that starts again
+  // afterwards: its result is one of the kernel's own codes, ERESTARTSYS to ERESTART_RESTARTBLOCK.
+  bool IsWaiting(pid_t) const {
+    const auto code = -static_cast<int64_t>(general.rax);
+    return static_cast<int64_t>(general.orig_rax) >= 0 && code >= 512 && code <= 516;
+  }
   static constexpr bool kReturnsByStack = true;
 #elif defined(__aarch64__)
   static constexpr unsigned kOthers[] = {NT_PRFPREG, NT_ARM_SVE};
@@ -97,6 +104,14 @@ struct StoppedThread::Registers {
     general.sp &= ~uint64_t{15};
     general.regs[30] = 0;  // the return address
     general.pc = function;
+  }
+  // True if the thread was interrupted in a system call that waits, and that starts again
+  // afterwards: the kernel has set the thread back to the instruction of the system call.
+  bool IsWaiting(pid_t thread) const {
+    constexpr uint32_t kSystemCall = 0xd4000001;  // svc #0
+    errno = 0;
+    const long word = ptrace(PTRACE_PEEKTEXT, thread, general.pc, nullptr);
+    return errno == 0 && static_cast<uint32_t>(word) == kSystemCall;
   }
   static constexpr bool kReturnsByStack = false;
 #else
@@ -196,9 +211,21 @@ absl::Status StoppedThread::AwaitStop() {
                    " does not stop, because it waits for a device or a disk. Try again later."));
 }
 
+// If the call takes long, the thread is interrupted, to see what it does. A call that waits is
+// given up: it waits for a lock that the stopped thread holds itself. A call that runs continues,
+// because it may hold a lock itself, which nobody would release if it never ended.
 absl::Status StoppedThread::AwaitReturn() {
-  const absl::Time deadline = absl::Now() + kCallWait;
-  for (int status; (status = NextStatus(deadline)) != 0;) {
+  const absl::Time last = absl::Now() + kLongestCall;
+  absl::Time deadline = absl::Now() + kCallWait;
+  while (true) {
+    const int status = NextStatus(deadline);
+    const bool is_last = absl::Now() > last;
+    if (status == 0 && is_last) break;
+    if (status == 0) {
+      ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr);
+      deadline = absl::Now() + kStopWait;
+      continue;
+    }
     if (!WIFSTOPPED(status)) {
       return absl::NotFoundError(absl::StrCat("process ", thread_, " has ended."));
     }
@@ -207,13 +234,15 @@ absl::Status StoppedThread::AwaitReturn() {
     ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &room);
     const bool is_trap = WSTOPSIG(status) == SIGSEGV && now.program_counter() == 0;
     if (is_trap) return absl::OkStatus();
-    if (status >> 16 != kStopEvent && WSTOPSIG(status) != SIGTRAP) signal_ = WSTOPSIG(status);
+    const bool is_event = status >> 16 == kStopEvent;
+    if (is_event && WSTOPSIG(status) == SIGTRAP) {
+      if (is_last || now.IsWaiting(thread_)) break;
+      deadline = absl::Now() + kCallWait;
+    }
+    if (!is_event && WSTOPSIG(status) != SIGTRAP) signal_ = WSTOPSIG(status);
     ptrace(PTRACE_CONT, thread_, nullptr, nullptr);
   }
-  // The call did not return: it waits for a lock that the stopped thread holds itself. So the state
-  // of the thread is restored as if the call had never begun.
-  ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr);
-  NextStatus(absl::Now() + kStopWait);
+  // The state of the thread is restored as if the call had never begun.
   return absl::UnavailableError(absl::StrCat("process ", thread_, " is busy. Try again."));
 }
 

@@ -37,8 +37,9 @@ class StoppedThread {
   StoppedThread(const StoppedThread&) = delete;
   StoppedThread& operator=(const StoppedThread&) = delete;
 
-  // Calls a function with up to six numbers, and returns its result. Fails if the function does not
-  // return within 100 ms; then the call is abandoned and the thread's state is restored.
+  // Calls a function with up to six numbers, and returns its result. Fails if the function waits in
+  // a system call after 100 ms or a multiple of it, or if it runs for a minute; then the call is
+  // abandoned and the thread's state is restored.
   absl::StatusOr<uint64_t> Call(uint64_t function, std::initializer_list<uint64_t> arguments);
 
   // Writes to the memory of the process.
