@@ -116,6 +116,8 @@ def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = 
     """
     if category not in _CATEGORIES:
         raise ValueError(f"{category!r} is no category: give one of {', '.join(_CATEGORIES)}")
+    if hasattr(tensors, "untyped_storage"):  # one tensor; iterating it would give its rows
+        tensors = (tensors,)
     return sum(_emit_category(category, name, tensor) for tensor in tensors)
 
 

@@ -13,6 +13,13 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    import torch
+
+# The number of a GPU, or its name or object in PyTorch.
+Device = Union[int, str, "torch.device"]
 
 ALL_DEVICES = -1
 OK = 0
@@ -147,8 +154,24 @@ def why_no_trace() -> str:
     return "the program has not used CUDA yet, or its trace cannot be copied"
 
 
-def stats(device: int = ALL_DEVICES) -> Stats | None:
+def _number_of(device: Device) -> int:
+    """Returns the number of a device of the API. Raises TypeError if it is no GPU."""
+    if isinstance(device, int):
+        return device
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(device, (str, torch.device)):
+        raise TypeError(f"{device!r} is no device: give its number, such as 0")
+    chosen = torch.device(device)
+    if chosen.type != "cuda":
+        raise TypeError(f"{device!r} is no GPU")
+    if chosen.index is not None:
+        return int(chosen.index)
+    return int(torch.cuda.current_device()) if torch.cuda.is_initialized() else 0
+
+
+def stats(device: Device = ALL_DEVICES) -> Stats | None:
     """Returns the numbers of the pool, or else of PyTorch's allocator; None if there are none."""
+    device = _number_of(device)
     found = function("vramstow_get_stats")
     numbers = (ctypes.c_uint64 * _COUNT)()
     size = ctypes.c_size_t(ctypes.sizeof(numbers))
@@ -186,8 +209,9 @@ def _blocks_of_pytorch(device: int) -> list[Block]:
     return known
 
 
-def blocks(device: int = ALL_DEVICES) -> list[Block]:
+def blocks(device: Device = ALL_DEVICES) -> list[Block]:
     """Returns the live blocks of the pool, or else of PyTorch's allocator, the largest first."""
+    device = _number_of(device)
     if not has_pool():
         known = _blocks_of_pytorch(device) if active() else []
         return sorted(known, key=lambda block: -block.size_bytes)
@@ -211,20 +235,20 @@ def blocks(device: int = ALL_DEVICES) -> list[Block]:
     return sorted(known, key=lambda block: -block.size_bytes)
 
 
-def reset_peaks(device: int = ALL_DEVICES) -> bool:
+def reset_peaks(device: Device = ALL_DEVICES) -> bool:
     """Sets the peaks to the current numbers. The peaks of torch.cuda do not change."""
     found = function("vramstow_reset_peaks")
-    return found is not None and found(device) == OK
+    return found is not None and found(_number_of(device)) == OK
 
 
-def empty_cache(device: int = ALL_DEVICES) -> int:
+def empty_cache(device: Device = ALL_DEVICES) -> int:
     """Returns cached memory to the device; returns the number of bytes.
 
     Host memory that held paused or offloaded memory, and is empty now, is freed as well.
     """
     found = function("vramstow_empty_cache")
     released = ctypes.c_uint64()
-    if found is None or found(device, ctypes.byref(released), None) != OK:
+    if found is None or found(_number_of(device), ctypes.byref(released), None) != OK:
         return 0
     return released.value
 
@@ -246,10 +270,10 @@ def name_whole(text: str, copy: str) -> str:
     return text.replace(copy, re.sub(r"-dump(-[0-9]+)?\.stow$", ".stow", copy))
 
 
-def set_limit(limit: int | None, device: int = ALL_DEVICES) -> bool:
+def set_limit(limit: int | None, device: Device = ALL_DEVICES) -> bool:
     """Sets the limit of the pool's bytes; None means no limit. Returns False without a pool."""
     found = function("vramstow_set_limit")
-    return found is not None and found(device, ctypes.c_uint64(limit or 0)) == OK
+    return found is not None and found(_number_of(device), ctypes.c_uint64(limit or 0)) == OK
 
 
 def _hook_for(callback: Callable[[int], None]) -> object:

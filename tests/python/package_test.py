@@ -169,6 +169,34 @@ except MemoryError:
     assert lines == ["lacks True", "refused", "limited"]
 
 
+def test_a_device_may_have_its_name_in_pytorch(run: Run) -> None:
+    program = """
+import device, sys, types, vramstow
+device.allocate(device.MIB)
+class Named:
+    def __init__(self, name):
+        self.type, _, index = getattr(name, "name", name).partition(":")
+        self.name = name
+        self.index = int(index) if index else None
+try:
+    vramstow.stats("cuda:0")
+except TypeError as error:
+    print(error)
+cuda = types.SimpleNamespace(is_initialized=lambda: True, current_device=lambda: 0)
+sys.modules["torch"] = types.SimpleNamespace(device=Named, cuda=cuda)
+assert vramstow.stats("cuda:0") == vramstow.stats("cuda") == vramstow.stats(0) is not None
+assert vramstow.stats(Named("cuda:1")) is None and vramstow.blocks("cuda:0")
+try:
+    vramstow.stats("cpu")
+except TypeError as error:
+    print(error)
+"""
+    assert said(run(program, "--pool=on")) == [
+        "'cuda:0' is no device: give its number, such as 0",
+        "'cpu' is no GPU",
+    ]
+
+
 def test_without_the_pool_no_callback_is_registered_because_none_would_be_called(run: Run) -> None:
     program = """
 import device, vramstow
@@ -382,6 +410,7 @@ class Shared(Wrapper):  # as a DTensor: its memory is that of this rank's part
         return old
 assert vramstow.annotate_memory("inputs", [old, object(), Wrapper()], "batch") == 1
 assert vramstow.annotate_memory("inputs", [Shared()], "batch") == 1
+assert vramstow.annotate_memory("inputs", old) == 1  # one tensor, not its rows
 try:
     vramstow.annotate_memory("optimizer state", [old])
 except ValueError as error:

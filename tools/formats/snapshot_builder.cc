@@ -241,7 +241,9 @@ void SnapshotBuilder::NoteWhatIsMissing() {
   for (const auto& slot : snapshot_.host.traces) entries += slot.size();
   if (entries == 0) {
     missing.emplace_back(
-        "no events: torch.cuda.memory._record_memory_history() was not called before the snapshot");
+        "no events: torch.cuda.memory._record_memory_history() did not record when the snapshot "
+        "was "
+        "made");
   } else if (seen_.entries_without_time != 0) {
     missing.push_back(
         Concat("no time in ", seen_.entries_without_time, " of ", NumberOf(entries, "event")));

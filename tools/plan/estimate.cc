@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -25,6 +26,17 @@ absl::StatusOr<Rehearsal> Run(const std::string& card, const std::vector<std::st
   flags["VRAMSTOW_SIMULATE"] = card;
   flags["VRAMSTOW_STACKS"] = "sites";  // stacks show the purpose of blocks
   return Rehearse(command, flags, folder);
+}
+
+// Returns the option that gives another simulated card the contexts of this run. Where the card's
+// memory is small, they are smaller than on a card with more memory.
+std::string ContextOf(const Rehearsal& rehearsal, const std::string& card) {
+  uint64_t context = 0;
+  for (const GpuUse& gpu : rehearsal.gpus) {
+    context = std::max(context, gpu.context_bytes / std::max<size_t>(gpu.traces.size(), 1));
+  }
+  if (context == 0 || absl::StrContains(card, ",context=")) return "";
+  return absl::StrCat(",context=", context);
 }
 
 // Returns the GPUs that the process used whose facts the rehearsal has.
@@ -109,13 +121,14 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
   }
   if (estimate.out_of_memory == 0) return FailedFor(*rehearsal, card);
   estimate.advice_at_failure = std::move(rehearsal->facts.advice);
-  auto roomy = Run(card + kMuchMemory, command, folder + "-roomy", more_flags);
+  const std::string much = card + ContextOf(*rehearsal, card) + kMuchMemory;
+  auto roomy = Run(much, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
   if (roomy->exit_status == 0) {
     FillPeak(*roomy, /*is_of_card=*/false, &estimate);
     estimate.facts = std::move(roomy->facts);
   } else if (roomy->facts.counts.out_of_memory == 0) {
-    return FailedFor(*roomy, card + kMuchMemory);
+    return FailedFor(*roomy, much);
   }
   return estimate;
 }

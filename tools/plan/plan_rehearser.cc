@@ -169,13 +169,15 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
   const std::string what = WhatOf(card_text, choice);
   Progress::OfProcess().Begin(absl::StrCat("simulated run ", ++runs_, ": ", what));
   const std::string run = absl::StrCat(folder_, "/", runs_);
-  const auto estimate =
-      EstimateOn(absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName),
-                 CommandOf(command_, choice), run, FlagsOf(choice));
+  const std::string spec = absl::StrCat(WithClock(card->spec), kWorkLogOption, run, kWorkLogName);
+  const auto estimate = EstimateOn(spec, CommandOf(command_, choice), run, FlagsOf(choice));
+  // The message names the card as the user did, without options for the clock and the work.
+  const std::string message =
+      absl::StrReplaceAll(estimate.status().message(), {{Printable(spec), Printable(card_text)}});
   if (absl::IsFailedPrecondition(estimate.status())) {
-    trial.problem = absl::StrCat("It fails: ", estimate.status().message());
+    trial.problem = absl::StrCat("It fails: ", message);
   } else if (absl::IsDataLoss(estimate.status())) {
-    trial.problem = absl::StrCat("It gave no result: ", estimate.status().message());
+    trial.problem = absl::StrCat("It gave no result: ", message);
   } else if (!estimate.ok()) {
     return estimate.status();
   } else {

@@ -171,6 +171,13 @@ def test_once_tells_of_each_card_whether_the_command_fits_and_what_it_takes(tmp_
     assert "more than 1.50 GiB" in text
 
 
+def test_the_run_with_more_memory_has_the_context_of_the_small_card(tmp_path: Path) -> None:
+    result = once(tmp_path, "--simulate=h200,memory=1GiB", "--json", "1")
+    (card,) = json.loads(result.stdout)["cards"]
+    assert card["parts"]["context"] == 128 * 2**20  # 1/8 of the memory
+    assert card["peak_bytes"] == (1024 + 100 + 128) * 2**20
+
+
 def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> None:
     nothing = once(tmp_path, "--simulate=h100,memory=1GiB", "1")
     assert nothing.returncode == 1

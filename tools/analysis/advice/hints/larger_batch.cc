@@ -144,7 +144,9 @@ Hint FindLargerBatch(const Evidence& evidence) {
     return std::nullopt;
   }
   Load load = DecidingMoment(evidence, capacity);
-  if (load.growing != 0) load.growing += facts.fragmentation.at_peak.unusable_bytes;
+  const uint64_t scaling = load.growing;
+  const uint64_t unusable = facts.fragmentation.at_peak.unusable_bytes;
+  if (scaling != 0) load.growing += unusable;
   if (load.growing == 0 || (!HasRoom(facts) && !evidence.IsWorthIt(load.growing))) {
     return std::nullopt;
   }
@@ -158,8 +160,12 @@ Hint FindLargerBatch(const Evidence& evidence) {
                     " at the most.";
   // If a job uses only a small part of the GPU, it is unknown which other memory would grow.
   if (used * kSmallShare >= capacity) {
-    advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
+    advice.evidence += " At the moment that limits the batch, " + AdviceText(scaling) +
                        " scale with it and " + AdviceText(load.fixed) + " stay";
+    if (unusable != 0) {
+      advice.evidence += " (" + AdviceText(unusable) +
+                         " of free memory in pieces that are too small count as scaling)";
+    }
     advice.evidence += TimesText(LeastTimes(facts, capacity), times);
     advice.action =
         "Run `vramstow fit`: it tries larger batches on a simulated GPU and finds the largest that "
