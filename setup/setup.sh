@@ -11,12 +11,15 @@ fail() {
   exit 1
 }
 
-case $PWD in
-  *[[:space:]:\;\$]*)
-    fail "vramstow cannot be built in '$PWD': LD_PRELOAD and CMake cannot express a path with a space, colon," \
-      "semicolon or dollar sign. Move the folder."
-    ;;
-esac
+# check_path: ends the script where nothing can be built.
+check_path() {
+  case $PWD in
+    *[[:space:]:\;\$]*)
+      fail "vramstow cannot be built in '$PWD': LD_PRELOAD and CMake cannot express a path with a space, colon," \
+        "semicolon or dollar sign. Move the folder."
+      ;;
+  esac
+}
 
 # as_called PATH: a path that was relative to $from, where the caller stood before the script left for the top folder.
 as_called() {
@@ -26,22 +29,32 @@ as_called() {
   esac
 }
 
+# lock_or_say DESCRIPTOR WORDS: takes the lock without waiting. Returns 1 and says the words if another run has it.
+# Some network file systems have no such locks; then each run goes on without one.
+lock_or_say() {
+  local status=0
+  flock -n "$1" 2>/dev/null || status=$?
+  [ $status -ne 1 ] && return
+  shift
+  say "$*"
+  return 1
+}
+
 # wait_for_others FOLDER: other runs that call this wait until this one calls let_go or ends. Commands that may leave
-# something running get 9<&-, because that would hold the folder, too.
+# something running get 9<&-, because that would hold the lock, too. The lock is a file beside the folder, because
+# a network file system locks only what can be written, and what lies in the folder may be removed.
 wait_for_others() {
   mkdir -p "$1"
-  exec 9<"$1"
-  flock -n 9 && return
-  say "Another run works in $1/; this one goes on when that has finished."
-  flock 9
+  exec 9>>"$1.lock"
+  lock_or_say 9 "Another run works in $1/; this one goes on when that has finished." || flock 9
 }
 let_go() { exec 9<&-; }
 
 # refuse_beside_others FOLDER: ends this run if another one has called this and has not ended. As above with 8<&-.
 refuse_beside_others() {
   mkdir -p "$1"
-  exec 8<"$1"
-  flock -n 8 || fail "Another run uses $1/; start this one again when that has finished."
+  exec 8>>"$1.lock"
+  lock_or_say 8 "Another run uses $1/; start this one again when that has finished." || exit 1
 }
 
 # package_names FILE…: the lists without comments.
@@ -89,17 +102,22 @@ pip_install() {
   env -u PIP_PREFIX -u PIP_ROOT -u PIP_TARGET "$python" -I -m pip install -q --disable-pip-version-check --no-user "$@"
 }
 
+# has_whole_pip: is there a .venv with pip? The list of pip's files is written last.
+has_whole_pip() { .venv/bin/python -I -c 'from importlib.metadata import files; exit(not files("pip"))' 2>/dev/null; }
+
 # prepare_python FILE…: .venv with these pinned requirements. A mark in .venv says for which lists that
 # was done last, so that a second run asks nothing of the network.
 prepare_python() {
   local file mark
   wait_for_others .venv
-  # .venv has no whole pip if making it was interrupted, or if the system's Python is a newer one since. The list
-  # of pip's files is written last.
-  if ! .venv/bin/python -I -c 'from importlib.metadata import files; exit(not files("pip"))' 2>/dev/null; then
+  # .venv has no whole pip if making it was interrupted, if the system's Python is a newer one since, or if another
+  # tool made it, whose packages stay.
+  if ! has_whole_pip; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
       fail "Python 3.11 or newer is needed; python3 is $(python3 --version 2>&1)."
-    python3 -m venv --clear .venv || fail "python3 -m venv .venv failed; see above."
+    rm -f .venv/.done-*
+    python3 -m venv .venv && has_whole_pip || python3 -m venv --clear .venv ||
+      fail "python3 -m venv .venv failed; see above."
   fi
   for file in "$@"; do
     mark=".venv/.done-$(basename "$file" .txt)"
