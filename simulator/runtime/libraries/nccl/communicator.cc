@@ -176,24 +176,37 @@ void FreeBuffers(ncclComm* comm) {
 
 namespace {
 
-// The texts are never freed, because a program may hold the one that LatestProblem returned. There
-// is at most one for each communicator.
-std::atomic<const char*>& LatestText() {
-  static std::atomic<const char*> text{""};
-  return text;
+// A sentence, which is never freed, because a program may hold the one that LatestProblem returned.
+// There is at most one for each communicator.
+struct KeptSentence {
+  std::string text;
+  KeptSentence* before = nullptr;
+};
+
+// Returns the latest sentence; null before the first one.
+std::atomic<KeptSentence*>& Latest() {
+  static std::atomic<KeptSentence*> sentence{nullptr};
+  return sentence;
+}
+
+void KeepLatest(const std::string& text) {
+  auto* const kept = new KeptSentence{text, Latest().load()};
+  while (!Latest().compare_exchange_weak(kept->before, kept)) continue;
 }
 
 }  // namespace
 
-const char* LatestProblem() { return LatestText().load(); }
+const char* LatestProblem() {
+  const KeptSentence* latest = Latest().load();
+  return latest == nullptr ? "" : latest->text.c_str();
+}
 
 ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& sentence) {
   {
     const MutexLock lock(&comm->mutex);
     if (comm->problem.empty()) {
       comm->problem = sentence;
-      const char* text = strdup(sentence.c_str());
-      if (text != nullptr) LatestText() = text;
+      KeepLatest(sentence);
       const std::string said = "NCCL, rank " + std::to_string(comm->rank) + " of " +
                                std::to_string(comm->ranks) + ": " + sentence;
       if (!comm->given_up) LogOnStderr(said.c_str());
