@@ -1,8 +1,8 @@
 """Records which source line of the program limits the memory that PyTorch may use on a GPU.
 
 PyTorch refuses requests above the limit, but its error does not show who set the limit. Each limit
-becomes a mark in the trace: `vramstow.fact device.N.limited_at FILE:LINE FUNCTION`. Errors in this
-file never reach the program.
+becomes two marks in the trace: `vramstow.fact device.N.limited_at FILE:LINE FUNCTION`, and
+`vramstow.fact device.N.limited_fraction FRACTION`. Errors in this file never reach the program.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def follow(torch: object) -> None:
     def set_and_tell(fraction: float, device: int) -> object:
         result = set_fraction(fraction, device)
         try:
+            mark(f"vramstow.fact device.{device}.limited_fraction {float(fraction)}".encode())
             mark(f"vramstow.fact device.{device}.limited_at {_line_of_program()}".encode())
         except Exception:
             return result
@@ -35,11 +36,14 @@ def follow(torch: object) -> None:
     torch._C._cuda_setMemoryFraction = set_and_tell
     variable = next((name for name in _VARIABLES if _SETTING in os.environ.get(name, "")), None)
     if variable is not None:
-        torch.cuda._lazy_call(lambda: _tell_of_all(torch, mark, f"{_SETTING} in {variable}"))
+        torch.cuda._lazy_call(lambda: _tell_of_all(torch, mark, variable))
 
 
-def _tell_of_all(torch: object, mark: object, place: str) -> None:
+def _tell_of_all(torch: object, mark: object, variable: str) -> None:
+    place = f"{_SETTING} in {variable}"
+    fraction = os.environ.get(variable, "").partition(f"{_SETTING}:")[2].partition(",")[0]
     for device in range(torch.cuda.device_count()):
+        mark(f"vramstow.fact device.{device}.limited_fraction {fraction}".encode())
         mark(f"vramstow.fact device.{device}.limited_at {place}".encode())
 
 

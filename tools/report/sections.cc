@@ -174,12 +174,12 @@ std::optional<Room> RoomOf(const Facts& facts) {
     const uint64_t away = std::min(device.peak_bytes, facts.offload.most_bytes);
     room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes - away);
     room.left_bytes = had - std::min(had, room.used_bytes);
-    // The pool's limit also applies to the free bytes that cuMemGetInfo reports.
-    const bool has_limit = facts.offload.limit_bytes != 0 ||
-                           LimitOfOption(facts.trace_metadata, room.card_bytes).has_value();
-    if (!has_limit) {
-      room.left_bytes = std::min(room.left_bytes, device.lowest_free_bytes.value_or(had));
-    }
+    // The option --limit also applies to the free bytes that cuMemGetInfo reports. If these were
+    // fewer than the limit left, the GPU had no more.
+    const uint64_t lowest = device.lowest_free_bytes.value_or(had);
+    const auto limit = LimitOfOption(facts.trace_metadata, room.card_bytes);
+    const bool may_be_of_limit = limit.has_value() && lowest + device.peak_bytes >= *limit;
+    if (!may_be_of_limit) room.left_bytes = std::min(room.left_bytes, lowest);
     if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
   }
   return least;

@@ -19,7 +19,7 @@ uint64_t Nanoseconds(double seconds) { return static_cast<uint64_t>(seconds * 1e
 bool IsTooSmall(const OffloadFacts& offload) { return offload.needed_bytes > offload.card_bytes; }
 
 // True if memory moved because the pool had reached a limit, whether or not the GPU was full.
-bool IsLimited(const OffloadFacts& offload) { return offload.limit_bytes != 0; }
+bool IsLimited(const OffloadFacts& offload) { return offload.limit() != 0; }
 
 // Returns a text like " (--limit=300MiB)" that says what set the limit; empty if it is unknown.
 std::string LimitPlace(const OffloadFacts& offload) {
@@ -103,7 +103,7 @@ std::string OffloadedSites(const OffloadFacts& offload) {
 std::string NeedInWords(const OffloadFacts& offload) {
   if (!offload.carries_job) return "";
   if (IsLimited(offload)) {
-    return absl::StrCat("A process of this job may hold ", Bytes(offload.limit_bytes),
+    return absl::StrCat("A process of this job may hold ", Bytes(offload.limit()),
                         " of GPU memory");
   }
   if (!IsTooSmall(offload)) {

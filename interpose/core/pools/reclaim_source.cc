@@ -12,13 +12,13 @@ namespace vramstow {
 namespace {
 
 // Records the fact `device.N.moved_at_limit_bytes`: memory has moved because the pool had reached
-// this limit. If memory also moves without a limit, the fact becomes 0 for good.
+// this limit. If memory moves without a limit, the fact becomes 0 for good.
 void DescribeLimit(ReclaimSource* source, uint64_t limit) {
   uint64_t before = source->reached_limit.load(std::memory_order_relaxed);
-  const bool any_before = before != ReclaimSource::kNothingMoved;
-  if (any_before && (before == 0 || (limit != 0 && limit <= before))) return;
-  if (!source->reached_limit.compare_exchange_strong(before, limit)) return;
-  if (!any_before && limit == 0) return;
+  do {
+    const bool any_before = before != ReclaimSource::kNothingMoved;
+    if (any_before && (before == 0 || (limit != 0 && limit <= before))) return;
+  } while (!source->reached_limit.compare_exchange_weak(before, limit));
   KeepErrno keep_errno;
   char key[48];
   char value[24];

@@ -37,9 +37,9 @@ struct ReclaimSource {
   // Makes the trace of this process know the limits of the new pool at which memory moves.
   void Watch(Pool* opened, int pool_device, Trace* into) {
     pool = opened;
-    device = pool_device;
     trace = into;
-    reached_limit = kNothingMoved;
+    if (device != pool_device) reached_limit = kNothingMoved;  // that of the same GPU stays
+    device = pool_device;
   }
   bool any() const { return offloader != nullptr || room_request != nullptr; }
   // PoolConfig::reclaim_callback; `self` is a ReclaimSource. Other processes, which have refused

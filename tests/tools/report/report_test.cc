@@ -323,13 +323,12 @@ TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
                               "GPU.\n")));
 }
 
-// Under a limit, cuMemGetInfo does not show how much memory of the GPU is free. Memory on the host
-// does not fill the GPU.
+// Memory on the host does not fill the GPU.
 TEST(RunSummary, OfAJobThatReachedALimitNamesItAndDoesNotCallTheGpuFull) {
   Facts facts = Carried();
   facts.devices.front().peak_reserved_bytes = 20 * kGiB;
   facts.devices.front().peak_bytes = 27 * kGiB;
-  facts.devices.front().lowest_free_bytes = 0;
+  facts.devices.front().lowest_free_bytes = 60 * kGiB;
   facts.offload.limit_bytes = 20 * kGiB;
   facts.offload.limit_place = "train.py:2 main";
   const auto summary = [&facts] {
@@ -349,6 +348,12 @@ TEST(RunSummary, OfAJobThatReachedALimitNamesItAndDoesNotCallTheGpuFull) {
   const Json json = Json::parse(JsonReport(MergeTraces({facts})));
   EXPECT_EQ(json["offload"]["limit_bytes"], 20 * kGiB);
   EXPECT_TRUE(json["offload"]["limit_place"].is_null());
+  // Another rank moved memory because its GPU was full.
+  Facts full = Carried();
+  full.offload.was_full = true;
+  const FactSet both = MergeTraces({facts, full});
+  EXPECT_THAT(RunSummary(both, {.directory = "/tmp/x"}), Not(HasSubstr("may hold")));
+  EXPECT_TRUE(Json::parse(JsonReport(both))["offload"]["limit_bytes"].is_null());
 }
 
 // cuMemGetInfo of the pool answers with what --limit leaves, also if no memory moves.
@@ -359,6 +364,9 @@ TEST(ScreenReport, OfAJobThatFilledItsLimitDoesNotCallTheGpuFull) {
   facts.trace_metadata["option.limit"] = "20GiB";
   EXPECT_THAT(Screen({facts}),
               HasSubstr("Room     60.0 GiB of the GPU's 80.0 GiB were never used."));
+  // Under a limit of 60 GiB more would have been free if other processes had not filled the GPU.
+  facts.trace_metadata["option.limit"] = "60GiB";
+  EXPECT_THAT(Screen({facts}), HasSubstr("Room     the GPU was full.\n"));
 }
 
 TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldDo) {

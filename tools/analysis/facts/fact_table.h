@@ -237,12 +237,15 @@ struct Described<OffloadFacts> {
       Fact("limit_bytes", &S::limit_bytes, Merge::kMax,
            "if all memory was moved because the pool had reached a limit, although "
            "the GPU may have had free memory: this limit; null otherwise")
-          .KnownIf([](const Facts&, const S& self) { return self.limit_bytes != 0; }),
+          .KnownIf([](const Facts&, const S& self) { return self.limit() != 0; }),
       Fact("limit_place", &S::limit_place, Merge::kFirst,
            "what set this limit: `--limit=SIZE`, the source line of "
            "`set_per_process_memory_fraction()`, or `per_process_memory_fraction in VARIABLE`; "
            "null if unknown")
-          .KnownIf([](const Facts&, const S& self) { return !self.limit_place.empty(); }),
+          .KnownIf([](const Facts&, const S& self) {
+            return self.limit() != 0 && !self.limit_place.empty();
+          }),
+      Inner(&S::was_full, Merge::kAny),
       Inner(&S::room_bytes, Merge::kMax),
       Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
            "by how much moves make an iteration longer, by the model of the GPU; null without "

@@ -56,6 +56,9 @@ struct OffloadFacts {
   // because the pool had reached this limit; otherwise 0 and empty.
   uint64_t limit_bytes = 0;
   std::string limit_place;
+  bool was_full = false;  // memory also moved because a GPU had no free memory
+  // Returns the limit, unless another process of the job had a full GPU.
+  uint64_t limit() const { return was_full ? 0 : limit_bytes; }
   // The highest `needed_bytes` with which no memory would have moved: card_bytes, or less because
   // of the limit. Set if carries_job is true.
   uint64_t room_bytes = 0;

@@ -28,12 +28,12 @@ std::string CostOfMovesInCode(const Evidence& evidence) {
 }
 
 std::string ReasonForMoves(const OffloadFacts& offload) {
-  if (offload.limit_bytes == 0) return "the GPU was full";
-  return "the limit of " + AdviceText(offload.limit_bytes) + " was reached";
+  if (offload.limit() == 0) return "the GPU was full";
+  return "the limit of " + AdviceText(offload.limit()) + " was reached";
 }
 
 std::string AboutLimit(const OffloadFacts& offload) {
-  if (offload.limit_bytes == 0) return "";
+  if (offload.limit() == 0) return "";
   return "Raise the limit, or leave it out" +
          (offload.limit_place.empty() ? "" : " (" + offload.limit_place + ")") +
          ", if no other process needs that part of the GPU's memory. ";
