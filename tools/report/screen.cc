@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/adopted_blocks.h"
 #include "tools/analysis/facts/fact_names.h"
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/program_end.h"
@@ -366,10 +367,18 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
                    : "Healthy: memory never ran out";
 }
 
+// Returns the bytes of the blocks that were there before vramstow attached. These blocks are
+// recorded some milliseconds after the trace has begun, so no point of the timeline has this level
+// for certain.
+uint64_t BytesBeforeObservation(const Facts& facts) {
+  const auto adopted = std::ranges::find(facts.by_call, kAdoptedCall, &TallyFacts::name);
+  return adopted == facts.by_call.end() ? 0 : adopted->total_bytes;
+}
+
 // Describes how memory grew while a running process was observed.
 std::string GrowthWhileObserved(const Facts& facts) {
   const std::vector<TimelinePoint>& points = facts.timeline.points;
-  const uint64_t first = points.empty() ? 0 : points.front().allocated_last;
+  const uint64_t first = BytesBeforeObservation(facts);
   const uint64_t last = points.empty() ? 0 : points.back().allocated_last;
   if (last <= first) {
     return "Memory did not grow in this time; to find slow growth, measure for longer (vramstow "

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/adopted_blocks.h"
 #include "base/keep_errno.h"
 #include "base/monotonic_clock.h"
 #include "base/typed_event.h"
@@ -249,7 +250,7 @@ uint64_t Trace::RecordFrameworkSegment(uint16_t library, Event* event) {
 uint64_t Trace::RecordAdoptedBlock(uint16_t library, Event* event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(*event)) return 0;
-  event->call = NumberOfCall(&adopted_, "there before vramstow came");
+  event->call = NumberOfCall(&adopted_, kAdoptedCall);
   event->library = library;
   return recorder_.RecordWithStack(*event);
 }

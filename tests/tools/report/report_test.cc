@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/adopted_blocks.h"
 #include "base/units.h"
 #include "tests/tools/list_source.h"
 #include "tests/tools/units.h"
@@ -273,6 +274,40 @@ TEST(ScreenReport, OfAHealthyJobHasItsRoomAndNoMore) {
   EXPECT_THAT(Screen({facts}), HasSubstr("never ran out, and does not grow ──"));
   facts.report.closed = false;
   EXPECT_THAT(Screen({facts}), AllOf(Not(HasSubstr("Healthy")), HasSubstr("was not closed")));
+}
+
+// A trace of a process that was attached to. The blocks of call 1 were there before.
+class AttachedSource : public ListSource {
+ public:
+  explicit AttachedSource(const History& history)
+      : ListSource(history.events(), {{"process.attached", "1"}}) {}
+  std::string_view CallName(uint16_t call) const override {
+    return call == 1 ? kAdoptedCall : ListSource::CallName(call);
+  }
+};
+
+TEST(ScreenReport, OfAnAttachedProcessCountsNoBlockAsGrowthThatWasThereBefore) {
+  History history;
+  history.Allocate(0x1000, 8 * kMega);
+  history.Allocate(0x2000, 4 * kMega);
+  const auto allocate = [&history](uint64_t address) {
+    history.Add({.address = address,
+                 .size = 2 * kMega,
+                 .device = 0,
+                 .call = 3,
+                 .library = 1,
+                 .kind = EventKind::kAllocate,
+                 .memory = MemoryKind::kDevice});
+  };
+  allocate(0x3000);
+  history.Free(0x3000);
+  AttachedSource steady(history);
+  EXPECT_THAT(Screen({Analyze(&steady, "job.stow")}),
+              HasSubstr("Memory did not grow in this time"));
+  allocate(0x4000);
+  AttachedSource grown(history);
+  EXPECT_THAT(Screen({Analyze(&grown, "job.stow")}, {200, true, false}),
+              HasSubstr("Live memory grew by 2.00 MiB, from 12.0 MiB to 14.0 MiB."));
 }
 
 // A job that needed 86 GiB on a GPU of 80 GiB, and ran because some memory was evicted to the host.
