@@ -209,6 +209,17 @@ def test_ctl_finds_a_process_that_is_observed(start: Start, tmp_path: Path) -> N
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 2
 
 
+def test_top_finds_a_process_that_is_observed(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py")
+    trace = json.loads(attach(job.pid, "--json", "--trace-dir", tmp_path / "t"))["trace"]
+    for target in ([], [str(job.pid)]):
+        told = json.loads(run_program(VRAMSTOW, "top", *target, "--json", check=True).stdout)
+        [seen] = [process for process in told["processes"] if process["pid"] == job.pid]
+        assert seen["runs"]
+        assert seen["file"] == trace
+    attach(job.pid, "--detach")
+
+
 def losses(line: str) -> list[str]:
     return line.split()[:2]
 

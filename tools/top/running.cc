@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "tools/base/process_state.h"
+#include "tools/top/held_traces.h"
 
 namespace vramstow {
 namespace {

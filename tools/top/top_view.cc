@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <regex>
 #include <set>
@@ -24,6 +23,7 @@
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/top/control_client.h"
+#include "tools/top/held_traces.h"
 #include "tools/top/running.h"
 #include "tools/top/top_table.h"
 
@@ -31,7 +31,6 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kSitesShown = 8;
-constexpr std::string_view kEnding = ".stow";
 
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -152,41 +151,6 @@ void TopView::Sort() {
   });
 }
 
-std::set<std::string> TracesHeldBy(pid_t process) {
-  std::set<std::string> files;
-  const std::string proc = absl::StrCat("/proc/", process, "/");
-  std::ifstream maps(proc + "maps");
-  for (std::string line; std::getline(maps, line);) {
-    const size_t slash = line.find('/');
-    if (slash != std::string::npos && line.ends_with(kEnding)) files.insert(line.substr(slash));
-  }
-  std::error_code error;
-  for (const std::filesystem::path& entry : EntriesOf(proc + "fd")) {
-    const std::string file = std::filesystem::read_symlink(entry, error).string();
-    if (file.ends_with(kEnding)) files.insert(file);
-  }
-  return files;
-}
-
-std::vector<std::string> TracesOfProcess(pid_t process) {
-  std::set<std::string> files = TracesHeldBy(process);
-  // If the file system does not support shared mappings, the process neither maps its trace nor
-  // holds it open. So its trace folder is searched, too.
-  const std::string proc = absl::StrCat("/proc/", process, "/");
-  std::ifstream environment(proc + "environ");
-  constexpr std::string_view kFolder = "VRAMSTOW_TRACE_DIR=";
-  for (std::string line; std::getline(environment, line, '\0');) {
-    if (!line.starts_with(kFolder)) continue;
-    const std::filesystem::path folder = line.substr(kFolder.size());
-    const std::string end = "-" + std::to_string(process) + std::string(kEnding);
-    for (const std::string& file :
-         FilesOf(folder.is_absolute() ? folder : std::filesystem::path(proc + "cwd") / folder)) {
-      if (file.ends_with(end)) files.insert(file);
-    }
-  }
-  return {files.begin(), files.end()};
-}
-
 namespace {
 
 // Returns the traces of all processes whose data in /proc this user may read.
@@ -213,7 +177,7 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
   std::error_code error;
   if (std::filesystem::is_directory(target_, error) || !absl::SimpleAtoi(target_, &number)) {
     *files = FilesOf(target_);
-    std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kEnding); });
+    std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kTraceEnding); });
     RemoveCopies(files);
     if (!files->empty()) return absl::OkStatus();
     return absl::NotFoundError(

@@ -14,7 +14,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,13 +88,6 @@ class TopView {
   std::map<std::string, TopProcess> ended_;  // by file
   uint64_t cost_ms_ = 0;
 };
-
-// Returns the traces that a process has mapped or open.
-std::set<std::string> TracesHeldBy(pid_t process);
-
-// Returns the traces that a process has mapped or open, and those in its trace folder whose names
-// end with its process id.
-std::vector<std::string> TracesOfProcess(pid_t process);
 
 }  // namespace vramstow
 

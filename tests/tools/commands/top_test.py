@@ -110,6 +110,33 @@ def test_what_a_process_holds_is_seen_while_it_runs(job: Job) -> None:
     assert process["peak_reserved_bytes"] == 64 << 20
 
 
+HOLDS = """
+import os, sys
+name = f"traces/job-{os.getpid()}.stow"
+os.rename(sys.argv[1], name)
+with open(name):
+    print("holds", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_trace_in_a_folder_that_has_two_names_is_shown_once(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "link").symlink_to("traces")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, write(tmp_path)],
+        cwd=tmp_path,
+        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(tmp_path / "link")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as job:
+        assert job.stdout and job.stdout.readline() == "holds\n"
+        process = seen(job.pid)
+        job.communicate("")
+    assert Path(process["file"]).parent == tmp_path / "traces"
+
+
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[Job]:
     job = Job(tmp_path, "--pool=on", f"--control-dir={tmp_path / 'sockets'}")
