@@ -143,6 +143,17 @@ def test_an_environment_without_pip_is_made_again(prepared: Path) -> None:
     assert (prepared / ".venv/kept").exists()
 
 
+def test_an_environment_of_another_tool_keeps_its_packages(prepared: Path) -> None:
+    [packages] = prepared.glob(".venv/lib/python3.*/site-packages")
+    for part in packages.glob("pip*"):
+        shutil.rmtree(part)
+    (packages / "own.py").touch()
+    (prepared / ".venv/.done-list").unlink()
+    prepare_python(prepared)
+    assert (packages / "own.py").exists()
+    assert list(packages.glob("pip-*.dist-info/RECORD"))
+
+
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(small NONE)
@@ -157,7 +168,7 @@ PRESETS = """{"version": 6, "configurePresets": [
 def test_a_folder_that_cannot_be_built_in_is_refused_at_once(tmp_path: Path, sign: str) -> None:
     folder = tmp_path / f"a{sign}b"
     folder.mkdir()
-    done = execute("echo goes on", folder)
+    done = execute("check_path; echo goes on", folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"vramstow cannot be built in '{folder}': LD_PRELOAD and CMake")
 
