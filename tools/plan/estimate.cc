@@ -108,7 +108,10 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
   estimate.processes = rehearsal->processes;
   estimate.cards = std::max<uint64_t>(rehearsal->gpus.size(), 1);
   estimate.out_of_memory = rehearsal->facts.counts.out_of_memory;
-  estimate.fits = rehearsal->exit_status == 0;
+  // A command that continues without memory that it asked for does less than it should.
+  const bool ended_well = rehearsal->exit_status == 0;
+  estimate.fits = ended_well && estimate.out_of_memory == 0;
+  estimate.continued = ended_well && !estimate.fits;
   for (const DeviceFacts& device : rehearsal->facts.devices) {
     if (device.total_bytes.value_or(0) <= estimate.total_bytes) continue;
     estimate.total_bytes = *device.total_bytes;
@@ -124,19 +127,22 @@ absl::StatusOr<CardEstimate> EstimateOn(const std::string& card,
   const std::string much = card + ContextOf(*rehearsal, card) + kMuchMemory;
   auto roomy = Run(much, command, folder + "-roomy", more_flags);
   if (!roomy.ok()) return roomy.status();
-  if (roomy->exit_status == 0) {
-    FillPeak(*roomy, /*is_of_card=*/false, &estimate);
-    estimate.facts = std::move(roomy->facts);
-  } else if (roomy->facts.counts.out_of_memory == 0) {
-    return FailedFor(*roomy, much);
-  }
+  if (roomy->facts.counts.out_of_memory > 0) return estimate;
+  if (roomy->exit_status != 0) return FailedFor(*roomy, much);
+  FillPeak(*roomy, /*is_of_card=*/false, &estimate);
+  estimate.facts = std::move(roomy->facts);
   return estimate;
 }
 
 std::string TextOf(const CardEstimate& estimate) {
   std::string text = absl::StrCat(Printable(estimate.card), " (", Printable(estimate.name), ")\n");
+  std::string continued;
+  if (estimate.continued) {
+    continued = absl::StrCat("  it ran out of memory ", Counted(estimate.out_of_memory, "time"),
+                             ", and continued\n");
+  }
   if (!estimate.peak_bytes.has_value()) {
-    return absl::StrCat(text, "  does not fit, not even into 1 TiB\n");
+    return absl::StrCat(text, "  does not fit, not even into 1 TiB\n", continued);
   }
   const int64_t spare = estimate.spare_bytes.value_or(0);
   const std::string where = estimate.devices > 1 ? " on the fullest GPU" : "";
@@ -145,10 +151,6 @@ std::string TextOf(const CardEstimate& estimate) {
                           Bytes(*estimate.peak_bytes),
                           Bytes(static_cast<uint64_t>(std::max<int64_t>(spare, 0))),
                           Bytes(estimate.total_bytes), where);
-    if (estimate.out_of_memory > 0) {
-      absl::StrAppendFormat(&text, "  it ran out of memory %s, and continued\n",
-                            Counted(estimate.out_of_memory, "time"));
-    }
   } else {
     absl::StrAppendFormat(&text, "  does not fit: %s at the peak with enough memory",
                           Bytes(*estimate.peak_bytes));
@@ -159,7 +161,7 @@ std::string TextOf(const CardEstimate& estimate) {
       absl::StrAppendFormat(&text, "; the rest of %s is fragmented, or another process uses it",
                             Bytes(estimate.total_bytes));
     }
-    text += '\n';
+    text += '\n' + continued;
   }
   for (const CardEstimate::Part& part : estimate.parts) {
     absl::StrAppendFormat(&text, "  %10s  %s\n", Bytes(part.bytes), Printable(part.name));

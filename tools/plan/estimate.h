@@ -34,7 +34,8 @@ struct CardEstimate {
   std::string name;  // the card's own
   uint64_t total_bytes = 0;
   bool fits = false;
-  uint64_t out_of_memory = 0;  // how often; more than 0 also where the command went on
+  uint64_t out_of_memory = 0;  // how often; if more than 0, it does not fit
+  bool continued = false;      // it ran out of memory, and ended well all the same
   uint64_t processes = 1;      // that used device memory
   uint64_t sharing = 1;        // how many of them used one device at the same time, at most
   uint64_t cards = 1;          // that all processes used

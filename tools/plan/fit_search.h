@@ -27,7 +27,8 @@ struct FitRun {
   uint64_t peak_allocated = 0;
   uint64_t peak_requested = 0;
   uint64_t capacity = 0;          // bytes of that card that processes can have
-  uint64_t out_of_memory = 0;     // how often memory was refused; the command may have continued
+  uint64_t out_of_memory = 0;     // how often memory was refused
+  bool continued = false;         // memory was refused, and the command ended well all the same
   uint64_t processes_on_gpu = 1;  // how many used it at the same time
 };
 

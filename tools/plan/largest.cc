@@ -48,11 +48,12 @@ const FitRun* LargestRun(const LargestOnCard& result) {
 
 std::string BytesOf(double bytes) { return Bytes(bytes <= 0 ? 0 : static_cast<uint64_t>(bytes)); }
 
-// Says whether a run fits. Its command may have been refused memory, and have continued.
+// Says whether a run fits. A run that was refused memory does not, even if it continued without.
 std::string VerdictOn(const FitRun& run) {
-  if (!run.fits) return "does not fit";
-  if (run.out_of_memory == 0) return "fits";
-  return absl::StrCat("ran out of memory ", Counted(run.out_of_memory, "time"), ", and continued");
+  if (run.fits) return "fits";
+  if (!run.continued) return "does not fit";
+  return absl::StrCat("does not fit: it ran out of memory ", Counted(run.out_of_memory, "time"),
+                      ", and continued");
 }
 
 std::string RunsInText(const LargestOnCard& result) {
@@ -60,16 +61,14 @@ std::string RunsInText(const LargestOnCard& result) {
   std::vector<FitRun> runs = result.found.runs;
   std::ranges::sort(runs, {}, &FitRun::value);
   for (const FitRun& run : runs) {
-    const bool is_plain = run.fits && run.out_of_memory == 0;
     absl::StrAppendFormat(&text, "  %10d  %-12s %s\n", run.value, Bytes(run.peak_reserved),
-                          is_plain ? "" : VerdictOn(run));
+                          run.fits ? "" : VerdictOn(run));
   }
   return text;
 }
 
 // Returns a note on the largest value, for the line that names it.
-std::string NoteOnLargest(const FitResult& found, const FitRun& best) {
-  if (best.out_of_memory > 0) return absl::StrCat(" (it ", VerdictOn(best), ")");
+std::string NoteOnLargest(const FitResult& found) {
   if (found.interrupted) return " (so far: the search was interrupted)";
   return found.at_end ? " (the largest value to try)" : "";
 }
@@ -133,9 +132,11 @@ absl::StatusOr<FitRun> LargestFinder::Attempt(const std::string& card, uint64_t 
   for (uint64_t i = 0; i < request_.repeat && run.fits; ++i) {
     const absl::StatusOr<Rehearsal> rehearsal = Run(card, value, {});
     if (!rehearsal.ok()) return rehearsal.status();
-    run.fits = rehearsal->exit_status == 0;
+    const bool was_refused = rehearsal->facts.counts.out_of_memory > 0;
+    run.fits = rehearsal->exit_status == 0 && !was_refused;
+    run.continued = rehearsal->exit_status == 0 && was_refused;
     FillRun(*rehearsal, &run);
-    if (run.fits || rehearsal->facts.counts.out_of_memory > 0) continue;
+    if (run.fits || was_refused) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "with ", value, " on ", card, " the command failed with exit status ",
         rehearsal->exit_status,
@@ -198,7 +199,7 @@ std::string TextOfCard(const LargestOnCard& result) {
   if (best == nullptr) {
     absl::StrAppendFormat(&text, "  not even %d fits into %s\n", result.found.runs.front().value,
                           Bytes(result.capacity));
-    return text;
+    return text + RunsInText(result);
   }
   const uint64_t spare = result.capacity - std::min(result.capacity, best->peak_reserved);
   if (result.found.is_flat) {
@@ -209,7 +210,7 @@ std::string TextOfCard(const LargestOnCard& result) {
     return text + RunsInText(result);
   }
   absl::StrAppendFormat(&text, "  largest that fits      %d%s: %s at the peak, %s to spare of %s\n",
-                        best->value, NoteOnLargest(result.found, *best), Bytes(best->peak_reserved),
+                        best->value, NoteOnLargest(result.found), Bytes(best->peak_reserved),
                         Bytes(spare), Bytes(result.capacity));
   if (result.tensors.has_value()) {
     absl::StrAppendFormat(

@@ -182,7 +182,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
     return estimate.status();
   } else {
     trial.fits = estimate->fits;
-    if (estimate->fits) trial.went_on = estimate->out_of_memory;
+    if (estimate->continued) trial.went_on = estimate->out_of_memory;
     trial.total_bytes = estimate->total_bytes;
     if (estimate->spare_bytes.has_value()) {
       trial.peak_bytes =

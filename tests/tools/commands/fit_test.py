@@ -196,15 +196,33 @@ def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> N
     assert both.stderr.count("\n") == 1
 
 
-def test_a_run_that_was_refused_memory_and_continued_says_so(tmp_path: Path) -> None:
+def test_a_run_that_was_refused_memory_and_continued_does_not_fit(tmp_path: Path) -> None:
     job = tmp_path / "job.py"
     job.write_text(JOB.replace("sys.exit(1)", "sys.exit(0)"))
     command = ["--", sys.executable, job, "{batch}"]
     card = "h100,memory=2GiB"
     found = run_vramstow("fit", f"--simulate={card}", "--to", "9", *command, timeout=170)
     assert found.returncode == 0, found.stderr
-    assert "ran out of memory 1 time, and continued" in found.stdout
-    assert f"9 on {card} ran out of memory 1 time, and continued, " in found.stderr
+    refused = "does not fit: it ran out of memory 1 time, and continued"
+    assert f"8 on {card} {refused}, " in found.stderr
+    [line] = [line for line in found.stdout.splitlines() if line.split()[:1] == ["8"]]
+    assert line.endswith(refused)
+    [told] = json.loads(
+        run_vramstow(
+            "fit", f"--simulate={card}", "--to", "9", "--json", *command, timeout=170
+        ).stdout
+    )["cards"]
+    assert told["largest"] == largest(told) < 9
+    nothing = run_vramstow(
+        "fit", f"--simulate={card}", "--from", "9", "--to", "9", *command, timeout=170
+    )
+    assert nothing.returncode == 1
+    assert "not even 9 fits" in nothing.stdout and refused in nothing.stdout
+    single = [f"--simulate={card}", "--", sys.executable, job, "9"]
+    unchanged = run_vramstow("fit", "--once", *single, timeout=170)
+    assert unchanged.returncode == 1
+    assert "  does not fit: " in unchanged.stdout
+    assert "  it ran out of memory 1 time, and continued\n" in unchanged.stdout
     planned = run_vramstow("plan", f"--cards={card}", "--batch=1,9", *command, timeout=170)
     assert planned.returncode == 0, planned.stderr
     assert planned.stdout.splitlines()[2].split()[:2] == [card, "1"]
