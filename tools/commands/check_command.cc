@@ -1,4 +1,5 @@
 // vramstow check: tests what a run did with memory, for continuous integration.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
@@ -34,7 +36,9 @@ constexpr char kCheckFooter[] =
     "clock. An assertion compares figures:\npeak_allocated, peak_reserved, peak_requested, "
     "allocations, frees, out_of_memory, handled_failures,\nfragmentation, unusable, iterations, "
     "growth, live_at_end, step_seconds, steady_peak, steady_between,\nor any path of the "
-    "JSON.\n\nExamples:\n  vramstow check run.stow --baseline "
+    "JSON. For a folder with several processes, peaks and counts are the sums over all\nprocesses; "
+    "ranks.2.peak.reserved_bytes is the figure of the third process alone.\n\nExamples:\n  "
+    "vramstow check run.stow --baseline "
     "base.json --update\n  vramstow check run.stow --baseline base.json --tolerance 5%\n  vramstow "
     "check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\nExit status: 0 if "
     "everything holds; 1 if something does not hold, or the result could not be\nwritten; 2 for "
@@ -130,7 +134,17 @@ absl::Status CheckAssertions(const JsonValue& facts, const std::vector<std::stri
   for (const std::string& assertion : assertions) {
     const auto result = Assert(facts, assertion);
     if (!result.ok()) return result.status();
-    if (!result->holds) verdict->failures.push_back(result->why_not);
+    if (!result->holds) {
+      std::vector<std::string> sentences = {result->why_not};
+      sentences.insert(sentences.end(), result->sums.begin(), result->sums.end());
+      verdict->failures.push_back(absl::StrJoin(sentences, " "));
+      continue;
+    }
+    for (const std::string& sum : result->sums) {
+      if (std::ranges::find(verdict->notes, sum) == verdict->notes.end()) {
+        verdict->notes.push_back(sum);
+      }
+    }
   }
   return absl::OkStatus();
 }

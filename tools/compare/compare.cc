@@ -80,6 +80,46 @@ std::optional<double> ValueOf(const JsonValue& facts, std::string_view text) {
   return product;
 }
 
+std::string NameOfProcess(const JsonValue& facts) {
+  if (const auto rank = FigureOf(facts, "process.rank")) return absl::StrFormat("rank %.0f", *rank);
+  if (const auto pid = FigureOf(facts, "process.pid")) return absl::StrFormat("process %.0f", *pid);
+  const JsonValue* input = facts.Find("input");
+  return input == nullptr ? "" : Printable(input->Text("file"));
+}
+
+// Returns one sentence if the figure is the sum of those of several processes. Otherwise returns an
+// empty text.
+std::string SumInWords(const JsonValue& facts, const std::string& name) {
+  const auto total = FigureOf(facts, name);
+  if (!total.has_value()) return "";
+  double sum = 0;
+  double most = 0;
+  size_t parts = 0;
+  const JsonValue* highest = nullptr;
+  for (const JsonValue& process : facts.Items("ranks")) {
+    const double value = FigureOf(process, name).value_or(0);
+    if (value <= 0) continue;
+    ++parts;
+    sum += value;
+    if (value <= most) continue;
+    most = value;
+    highest = &process;
+  }
+  if (parts < 2 || sum != *total) return "";
+  return absl::StrCat(name, " is the sum of ", parts, " processes; the highest is ",
+                      FigureText(FullPath(name), most), ", ", NameOfProcess(*highest), ".");
+}
+
+// Adds a sentence for each figure of the product that is a sum over processes.
+void AddSums(const JsonValue& facts, const std::string& product, std::vector<std::string>* sums) {
+  for (const absl::string_view word : absl::StrSplit(product, '*')) {
+    std::string sum = SumInWords(facts, std::string(absl::StripAsciiWhitespace(word)));
+    if (!sum.empty() && std::ranges::find(*sums, sum) == sums->end()) {
+      sums->push_back(std::move(sum));
+    }
+  }
+}
+
 // Bytes and counts are shown as whole numbers of 64 bits.
 bool IsShown(double size) { return std::isfinite(size) && std::abs(size) < 0x1p64; }
 
@@ -289,6 +329,7 @@ absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text
       return absl::InvalidArgumentError(
           absl::StrCat("'", side, "' is not a number below 2^64, so it cannot be compared."));
     }
+    for (const std::string& side : {left, right}) AddSums(facts, side, &result.sums);
     if (Compare(*left_value, sign, *right_value)) continue;
     result.holds = false;
     const std::string path = FullPath(left);

@@ -60,6 +60,9 @@ void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts)
 struct Assertion {
   bool holds = true;
   std::string why_not;  // one sentence
+  // One sentence for each figure of the assertion that is a sum over several processes, because a
+  // limit for each process is compared with the highest of them instead.
+  std::vector<std::string> sums;
 };
 absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text);
 

@@ -79,6 +79,7 @@ std::string TextOf(const Verdict& verdict) {
   for (const std::string& warning : verdict.warnings) {
     absl::StrAppend(&text, "WARNING: ", warning, "\n");
   }
+  for (const std::string& note : verdict.notes) absl::StrAppend(&text, "Note: ", note, "\n");
   if (verdict.failures.empty()) return text + "passed\n";
   for (const std::string& failure : verdict.failures)
     absl::StrAppend(&text, "FAILED: ", failure, "\n");
@@ -92,6 +93,7 @@ JsonValue JsonOf(const Verdict& verdict) {
        {"passed", verdict.failures.empty()},
        {"failures", verdict.failures},
        {"warnings", verdict.warnings},
+       {"notes", verdict.notes},
        {"sites", verdict.sites}});
 }
 

@@ -19,6 +19,7 @@ namespace vramstow {
 struct Verdict {
   std::vector<std::string> failures;
   std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // what a figure is that was compared
   std::vector<std::string> sites;  // call sites that grew, if a figure rose
 };
 

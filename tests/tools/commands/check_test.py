@@ -162,6 +162,29 @@ def test_assertions(tmp_path: Path, assertion: str, status: int) -> None:
         assert result.stdout.startswith("passed" if status == 0 else "FAILED: ")
 
 
+def test_a_sum_over_processes_is_named_as_one(tmp_path: Path) -> None:
+    for rank in "01":
+        write(tmp_path, RANK=rank)
+    write(tmp_path, "many", RANK="2")
+    peaks = [
+        rank["peak"]["allocated_bytes"]
+        for rank in json.loads(vramstow("analyze", tmp_path, "--json").stdout)["ranks"]
+    ]
+    highest = max(range(3), key=lambda rank: peaks[rank])
+    failed = vramstow("check", tmp_path, "--assert", "peak_allocated <= 1B")
+    assert failed.returncode == 1
+    words = "peak_allocated is the sum of 3 processes; the highest is "
+    assert re.search(rf"FAILED: .*1 B\. {words}.*, rank {highest}\.\n", failed.stdout)
+    passed = vramstow("check", tmp_path, "--assert", f"peak_allocated == {sum(peaks)}")
+    assert passed.stdout.startswith(f"Note: {words}") and passed.stdout.endswith("\npassed\n")
+    told = json.loads(
+        vramstow("check", tmp_path, "--assert", "peak_allocated > 0", "--json").stdout
+    )
+    assert len(told["notes"]) == 1
+    alone = vramstow("check", tmp_path, "--assert", f"ranks.2.peak.allocated_bytes == {peaks[2]}")
+    assert alone.stdout == "passed\n"
+
+
 def test_a_figure_that_the_input_does_not_have_is_said_not_to_be_known(tmp_path: Path) -> None:
     problem = tmp_path / "problem.csv"
     problem.write_text("id,lower,upper,size\n0,0,5,4\n1,3,9,6\n")
