@@ -63,6 +63,8 @@ int Main(int count, char** values) {
   DescribeFrom("run.id", "VRAMSTOW_RUN_ID");
   DescribeFrom("process.rank", "RANK");
   DescribeFrom("process.start_time", "START_TIME");
+  DescribeFrom("process.exit_status", "EXIT_STATUS");
+  DescribeFrom("program.uncaught", "UNCAUGHT");
   DescribeFrom("simulated", "VRAMSTOW_SIMULATE");
   recorder.Describe("process.pid", std::to_string(getpid()));
   recorder.Describe("process.command", "write_trace " + scenario);

@@ -156,12 +156,11 @@ int PrintVerdict(const Verdict& verdict, const std::string& made, bool json) {
   return printed != kExitOk ? printed : verdict.failures.empty() ? kExitOk : kExitFailed;
 }
 
-// Writes the baseline. The figures of a run that is not whole are too low, so each later check
-// would fail.
-int Update(const std::string& path, const std::string& text, bool is_whole, bool json,
+// Writes the baseline, unless `why_not` gives a reason against it.
+int Update(const std::string& path, const std::string& text, const std::string& why_not, bool json,
            Verdict* verdict) {
-  if (!is_whole) {
-    verdict->failures.push_back("no baseline is written, because the figures are not complete.");
+  if (!why_not.empty()) {
+    verdict->failures.push_back(absl::StrCat("no baseline is written, because ", why_not, "."));
     return PrintVerdict(*verdict, "", json);
   }
   if (!WriteOutputFile(path, text)) {
@@ -226,7 +225,11 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
   Verdict verdict = VerdictOnMissing(set, not_read);
-  const bool is_whole = verdict.failures.empty();
+  // The figures of a run that is not whole are too low, so each later check would fail.
+  std::string why_no_baseline = verdict.failures.empty() ? "" : "the figures are not complete";
+  if (WarnOfFailedPrograms(set, &verdict) && why_no_baseline.empty()) {
+    why_no_baseline = "the program failed";
+  }
   if (!update && !baseline_path.empty()) {
     const std::string problem =
         CompareWithBaseline(baseline_path, within, facts, tolerance, &verdict);
@@ -236,7 +239,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     return CheckIsWrong(std::string(status.message()));
   }
   if (!update) return PrintVerdict(verdict, "", json);
-  return Update(baseline_path, text, is_whole, json, &verdict);
+  return Update(baseline_path, text, why_no_baseline, json, &verdict);
 }
 
 }  // namespace vramstow

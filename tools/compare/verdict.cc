@@ -54,6 +54,23 @@ Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not
   return verdict;
 }
 
+bool WarnOfFailedPrograms(const FactSet& set, Verdict* verdict) {
+  bool has_failed = false;
+  for (const Facts& trace : set.traces) {
+    const std::string failure = FailureInWords(trace);
+    if (!failure.empty()) {
+      has_failed = true;
+      verdict->warnings.push_back(absl::StrCat(Printable(trace.file), ": ", failure,
+                                               "; the run may have done only a part of its work."));
+    } else if (WentOnAfterOutOfMemory(trace)) {
+      verdict->warnings.push_back(absl::StrCat(Printable(trace.file), ": memory ran out ",
+                                               Counted(trace.counts.out_of_memory, "time"),
+                                               ", and the program continued."));
+    }
+  }
+  return has_failed;
+}
+
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict) {
   for (const FigureChange& figure : CompareFigures(baseline, facts)) {

@@ -37,6 +37,10 @@ bool ParseTolerance(std::string text, Tolerance* tolerance);
 // that cannot be read (`not_read`: one sentence each), because their figures are unknown.
 Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not_read);
 
+// Adds a warning for each program that failed, or ran out of memory and continued, because its
+// figures may be those of a part of its work. Returns true if one failed.
+bool WarnOfFailedPrograms(const FactSet& set, Verdict* verdict);
+
 // Adds a failure for each figure that exceeds the baseline by more than the tolerance.
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict);

@@ -288,6 +288,29 @@ def test_only_what_can_be_judged_becomes_the_baseline(tmp_path: Path) -> None:
     assert base.read_text() != before
 
 
+def test_a_failed_program_is_warned_of_and_becomes_no_baseline(tmp_path: Path) -> None:
+    base = tmp_path / "base.json"
+    for env, words in (
+        ({"EXIT_STATUS": "3"}, "the program ended with exit status 3"),
+        ({"UNCAUGHT": "ValueError"}, "ValueError ended the program"),
+        (
+            {"UNCAUGHT": "OutOfMemoryError", "EXIT_STATUS": "1"},
+            "OutOfMemoryError ended the program, with exit status 1",
+        ),
+    ):
+        failed = write(tmp_path, **env)
+        told = vramstow("check", failed, "--assert", "frees >= 0")
+        assert told.returncode == 0
+        assert re.match(rf"WARNING: .*: {words}; .*\npassed\n$", told.stdout), told.stdout
+        refused = vramstow("check", failed, "--baseline", base, "--update")
+        assert (refused.returncode, refused.stderr) == (1, "")
+        assert "no baseline is written, because the program failed." in refused.stdout
+        assert not base.exists()
+    continued = vramstow("check", write(tmp_path, EXIT_STATUS="0"), "--baseline", base, "--update")
+    assert continued.returncode == 0 and base.exists()
+    assert "memory ran out 1 time, and the program continued." in continued.stdout
+
+
 def test_the_help_names_each_figure_that_is_compared(tmp_path: Path) -> None:
     text = vramstow("check", "--help").stdout
     page = (Path(__file__).parents[3] / "docs" / "check.md").read_text()

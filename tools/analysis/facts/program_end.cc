@@ -1,5 +1,8 @@
 #include "tools/analysis/facts/program_end.h"
 
+#include "absl/strings/str_cat.h"
+#include "tools/base/words.h"
+
 namespace vramstow {
 namespace {
 
@@ -12,11 +15,23 @@ std::string FactOf(const Facts& facts, const char* key) {
 
 std::string UncaughtError(const Facts& facts) { return FactOf(facts, "program.uncaught"); }
 
+std::string ExitStatusOf(const Facts& facts) { return FactOf(facts, "process.exit_status"); }
+
+std::string FailureInWords(const Facts& facts) {
+  const std::string error = Printable(UncaughtError(facts));
+  const std::string status = Printable(ExitStatusOf(facts));
+  const bool has_bad_status = !status.empty() && status != "0";
+  if (error.empty() && !has_bad_status) return "";
+  if (error.empty()) return absl::StrCat("the program ended with exit status ", status);
+  return absl::StrCat(error, " ended the program",
+                      has_bad_status ? absl::StrCat(", with exit status ", status) : "");
+}
+
 ProgramEnd EndOf(const Facts& facts) {
   const std::string error = UncaughtError(facts);
   if (error == "OutOfMemoryError") return ProgramEnd::kOutOfMemory;
   if (!error.empty()) return ProgramEnd::kOtherError;
-  return FactOf(facts, "process.exit_status") == "0" ? ProgramEnd::kWell : ProgramEnd::kUnknown;
+  return ExitStatusOf(facts) == "0" ? ProgramEnd::kWell : ProgramEnd::kUnknown;
 }
 
 bool EndedUnseen(const Facts& facts) {

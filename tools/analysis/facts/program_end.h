@@ -23,6 +23,11 @@ enum class ProgramEnd : uint8_t {
 ProgramEnd EndOf(const Facts& facts);
 // Returns the uncaught exception; empty if there was none, or it is unknown.
 std::string UncaughtError(const Facts& facts);
+// Returns the exit status, "3"; empty if it is unknown, for example if the process was killed.
+std::string ExitStatusOf(const Facts& facts);
+// Returns a text like "ValueError ended the program, with exit status 1". Returns an empty text if
+// the program ended well, or if that is unknown.
+std::string FailureInWords(const Facts& facts);
 // True if an out-of-memory ended the program, but the trace does not contain that failure.
 bool EndedUnseen(const Facts& facts);
 // True if an out-of-memory did not end the program.
