@@ -1,6 +1,8 @@
 #include "tools/compare/verdict.h"
 
 #include <cstdint>
+#include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,61 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kMaxSitesListed = 5;
+constexpr size_t kMaxRanksListed = 8;
+
+// The processes of a run that used memory.
+struct Processes {
+  size_t count = 0;
+  std::set<int64_t> ranks;
+};
+
+Processes ProcessesOf(const JsonValue& facts) {
+  Processes processes;
+  for (const JsonValue& process : facts.Items("ranks")) {
+    // Helpers, such as launchers and compilers, use no memory. Their number varies.
+    if (FigureOf(process, "counts.allocations").value_or(0) == 0 &&
+        FigureOf(process, "counts.out_of_memory").value_or(0) == 0) {
+      continue;
+    }
+    ++processes.count;
+    if (const auto rank = FigureOf(process, "process.rank")) {
+      processes.ranks.insert(static_cast<int64_t>(*rank));
+    }
+  }
+  return processes;
+}
+
+// Returns a text like "rank 1, rank 2" with the ranks that only `some` contains.
+std::string RanksOnlyIn(const std::set<int64_t>& some, const std::set<int64_t>& others) {
+  std::string text;
+  size_t count = 0;
+  for (const int64_t rank : some) {
+    if (others.contains(rank)) continue;
+    if (++count > kMaxRanksListed) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "rank ", rank);
+  }
+  return count <= kMaxRanksListed
+             ? text
+             : absl::StrCat(text, " and ", count - kMaxRanksListed, " more ranks");
+}
+
+// Returns one sentence if other processes used memory than in the baseline. Otherwise returns an
+// empty text. Facts that do not list their processes are not compared.
+std::string OtherProcesses(const JsonValue& baseline, const JsonValue& facts) {
+  if (baseline.Items("ranks").empty() || facts.Items("ranks").empty()) return "";
+  const Processes before = ProcessesOf(baseline);
+  const Processes after = ProcessesOf(facts);
+  // A run may have been started without a launcher, and so without ranks.
+  const bool have_ranks = !before.ranks.empty() && !after.ranks.empty();
+  const std::string missing = have_ranks ? RanksOnlyIn(before.ranks, after.ranks) : "";
+  const std::string added = have_ranks ? RanksOnlyIn(after.ranks, before.ranks) : "";
+  if (before.count == after.count && missing.empty() && added.empty()) return "";
+  std::string text = absl::StrCat(after.count, after.count == 1 ? " process" : " processes",
+                                  " used memory, and ", before.count, " in the baseline");
+  if (!missing.empty()) absl::StrAppend(&text, "; only the baseline has ", missing);
+  if (!added.empty()) absl::StrAppend(&text, "; only this run has ", added);
+  return text + ", so their figures cannot be compared.";
+}
 
 }  // namespace
 
@@ -73,6 +130,8 @@ bool WarnOfFailedPrograms(const FactSet& set, Verdict* verdict) {
 
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict) {
+  std::string others = OtherProcesses(baseline, facts);
+  if (!others.empty()) verdict->failures.push_back(std::move(others));
   for (const FigureChange& figure : CompareFigures(baseline, facts)) {
     if (figure.after <= figure.before + tolerance.Of(figure.before)) continue;
     verdict->failures.push_back(

@@ -41,7 +41,8 @@ Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not
 // figures may be those of a part of its work. Returns true if one failed.
 bool WarnOfFailedPrograms(const FactSet& set, Verdict* verdict);
 
-// Adds a failure for each figure that exceeds the baseline by more than the tolerance.
+// Adds a failure for each figure that exceeds the baseline by more than the tolerance, and one if
+// other processes used memory than in the baseline, because most figures are sums over them.
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict);
 

@@ -311,6 +311,31 @@ def test_a_failed_program_is_warned_of_and_becomes_no_baseline(tmp_path: Path) -
     assert "memory ran out 1 time, and the program continued." in continued.stdout
 
 
+def test_ranks_that_are_missing_or_new_fail_the_check(tmp_path: Path) -> None:
+    whole, part, other = tmp_path / "whole", tmp_path / "part", tmp_path / "other"
+    for folder, ranks in ((whole, "012"), (part, "0"), (other, "013")):
+        folder.mkdir()
+        for rank in ranks:
+            write(folder, RANK=rank, VRAMSTOW_RUN_ID=folder.name)
+    base = tmp_path / "base.json"
+    assert vramstow("check", whole, "--baseline", base, "--update").returncode == 0
+    helper = write(whole, "idle", VRAMSTOW_RUN_ID="whole")
+    assert vramstow("check", whole, "--baseline", base).stdout == "passed\n"
+    nothing = vramstow("check", helper, "--baseline", base)
+    assert nothing.returncode == 1
+    assert nothing.stdout.startswith("FAILED: 0 processes used memory, and 3 in the baseline, ")
+    for baseline in (base, whole):
+        told = vramstow("check", part, "--baseline", baseline)
+        assert (told.returncode, told.stdout) == (
+            1,
+            "FAILED: 1 process used memory, and 3 in the baseline; only the baseline has rank 1, "
+            "rank 2, so their figures cannot be compared.\n",
+        )
+    told = vramstow("check", other, "--baseline", base)
+    assert told.returncode == 1
+    assert "only the baseline has rank 2; only this run has rank 3," in told.stdout
+
+
 def test_the_help_names_each_figure_that_is_compared(tmp_path: Path) -> None:
     text = vramstow("check", "--help").stdout
     page = (Path(__file__).parents[3] / "docs" / "check.md").read_text()
