@@ -525,7 +525,8 @@ class Runner {
                         ", " + text(offload.most_bytes) + " moved, mostly " +
                         (offload.sites.empty() ? "nobody's" : offload.sites.front().site);
     if (offload.limit_bytes != 0) {
-      found += ", limit " + text(offload.limit_bytes) + " of " + offload.limit_place;
+      found += ", limit " + text(offload.limit());
+      if (!offload.limit_place.empty()) found += " of " + offload.limit_place;
     }
     Same(found, rest, line);
   }

@@ -178,7 +178,7 @@ std::optional<Room> RoomOf(const Facts& facts) {
     // fewer than the limit left, the GPU had no more.
     const uint64_t lowest = device.lowest_free_bytes.value_or(had);
     const auto limit = LimitOfOption(facts.trace_metadata, room.card_bytes);
-    const bool may_be_of_limit = limit.has_value() && lowest + device.peak_bytes >= *limit;
+    const bool may_be_of_limit = limit.has_value() && lowest + room.used_bytes >= *limit;
     if (!may_be_of_limit) room.left_bytes = std::min(room.left_bytes, lowest);
     if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
   }
