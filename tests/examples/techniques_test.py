@@ -50,8 +50,7 @@ def test_a_handful_shows_what_is_certain(tmp_path: Path) -> None:
 
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "techniques").mkdir()
-    other = os.open(tmp_path / "techniques", os.O_RDONLY)
+    other = os.open(tmp_path / "techniques.lock", os.O_WRONLY | os.O_CREAT, 0o666)
     fcntl.flock(other, fcntl.LOCK_EX)
     done, facts = measure(tmp_path, "--quick", "no_grad")
     os.close(other)
