@@ -152,7 +152,7 @@ def test_nothing_that_fits_and_a_failing_command_are_told_apart(tmp_path: Path) 
     nothing = plan(tmp_path, "--cards", "h100,memory=1GiB", "--batch", "1,2")
     assert nothing.returncode == 1
     assert nothing.stdout.startswith("Nothing fits.\n")
-    assert "It takes 1.6" in nothing.stdout
+    assert "It takes 1.22 GiB" in nothing.stdout
     failing = plan(tmp_path, "--cards", "h100", "--batch", "13")
     assert failing.returncode == 2
     assert "exit status 3" in failing.stderr.splitlines()[-1]
