@@ -111,7 +111,7 @@ def summary(pieces: list[Piece], latest: dict[str, Record], earlier: dict[str, E
         f"{len(records) - ended} did not end, and {len(others)} were not run."
     )
     if once:
-        counts += f" {len(once)} of these ran before, on an earlier commit, and {sum(once)} passed."
+        counts += f"\n{len(once)} of these ran before, on an earlier commit, and {sum(once)} passed."
     return counts
 
 

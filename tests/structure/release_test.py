@@ -261,7 +261,7 @@ def test_a_fresh_clone_knows_what_was_seen_on_earlier_commits(tmp_path: Path) ->
     page = clone.page()
     assert f"<strong>{said}passed: 3 tests; 1 skipped</strong>" in row(page, "good")
     assert f"<strong>{said}failed with status 7: 1 of 3 tests</strong>" in row(page, "bad")
-    assert "and 4 were not run. 2 of these ran before, on an earlier commit, and 1 passed." in page
+    assert "and 4 were not run.\n2 of these ran before, on an earlier commit, and 1 passed." in page
     assert clone.run("--continue", "good")[0] == 0  # a result of before does not stand for this one
     assert row(clone.page(), "good").endswith("<td>passed: 3 tests; 1 skipped</td></tr>\n")
     assert (clone.folder / "docs/release-results.jsonl").read_text().count('"good"') == 1
