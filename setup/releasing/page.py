@@ -75,6 +75,9 @@ def code(command: str) -> str:
     return "\n".join(f"<br><code>{line}</code>" for line in lines).removeprefix("<br>")
 
 
+_WIDEST = 120  # columns of a result beside which the row can end
+
+
 def row(piece: Piece, record: Record | None, earlier: Earlier | None) -> str:
     """Returns the row in HTML: in Markdown it would be one line, wider than every screen."""
     facts = ["", "", ""]
@@ -94,7 +97,7 @@ def row(piece: Piece, record: Record | None, earlier: Earlier | None) -> str:
             f"<td>{html.escape(piece.shows, quote=False)}</td>",
             f"<td>{code(piece.command)}</td>",
             "".join(f"<td>{fact}</td>" for fact in facts),
-            f"<td>{result}</td></tr>",
+            f"<td>{result}</td></tr>" if len(result) < _WIDEST else f"<td>{result}</td>\n</tr>",
         )
     )
 
@@ -111,7 +114,9 @@ def summary(pieces: list[Piece], latest: dict[str, Record], earlier: dict[str, E
         f"{len(records) - ended} did not end, and {len(others)} were not run."
     )
     if once:
-        counts += f"\n{len(once)} of these ran before, on an earlier commit, and {sum(once)} passed."
+        counts += (
+            f"\n{len(once)} of these ran before, on an earlier commit, and {sum(once)} passed."
+        )
     return counts
 
 
