@@ -16,6 +16,26 @@ from conftest import Ran
 Run = Callable[..., Ran]
 
 
+# The beginning of a program with a stand-in for a tensor of PyTorch.
+TENSOR = """
+import device, vramstow
+from device import MIB
+
+class Tensor:
+    is_cuda = True
+    grad = None
+    def __init__(self, size):
+        self.size = size
+        self.address = device.allocate(size)
+    def untyped_storage(self):
+        return self
+    def data_ptr(self):
+        return self.address
+    def nbytes(self):
+        return self.size
+"""
+
+
 def said(done: Ran) -> list[str]:
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout.splitlines()
@@ -358,23 +378,9 @@ print(json.dumps([stats.allocated_bytes, stats.peak_allocated_bytes, stats.alloc
 
 
 def test_what_blocks_are_for_is_known_once_it_is_told(run: Run, tmp_path: Path) -> None:
-    program = """
-import device, vramstow
-from device import MIB
-
-class Tensor:
-    is_cuda = True
-    grad = None
-    def __init__(self, size):
-        self.size = size
-        self.address = device.allocate(size)
-    def untyped_storage(self):
-        return self
-    def data_ptr(self):
-        return self.address
-    def nbytes(self):
-        return self.size
-
+    program = (
+        TENSOR
+        + """
 class Model:
     def __init__(self):
         self.weight = Tensor(4 * MIB)
@@ -430,6 +436,7 @@ told.again()
 told.remove()
 assert not optimizer.hooks
 """
+    )
     # Stacks are off, because they would also show at which source line a model was created.
     (refused,) = said(run(program, "--pool=on", "--stacks=off"))
     assert refused.startswith("'optimizer state' is no category: give one of parameters, ")
@@ -442,19 +449,9 @@ assert not optimizer.hooks
 
 
 def test_an_optimizer_that_has_another_one_is_noted_with_it(run: Run, tmp_path: Path) -> None:
-    program = """
-import device, vramstow
-from device import MIB
-class Tensor:
-    is_cuda = True
-    def __init__(self, size):
-        self.address, self.size = device.allocate(size), size
-    def untyped_storage(self):
-        return self
-    def data_ptr(self):
-        return self.address
-    def nbytes(self):
-        return self.size
+    program = (
+        TENSOR
+        + """
 class Model:
     def named_parameters(self):
         return []
@@ -478,6 +475,7 @@ vramstow.annotate_parameters(Model(), lookahead)
 assert lookahead.hooks == 2
 vramstow.annotate_parameters(Model(), Named())
 """
+    )
     said(run(program, "--pool=on", "--stacks=off"))
     listing = run_vramstow("analyze", "--json", *tmp_path.glob("*.stow"), check=True)
     rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
