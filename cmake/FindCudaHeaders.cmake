@@ -38,7 +38,7 @@ set(CudaHeaders_DIRECTORIES ${CudaHeaders_DIRECTORY})
 file(GLOB _venv_libraries ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/nvidia/*/include)
 foreach(_header cublas_v2.h cublasLt.h cudnn.h nccl.h cupti.h)
   string(MAKE_C_IDENTIFIER ${_header} _name)
-  # The toolkit or .venv may have gone since the cache was written.
+  # The toolkit or .venv may have been removed since the cache was written.
   if(CudaHeaders_${_name} AND NOT EXISTS "${CudaHeaders_${_name}}/${_header}")
     unset(CudaHeaders_${_name} CACHE)
   endif()

@@ -1,8 +1,8 @@
 // ReclaimSource makes room for a request of a pool for which the device has no memory.
 //
 // Idea: memory of this process moves to the host (--offload=auto). If that is not enough, the
-// request waits until other processes have made room (--share). The trace gets to know whether
-// memory moved because the pool had reached its limit, although the device may have free memory.
+// request waits until other processes have made room (--share). The trace records whether memory
+// moved because the pool had reached its limit, although the device may have free memory.
 //
 // Ownership: none; both sources may be null and outlive the pool. Threads: any that holds no lock
 // of the pool. Errors: returns fewer bytes than requested. Units: bytes.
@@ -28,13 +28,13 @@ struct ReclaimSource {
   Trace* trace = nullptr;
   Pool* pool = nullptr;
   int device = 0;
-  // The highest limit that was reached when memory moved; 0 if memory once moved below the limit.
+  // The highest limit that was reached when memory moved; 0 if memory also moved without a limit.
   std::atomic<uint64_t> reached_limit{kNothingMoved};
 
   static ReclaimCallback CallbackOf(ReclaimSource* source) {
     return {Reclaim, source, ReclaimAgain};
   }
-  // Makes the trace of this process know the limits of the new pool at which memory moves.
+  // Records in this trace at which limits of the new pool memory moves.
   void Watch(Pool* opened, int pool_device, Trace* into) {
     pool = opened;
     trace = into;

@@ -61,7 +61,7 @@ const char* UncomputedReads::Remedy(const char* by) const {
   return is_all ? "." : "; values=all in --simulate computes it.";
 }
 
-// Returns the source line, or why there is none.
+// Returns the source line, or the reason why it is not known.
 const char* UncomputedReads::Place(const First& first) const {
   if (first.line[0] != '\0') return first.line;
   if (python_.state() == PythonRuntime::State::kRefused) {
