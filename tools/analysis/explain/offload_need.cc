@@ -22,7 +22,8 @@ uint64_t GoneFrom(const DeviceFacts& device) {
 }
 
 // Returns the limit of the pool that was the reason for all moves from this GPU. Returns 0 if some
-// had another reason, or if the GPU did not have that much memory free; nothing if none moved.
+// moves had another reason, or if the GPU had less free memory than the limit allows. Returns no
+// value if no memory moved from this GPU.
 std::optional<uint64_t> LimitAtMoves(const Facts& facts, const DeviceFacts& device) {
   const auto limit =
       FactNumber<uint64_t>(facts.trace_metadata, KeyOf(device, "moved_at_limit_bytes"));
