@@ -291,7 +291,9 @@ void SnapshotEvents::NoteWhatIsMissing() {
     if (count != 0) missing_.push_back(Concat(what, ": ", NumberOf(count, noun)));
   };
   constexpr std::string_view kEnded = " (the recording ended before the snapshot was taken)";
-  say(counts_.opening_blocks, "block", "live before the first event, for an unknown time");
+  say(counts_.opening_blocks, "block",
+      "live before the first event (what came before is not recorded, perhaps also the job's "
+      "peak)");
   say(counts_.live_twice, "event", "allocations of memory that is already live");
   say(counts_.freed_twice, "event", "frees of memory that was already freed");
   say(counts_.vanished_blocks, "block",
