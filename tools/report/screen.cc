@@ -381,8 +381,14 @@ std::string GrowthWhileObserved(const Facts& facts) {
   const uint64_t first = BytesBeforeObservation(facts);
   const uint64_t last = points.empty() ? 0 : points.back().allocated_last;
   if (last <= first) {
-    return "Memory did not grow in this time; to find slow growth, measure for longer (vramstow "
-           "attach PID --growth --every 10m).";
+    const std::string rise =
+        facts.peak.allocated_bytes > first
+            ? absl::StrCat("; in between it rose to ", Bytes(facts.peak.allocated_bytes))
+            : "";
+    return absl::StrCat("Live memory did not grow: it was ", Bytes(first),
+                        " at the beginning of this time and ", Bytes(last), " at the end", rise,
+                        ". To find slow growth, measure for longer (vramstow attach PID --growth "
+                        "--every 10m).");
   }
   std::string text = absl::StrCat("Live memory grew by ", Bytes(last - first), ", from ",
                                   Bytes(first), " to ", Bytes(last));
