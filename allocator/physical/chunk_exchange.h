@@ -36,9 +36,6 @@ class ChunkExchange {
   bool BeginsChunk(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->FirstPageOf(space_->NumberOf(address)) == space_->NumberOf(address);
   }
-  uint32_t PagesAt(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
-    return table_->PagesOf(space_->PageAt(address).chunk);
-  }
 
   // Takes an idle chunk of this kind out of the store; returns 0 if there is none. Submitted work
   // that has not finished may still touch it.

@@ -154,7 +154,6 @@ class Pool {
 
   // Adds a hook. Returns false if the table of hooks is full.
   bool AddHook(PressureHook hook, void* context) { return parts_.hooks.Add(hook, context); }
-  void RemoveHook(PressureHook hook, void* context) { parts_.hooks.Remove(hook, context); }
 
   // Notes that the process uses this stream. Frees without a stream then wait for it, too, if the
   // driver has no event for the whole context.

@@ -14,18 +14,6 @@ const char* BlockStateName(BlockState state) {
   return "unknown";
 }
 
-const char* SegmentTypeName(SegmentType type) {
-  switch (type) {
-    case SegmentType::kUnknown:
-      return "unknown";
-    case SegmentType::kSmall:
-      return "small";
-    case SegmentType::kLarge:
-      return "large";
-  }
-  return "unknown";
-}
-
 const char* TraceActionName(TraceAction action) {
   switch (action) {
     case TraceAction::kAlloc:

@@ -28,10 +28,8 @@ inline constexpr int32_t kMaxSnapshotDevices = 1024;
 enum class BlockState : uint8_t { kInactive, kActiveAllocated, kActivePendingFree };
 enum class SegmentType : uint8_t { kUnknown, kSmall, kLarge };
 
-// These functions return PyTorch's names, such as "active_allocated" and "large". The result is
-// never null.
+// Returns PyTorch's name, such as "active_allocated". The result is never null.
 const char* BlockStateName(BlockState state);
-const char* SegmentTypeName(SegmentType type);
 
 struct PoolId {
   uint64_t first = 0;
