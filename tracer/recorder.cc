@@ -73,6 +73,11 @@ void Recorder::Close() {
   if (state != nullptr) state->Close();
 }
 
+void Recorder::NoteExit(int status) {
+  RecorderState* state = state_.load(std::memory_order_acquire);
+  if (state != nullptr) state->NoteExit(status);
+}
+
 void Recorder::AbandonAfterFork() {
   RecorderState* const state = state_.exchange(nullptr, std::memory_order_acq_rel);
   if (state != nullptr) state->AbandonAfterFork();

@@ -201,6 +201,11 @@ class Recorder {
   // readable, too.
   void Close();
 
+  // Notes in the file's header that the process ends now with this status (its low 8 bits), in
+  // place of Close, which must not be called in a signal handler. Does nothing if the file cannot
+  // be mapped, because the last events of such a trace are lost without Close. Async-signal-safe.
+  void NoteExit(int status);
+
   // Forgets the parent's file without touching it. Called in a forked child; async-signal-safe.
   // Open may be called again afterwards.
   void AbandonAfterFork();

@@ -53,6 +53,9 @@ class RecorderState {
   }
   void CopyBeforeSums() { trace_.is_copy_due.store(true, std::memory_order_relaxed); }
   void Close();
+  void NoteExit(int status) {
+    if (trace_.file.is_shared()) trace_.status.NoteExit(status);
+  }
   void AbandonAfterFork();
   const char* path() const { return trace_.file.path(); }
 

@@ -72,6 +72,15 @@ void RecordingStatus::Latch(int error, const EventOrder& order) {
       .store(static_cast<uint32_t>(error), std::memory_order_relaxed);
 }
 
+void RecordingStatus::NoteExit(int status) {
+  const uint32_t before = condition();
+  if (before == kForked || before == kClosed) return;
+  uint32_t running = static_cast<uint32_t>(TraceState::kRunning);
+  // Only the first caller's status counts. If Close ends meanwhile, the trace is closed.
+  std::atomic_ref<uint32_t>(header_->state)
+      .compare_exchange_strong(running, StateAtExit(status), std::memory_order_release);
+}
+
 bool RecordingStatus::Close() {
   uint32_t before = condition();
   while (before != kForked &&

@@ -83,6 +83,9 @@ class RecordingStatus {
   // Ends recording: no event that begins later is recorded. Returns false if this is a forked
   // child.
   bool Close();
+  // Notes in the header that the process ends with this status. Events may still be recorded.
+  // Does nothing in a forked child, and after Close. Async-signal-safe.
+  void NoteExit(int status);
   // Ends recording in a forked child. Async-signal-safe.
   void Abandon() { condition_->store(kForked, std::memory_order_relaxed); }
 

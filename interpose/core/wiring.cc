@@ -305,12 +305,16 @@ void Finish() {
   if (process.options().coverage) interception_report.Report();
 }
 
+void NoteExit(int status) {
+  if (process.IsSameProcessId()) trace.NoteExit(status);
+}
+
 constexpr VramstowApi kApi = {
 #define VRAMSTOW_API(version, name, function, core, parameters, arguments) \
   .name = [] parameters { return function arguments; },
 #include "interpose/shim/api.def"
 };
-constexpr VramstowCore kCore = {Replace, ReplaceInLibrary, Finish, &kApi, TableOf};
+constexpr VramstowCore kCore = {Replace, ReplaceInLibrary, Finish, NoteExit, &kApi, TableOf};
 
 }  // namespace
 

@@ -85,6 +85,9 @@ struct VramstowCore {
   void* (*replace_in_library)(unsigned row, void* real);
   /* Called once when the process ends, after the program's own exit handlers. */
   void (*finish)(void);
+  /* Called when the process ends without its exit handlers. Async-signal-safe; it returns without
+   * doing anything in a child of vfork(), whose memory is its parent's. */
+  void (*note_exit)(int status);
   const struct VramstowApi* api;
   /* include/vramstow/framework.h says when it is null. */
   const struct vramstow_table* (*table)(uint32_t kind, uint32_t version);

@@ -226,6 +226,19 @@ TEST_F(Lifecycle, AForkedChildThatTakesATitleHasItsTraceInTheSameFolder) {
   EXPECT_THAT(Files(), ElementsAre("traces")) << "none beside the folder";
 }
 
+TEST_F(Lifecycle, AnExitWithoutHandlersIsNotTakenForAKill) {
+  const Outcome outcome = Run({"host", "exit-without-handlers"});
+  EXPECT_EQ(outcome.status, 3) << outcome.error;
+  EXPECT_THAT(outcome.error, IsEmpty());
+  EXPECT_EQ(Traces().size(), 2u);
+  for (const auto& [size, status] : {std::pair(2000, "3"), std::pair(8000, "7")}) {
+    ReadTrace trace = TraceWith(size);
+    EXPECT_TRUE(trace.closed);
+    EXPECT_EQ(trace.facts["process.exit_status"], status);
+    EXPECT_EQ(AllocatedSizes(trace).size(), 1u);
+  }
+}
+
 TEST_F(Lifecycle, AProgramStartedByVforkHasATraceOfItsOwn) {
   const Outcome outcome = Run({"host", "vfork"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -322,6 +324,36 @@ TEST(RecorderTest, IsClosedBeforeOpenAndAfterClose) {
   EXPECT_STREQ(recorder.path(), "");
   EXPECT_EQ(recorder.Record(Allocation(1, 1)), 0u);
   EXPECT_EQ(ReadFile(folder.path() + "/one.stow").events.size(), 1u);
+}
+
+TEST(RecorderTest, TheFirstExitThatIsNotedIsInTheTraceUnlessItWasClosed) {
+  TestRecorder recorder;
+  recorder->Record(Allocation(0x1000, 512));
+  EXPECT_FALSE(ReadFile(recorder.File()).report.closed);
+  recorder->NoteExit(0x107);
+  recorder->NoteExit(8);
+  ReadTrace trace = ReadFile(recorder.File());
+  EXPECT_TRUE(trace.report.closed);
+  EXPECT_EQ(trace.report.missing_events, 0u);
+  EXPECT_EQ(trace.events.size(), 1u);
+  EXPECT_EQ(trace.facts["process.exit_status"], "7");
+  recorder->Close();
+  recorder->NoteExit(9);
+  trace = ReadFile(recorder.File());
+  EXPECT_TRUE(trace.report.closed);
+  EXPECT_EQ(trace.facts.count("process.exit_status"), 0u);
+}
+
+TEST(RecorderTest, AStateThatNoRecorderWritesIsNoEnd) {
+  TestRecorder recorder;
+  recorder->Record(Allocation(0x1000, 512));
+  std::string bytes = FileBytes(recorder.File());
+  for (const uint32_t state : {3u, 0x10002u, 0xFFFFFFFFu}) {
+    std::memcpy(&bytes[offsetof(FileHeader, state)], &state, sizeof state);
+    const ReadTrace trace = ReadBytes(bytes);
+    EXPECT_FALSE(trace.report.closed) << state;
+    EXPECT_EQ(trace.facts.count("process.exit_status"), 0u);
+  }
 }
 
 TEST(RecorderTest, TakesTheNextNameWhereAFileExists) {

@@ -78,7 +78,18 @@ enum class ChunkEncoding : uint8_t {
 enum class TraceState : uint32_t {
   kRunning = 0,  // running, or killed
   kClosed = 1,
+  // The process called _exit(). The trace was not closed, but it has all events. The exit status
+  // lies in the second byte.
+  kExited = 2,
 };
+
+inline constexpr uint32_t StateAtExit(int status) {
+  return static_cast<uint32_t>(TraceState::kExited) | (static_cast<uint32_t>(status) & 0xFF) << 8;
+}
+inline constexpr bool IsExited(uint32_t state) {
+  return (state & ~0xFF00u) == static_cast<uint32_t>(TraceState::kExited);
+}
+inline constexpr int ExitStatusOf(uint32_t state) { return static_cast<int>(state >> 8 & 0xFF); }
 
 struct FileHeader {
   uint8_t magic[8];
@@ -94,7 +105,7 @@ struct FileHeader {
   uint32_t checksum;  // CRC-32C of the bytes before it
 
   // The fields from here on are changed while the trace is written.
-  uint32_t state;        // TraceState
+  uint32_t state;        // TraceState, or StateAtExit
   uint32_t latch_error;  // errno of the write that failed and ended the recording, or 0
   uint64_t file_bytes;   // the length of the file, once the trace is closed
   // In a closed trace the last sequence that was assigned or, in a trace with ticks, the number of

@@ -105,6 +105,7 @@ class TraceReader::Impl {
   uint64_t gap_events_ = 0;          // dropped events, according to kGap events
   uint64_t events_after_latch_ = 0;  // recorded by threads that had not noticed the stop
   bool is_ticked_ = false;           // the trace has ticked chunks
+  bool is_closed_ = false;           // the recorder set the totals in the header
   std::vector<Span> spans_;
   // The buffer and the number of each chunk that a running process overwrote before it was read.
   std::set<std::pair<uint32_t, uint32_t>> replaced_;
@@ -143,7 +144,8 @@ ReadError TraceReader::Impl::ReadTables() {
     header_.header_bytes = kFileHeaderBytes;
     header_.trace_id = 0;
   }
-  report.closed = header_.state == static_cast<uint32_t>(TraceState::kClosed);
+  is_closed_ = header_.state == static_cast<uint32_t>(TraceState::kClosed);
+  report.closed = is_closed_;
   if (header_.major < 2) header_.lost_events = 0;
   index_.Build(&bytes_, header_.header_bytes, header_.trace_id, header_.ring_bytes != 0, &report);
   for (const ChunkEntry& entry : index_.events()) is_ticked_ = is_ticked_ || entry.is_ticked();
@@ -155,6 +157,10 @@ ReadError TraceReader::Impl::ReadTables() {
     if (is_loaded && tables.Decode(payload.data(), size, &consumed)) continue;
     if (!entry.is_cut) ++report.damaged_chunks;
     report.damaged_bytes += is_loaded ? size - consumed : entry.available;
+  }
+  if (IsExited(header_.state)) {
+    report.closed = true;
+    tables.facts.try_emplace("process.exit_status", std::to_string(ExitStatusOf(header_.state)));
   }
   ReadSums();
   report_at_open_ = report;
@@ -343,7 +349,7 @@ void TraceReader::Impl::ActivateNext() {
   chunk->entry = &entry;
   if (!ChunkIndex::Load(bytes_, entry, &chunk->payload, &chunk->size)) {
     // A process that is still running has overwritten the chunk meanwhile.
-    if (!report.closed && ChunkIndex::WasReplaced(bytes_, entry)) {
+    if (!is_closed_ && ChunkIndex::WasReplaced(bytes_, entry)) {
       replaced_.emplace(entry.header.buffer, entry.header.number);
       return;
     }
@@ -417,7 +423,7 @@ void TraceReader::Impl::Finish() {
 // counter.
 uint64_t TraceReader::Impl::MissingNumbers() const {
   uint64_t last = last_sequence_;
-  if (report.closed) last = std::max(last, header_.last_sequence);
+  if (is_closed_) last = std::max(last, header_.last_sequence);
   const uint64_t first = report.events == 0 ? 1 : first_sequence_;
   const uint64_t numbers = last < first ? 0 : last - first + 1;
   uint64_t explained = report.events;
@@ -431,7 +437,7 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
 // chunks that are missing before a buffer's first one were overwritten.
 uint64_t TraceReader::Impl::MissingInBuffers() {
   const bool is_ring = header_.ring_bytes != 0;
-  if (report.closed && !is_ring) {
+  if (is_closed_ && !is_ring) {
     // There may be sums although no chunk has been overwritten yet.
     const uint64_t known_events = report.events + report.folded_events + sums.totals.lost_events;
     return header_.last_sequence - std::min(header_.last_sequence, known_events);
@@ -463,7 +469,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
   }
   if (is_ring) report.overwritten_events += sums.totals.lost_events;
   // The total in the header also counts events of buffers of which all chunks were overwritten.
-  if (is_ring && report.closed) {
+  if (is_ring && is_closed_) {
     const uint64_t known_events =
         std::min(header_.last_sequence, report.events + report.folded_events + missing);
     report.overwritten_events = header_.last_sequence - known_events;

@@ -76,7 +76,7 @@ struct ReadReport {
   // The errno of the failed write that ended the recording, or 0 if no write failed. The program
   // continued after that.
   uint32_t write_error = 0;
-  bool closed = false;  // false if the process was killed or is running
+  bool closed = false;  // false if the process was killed or is running; true after _exit()
 };
 
 // A function at an address in a library. A symbol look-up that could read the library has found it.

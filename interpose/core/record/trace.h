@@ -131,6 +131,9 @@ class Trace {
   bool is_off() const { return state_.load(std::memory_order_relaxed) == State::kOff; }
 
   void Close();
+  // Notes in the trace that the process ends with this status, without closing the trace.
+  // Async-signal-safe.
+  void NoteExit(int status) { recorder_.NoteExit(status); }
   // Forgets the trace, which belongs to the parent. Called in a forked child; async-signal-safe.
   void AbandonAfterFork();
 

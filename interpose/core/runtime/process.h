@@ -50,6 +50,10 @@ class Process {
   // Ends vramstow's work in this process. Returns false if it has ended already or has never begun.
   bool Finish();
 
+  // Returns true unless this is a child, of any kind, that has not been noticed as one. True before
+  // Start. Async-signal-safe.
+  bool IsSameProcessId() const;
+
   bool is_forked_child() const { return state_.load(std::memory_order_relaxed) == State::kForked; }
 
   // Returns the settings; call it only after Start has returned true.
@@ -64,7 +68,6 @@ class Process {
       return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;
     return IsSameProcessId();
   }
-  bool IsSameProcessId() const;
   // Returns true for the hooks that a forked child may use before it has initialised CUDA: look-ups
   // of functions, and the initialisation.
   static bool AdmitsForked(Hook hook);

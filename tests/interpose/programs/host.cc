@@ -227,6 +227,36 @@ int SpawnByVfork(const char* self) {
   return 0;
 }
 
+// Waits for the child, and checks its exit status.
+void ExpectStatus(pid_t child, int expected) {
+  int status = 0;
+  HOST_CHECK(waitpid(child, &status, 0) == child);
+  HOST_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == expected);
+}
+
+// Ends children and itself by _exit(), in a signal handler.
+int ExitWithoutHandlers() {
+  const Api api = LoadApi();
+  HOST_CHECK(api.init(0) == CUDA_SUCCESS);
+  const pid_t sharing = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+  if (sharing == 0) _exit(5);
+  ExpectStatus(sharing, 5);
+  const pid_t forked = fork();
+  if (forked == 0) _exit(6);
+  ExpectStatus(forked, 6);
+  const pid_t active = fork();
+  if (active == 0) {
+    HOST_CHECK(LoadApi().init(0) == CUDA_SUCCESS);
+    AllocAndFree(api, 8000);
+    _Exit(7);
+  }
+  ExpectStatus(active, 7);
+  AllocAndFree(api, 2000);
+  signal(SIGUSR1, [](int) { _exit(3); });
+  raise(SIGUSR1);
+  return 98;
+}
+
 // Executes another program in the same process.
 int Exec(const char* self) {
   const Api api = LoadApi();
@@ -446,6 +476,7 @@ int Run(const std::string& scenario, int argc, char** argv) {
   if (scenario == "fork-active") return Fork(true, false);
   if (scenario == "fork-title") return Fork(true, false, true);
   if (scenario == "clone-dormant") return Fork(false, true);
+  if (scenario == "exit-without-handlers") return ExitWithoutHandlers();
   if (scenario == "vfork") return SpawnByVfork(argv[0]);
   if (scenario == "exec") return Exec(argv[0]);
   if (scenario == "threads") return Threads();
