@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -63,6 +64,27 @@ void Relay(int signal, const siginfo_t& info, pid_t child) {
   }
   // After a hang-up the kernel continues the leader of a session, which may be stopped.
   if (signal == SIGHUP && info.si_code > 0) kill(child, SIGCONT);
+}
+
+// The last signal of another process that RunChildren accepted. timeout(1), for example, sends its
+// signal to the command and then to the command's process group, so that it may come twice.
+struct Request {
+  int signal = 0;
+  pid_t sender = 0;
+  std::chrono::steady_clock::time_point time;
+};
+Request last_request;
+
+void NoteRequest(int signal, const siginfo_t& info) {
+  if (info.si_code != SI_USER) return;
+  last_request = {signal, info.si_pid, std::chrono::steady_clock::now()};
+}
+
+bool RepeatsLastRequest(int signal, const siginfo_t& info) {
+  constexpr std::chrono::seconds kMost{1};
+  return info.si_code == SI_USER && signal == last_request.signal &&
+         info.si_pid == last_request.sender &&
+         std::chrono::steady_clock::now() - last_request.time < kMost;
 }
 
 // Knows whether a stop of the command is one of the terminal's job. Whoever continues such a job
@@ -251,6 +273,7 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
     const int signal = sigwaitinfo(&relayed, &info);
     if (signal <= 0 || signal == SIGCHLD) continue;
     stops.Note(signal);
+    NoteRequest(signal, info);
     for (const Child& child : children) {
       if (child.running) Relay(signal, info, child.pid);
     }
@@ -265,7 +288,9 @@ bool IsAskedToEnd() {
   sigemptyset(&asking);
   for (int signal : {SIGINT, SIGTERM, SIGQUIT, SIGHUP}) sigaddset(&asking, signal);
   const timespec at_once = {};
-  return sigtimedwait(&asking, nullptr, &at_once) > 0;
+  siginfo_t info = {};
+  const int signal = sigtimedwait(&asking, &info, &at_once);
+  return signal > 0 && !RepeatsLastRequest(signal, info);
 }
 
 void EndAs(const ChildEnd& end) {
