@@ -67,7 +67,7 @@ std::vector<ChildEnd> RunChildren(const std::vector<std::string>& command,
                                   std::vector<Environment>* environments);
 
 // True if this process was asked to end (SIGINT, SIGTERM, …) since RunChildren returned. A signal
-// that the same process sends again within a second is the same request.
+// that the same process sends again within five seconds is the same request.
 bool IsAskedToEnd();
 
 // Ends this process in the same way as the command ended, without a core dump of its own. `end`
