@@ -4,11 +4,13 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
@@ -30,6 +32,14 @@ bool IsOfThisHost(const TopProcess& process) {
   const std::string host = Fact(process, "process.host");
   utsname here = {};
   return host.empty() || uname(&here) != 0 || host == here.nodename;
+}
+
+// True if the process id is valid here, and not in a container of its own.
+bool IsOfThisPidSpace(const TopProcess& process) {
+  const std::string space = Fact(process, "process.pid_space");
+  struct stat here = {};
+  return space.empty() || stat("/proc/self/ns/pid", &here) != 0 ||
+         space == std::to_string(here.st_ino);
 }
 
 bool HasStartOf(const TopProcess& process) {
@@ -56,21 +66,28 @@ int64_t WrittenAt(const std::string& file) {
 
 bool IsRunning(pid_t process) { return process > 0 && !HasEnded(process); }
 
-bool MayBeWritten(const TopProcess& process) {
-  return !process.facts.report.closed && IsRunning(process.process) && IsOfThisHost(process) &&
-         HasStartOf(process);
+TopState StateOf(const TopProcess& process) {
+  if (process.facts.report.closed) return TopState::kEnded;
+  if (!IsOfThisHost(process) || !IsOfThisPidSpace(process)) return TopState::kElsewhere;
+  return IsRunning(process.process) && HasStartOf(process) ? TopState::kRuns : TopState::kKilled;
+}
+
+bool WasWrittenLately(const std::string& file) {
+  constexpr int64_t kLately = 120'000'000'000;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::nanoseconds(now).count() - WrittenAt(file) < kLately;
 }
 
 void LeaveNewest(std::vector<TopProcess>* processes) {
   std::map<pid_t, TopProcess*> newest;
   for (TopProcess& process : *processes) {
-    if (!process.runs) continue;
+    if (process.state != TopState::kRuns) continue;
     const auto [known, is_first] = newest.try_emplace(process.process, &process);
     if (is_first) continue;
     TopProcess*& last = known->second;
     TopProcess* const older = WrittenAt(process.file) < WrittenAt(last->file) ? &process : last;
     if (older == last) last = &process;
-    older->runs = false;
+    older->state = TopState::kKilled;
   }
 }
 

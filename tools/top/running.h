@@ -21,8 +21,11 @@ namespace vramstow {
 // status.
 bool IsRunning(pid_t process);
 
-// Returns true if the trace was not closed, and the process that wrote it runs on this host.
-bool MayBeWritten(const TopProcess& process);
+// Returns the state of the process that wrote the trace, as far as it can be known here.
+TopState StateOf(const TopProcess& process);
+
+// Returns true if the file was changed in the last two minutes.
+bool WasWrittenLately(const std::string& file);
 
 // Of several running processes with the same process id, only the one whose trace was written last
 // runs.

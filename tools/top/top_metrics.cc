@@ -68,7 +68,7 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
   for (const TopProcess& process : processes) {
     const std::string rank = process.rank.has_value() ? absl::StrCat(*process.rank) : "";
     const std::string who = absl::StrCat("pid=\"", process.process, "\",rank=\"", rank, "\"");
-    if (process.runs) {
+    if (process.state == TopState::kRuns) {
       infos_.push_back(absl::StrCat(who, ",program=", QuotedLabel(process.program)));
     }
     const std::string trace = TraceOf(process);
@@ -79,7 +79,7 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
       Device& card = cards_[uuid];
       card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=", QuotedLabel(device.name));
       card.total = device.total_bytes.value_or(0);
-      if (!process.runs) continue;
+      if (process.state != TopState::kRuns) continue;
       devices_.push_back({.labels = absl::StrCat("device=\"", device.device, "\",", who),
                           .allocated = device.end_bytes,
                           .reserved = device.end_reserved_bytes,

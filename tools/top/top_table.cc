@@ -22,8 +22,18 @@ struct Column {
 
 constexpr char kNothing[] = "-";
 
-std::string StateOf(const TopProcess& process) {
-  return process.runs ? "runs" : process.facts.report.closed ? "ended" : "killed";
+std::string StateInWords(const TopProcess& process) {
+  switch (process.state) {
+    case TopState::kRuns:
+      return "runs";
+    case TopState::kEnded:
+      return "ended";
+    case TopState::kKilled:
+      return "killed";
+    case TopState::kElsewhere:
+      return "elsewhere";
+  }
+  return "";
 }
 
 // Returns the columns in their order. The column with the program's name is not among them; it
@@ -34,7 +44,7 @@ std::vector<Column> AllColumns() {
       {"PID", [](Process p) { return absl::StrCat(p.process); }, 7, 9},
       {"RANK", [](Process p) { return p.rank.has_value() ? absl::StrCat(*p.rank) : kNothing; }, 4,
        2},
-      {"STATE", StateOf, 6, 4, true},
+      {"STATE", StateInWords, 6, 4, true},
       {"ALLOCATED", [](Process p) { return Bytes(p.facts.live.device.bytes); }, 9, 8},
       {"RESERVED", [](Process p) { return Bytes(ReservedNow(p.facts)); }, 9, 7},
       {"PEAK", [](Process p) { return Bytes(p.facts.peak.reserved_bytes); }, 9, 6},

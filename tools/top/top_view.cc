@@ -89,7 +89,7 @@ std::string ProgramOf(const Facts& facts, const std::string& file) {
   std::string program = LastPart(Fact(facts, "process.program"));
   if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
   static const auto* const kName =
-      new std::regex(R"((.+)-\d{4}-\d{4}(-rank\d+)?-\d+(-[a-z]+)?\.stow)");
+      new std::regex(R"((.+)-\d{4}-\d{4}(-rank\d+)?-\d+(-[a-z]+)?(-\d+)?\.stow)");
   std::smatch parts;
   const std::string name = LastPart(file);
   return std::regex_match(name, parts, *kName) ? parts[1].str() : program;
@@ -147,7 +147,9 @@ void TopView::SortByKey(char key) {
 
 void TopView::Sort() {
   std::ranges::stable_sort(processes_, [this](const TopProcess& a, const TopProcess& b) {
-    return a.runs != b.runs ? a.runs : order_->is_before(a, b);
+    const bool a_runs = a.state == TopState::kRuns;
+    const bool b_runs = b.state == TopState::kRuns;
+    return a_runs != b_runs ? a_runs : order_->is_before(a, b);
   });
 }
 
@@ -229,12 +231,15 @@ absl::Status TopView::Look() {
     if (!absl::SimpleAtoi(Fact(process.facts, "process.pid"), &process.process)) {
       process.process = 0;
     }
-    process.runs = MayBeWritten(process);
+    process.state = StateOf(process);
+    // Without a target the file was found through a process that has it open.
+    if (target_.empty() && process.state == TopState::kElsewhere) process.state = TopState::kRuns;
     processes.push_back(std::move(process));
   }
   LeaveNewest(&processes);
   for (TopProcess& process : processes) {
-    if (!process.runs) {
+    if (process.state == TopState::kElsewhere) continue;
+    if (process.state != TopState::kRuns) {
       ended_[process.file] = process;
       continue;
     }
@@ -258,21 +263,30 @@ absl::Status TopView::Look() {
   return absl::OkStatus();
 }
 
-bool TopView::any_runs() const { return std::ranges::any_of(processes_, &TopProcess::runs); }
+bool TopView::any_runs() const {
+  return std::ranges::any_of(processes_, [](const TopProcess& process) {
+    return process.state == TopState::kRuns ||
+           (process.state == TopState::kElsewhere && WasWrittenLately(process.file));
+  });
+}
 
 std::string TopView::Text(size_t rows, size_t columns) const {
   std::vector<std::string> lines;
   uint64_t allocated = 0;
   uint64_t reserved = 0;
   size_t running = 0;
+  size_t elsewhere = 0;
   for (const TopProcess& process : processes_) {
-    if (!process.runs) continue;
-    ++running;
+    const bool is_elsewhere = process.state == TopState::kElsewhere;
+    if (!is_elsewhere && process.state != TopState::kRuns) continue;
+    ++(is_elsewhere ? elsewhere : running);
     allocated += process.facts.live.device.bytes;
     reserved += ReservedNow(process.facts);
   }
-  lines.push_back(absl::StrFormat("%d of %d run, %s allocated, %s reserved", running,
-                                  processes_.size(), Bytes(allocated), Bytes(reserved)));
+  lines.push_back(
+      absl::StrFormat("%d of %d run%s, %s allocated, %s reserved", running, processes_.size(),
+                      elsewhere == 0 ? "" : absl::StrCat(" and ", elsewhere, " may run elsewhere"),
+                      Bytes(allocated), Bytes(reserved)));
   // If the line is too short for all parts, the sort order and the target are left out, and the
   // numbers remain.
   const std::string target = target_.empty() ? "" : " " + Printable(target_);
@@ -331,7 +345,8 @@ std::string TopView::Json() const {
                                        {"rank", nullptr},
                                        {"program", process.program},
                                        {"file", process.file},
-                                       {"runs", process.runs},
+                                       {"runs", process.state == TopState::kRuns},
+                                       {"may_run_elsewhere", process.state == TopState::kElsewhere},
                                        {"allocated_bytes", facts.live.device.bytes},
                                        {"reserved_bytes", ReservedNow(facts)},
                                        {"peak_allocated_bytes", facts.peak.allocated_bytes},

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,12 +25,21 @@
 
 namespace vramstow {
 
+enum class TopState : uint8_t {
+  kRuns,
+  kEnded,
+  kKilled,
+  // The trace was not closed, but the process belongs to another host or container, so that it may
+  // run or may have been killed.
+  kElsewhere,
+};
+
 struct TopProcess {
   std::string file;
   pid_t process = 0;
   std::string program;  // for Python: the script or module, from the trace's name
   std::optional<int64_t> rank;
-  bool runs = false;
+  TopState state = TopState::kEnded;
   Facts facts;
   // The bytes that the pool reports as pending (docs/control.md); nullopt without a pool.
   std::optional<uint64_t> pool_pending_bytes;
@@ -64,6 +74,7 @@ class TopView {
   // Returns the processes in the chosen order. Running processes come before ended ones; by
   // default, the process that holds most memory comes first.
   const std::vector<TopProcess>& processes() const { return processes_; }
+  // Returns true if a process runs, or may run elsewhere because its trace was written lately.
   bool any_runs() const;
   bool is_empty() const { return processes_.empty(); }
   // Returns how long the last call of Look() took.

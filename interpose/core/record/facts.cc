@@ -1,6 +1,7 @@
 #include "interpose/core/record/facts.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -247,6 +248,12 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   DescribeStartTime(recorder);
   utsname host;
   if (uname(&host) == 0) recorder->Describe("process.host", host.nodename);
+  // The namespace in which the process id is valid: that of the container.
+  struct stat space;
+  if (stat("/proc/self/ns/pid", &space) == 0) {
+    DescribeFormatted(recorder, "process.pid_space", "%llu",
+                      static_cast<unsigned long long>(space.st_ino));
+  }
   DescribeEnvironment(recorder, "process.rank", kRankVariables);
   DescribeEnvironment(recorder, "process.local_rank", kLocalRankVariables);
   DescribeEnvironment(recorder, "run.id", {kRunIdVariable});
