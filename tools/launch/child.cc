@@ -290,7 +290,7 @@ bool IsAskedToEnd() {
   const timespec at_once = {};
   siginfo_t info = {};
   const int signal = sigtimedwait(&asking, &info, &at_once);
-  return signal > 0 ;
+  return signal > 0 && !RepeatsLastRequest(signal, info);
 }
 
 void EndAs(const ChildEnd& end) {
