@@ -42,8 +42,13 @@ Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice
   const std::vector<IterationFacts>& iterations = evidence.facts().iterations.list;
   std::set<std::string> growing;
   for (const GrowthFacts& growth : evidence.facts().lifetimes.growing) growing.insert(growth.site);
+  // One line may also make memory that stays, such as the workspace of a library for the operators
+  // whose results grow.
+  const bool has_tensors =
+      std::ranges::any_of(evidence.live(), [](const Life* life) { return life->tensor; });
   Change change;
   for (const Life* life : evidence.live()) {
+    if (life->tensor != has_tensors) continue;
     if (!growing.contains(evidence.detail().sites[life->site].site)) continue;
     const auto in = std::ranges::find_if(iterations, [&](const IterationFacts& one) {
       return one.begin_event <= life->birth && life->birth < one.end_event;
