@@ -136,6 +136,10 @@ bool FailureMoment::IsWeight(const Life& life) const {
   return categories_->NameOf(life) == "parameters";
 }
 
+bool FailureMoment::IsCache(const Life& life) const {
+  return categories_->NameOf(life) == "caches";
+}
+
 bool FailureMoment::IsLarge(uint64_t bytes) const {
   return bytes > 0 && bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
 }
@@ -169,6 +173,14 @@ uint64_t BytesOf(const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) bytes += life->size;
   return bytes;
+}
+
+bool IsBlank(const SiteDetail& site) {
+  const std::string_view name = OperatorName(site);
+  for (const char* blank : {"zeros", "empty", "new_zeros", "new_empty", "full", "new_full"}) {
+    if (name.starts_with(blank)) return name.find("_like") == std::string_view::npos;
+  }
+  return false;
 }
 
 bool IsConcatenation(std::string_view operator_name) {

@@ -37,6 +37,8 @@ class FailureMoment {
   bool is_peak() const { return failure_->memory == MemoryKind::kNone; }
   // True if the block is a part of a model, according to a census, the program, or its call site.
   bool IsWeight(const Life& life) const;
+  // True if the block is a cache of keys and values, judging by its shape and lifetime.
+  bool IsCache(const Life& life) const;
   uint64_t event() const { return failure_->event; }
   uint64_t requested() const { return failure_->requested_bytes; }
   const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
@@ -115,6 +117,8 @@ bool IsStillFilled(const FailureMoment& moment, const std::vector<const Life*>& 
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // Returns "cat" for "aten::cat", and "pow" for "aten::pow_Tensor_Scalar".
 std::string_view OperatorName(const SiteDetail& site);
+// True if the operator makes a tensor without data, or with one number everywhere: "empty", "zeros".
+bool IsBlank(const SiteDetail& site);
 // True if the operator makes one tensor of several: "cat", "stack".
 bool IsConcatenation(std::string_view operator_name);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 
 #include "tools/analysis/explain/failure_moment.h"
 
@@ -95,14 +94,6 @@ bool AnyBeside(std::vector<const Life*> lives) {
   return std::ranges::adjacent_find(lives, [](const Life* a, const Life* b) {
            return SizeOf(*a) == SizeOf(*b) && b->birth < a->death;
          }) != lives.end();
-}
-
-bool IsBlank(const SiteDetail& site) {
-  const std::string_view name = OperatorName(site);
-  for (const char* blank : {"zeros", "empty", "new_zeros", "new_empty", "full", "new_full"}) {
-    if (name.starts_with(blank)) return name.find("_like") == std::string_view::npos;
-  }
-  return false;
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/first_step.h"
 #include "tools/analysis/advice/keepers.h"
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
@@ -21,36 +21,11 @@
 namespace vramstow {
 namespace {
 
-bool IsCopyToCard(const SiteDetail& site) {
-  const std::string_view name = OperatorName(site);
-  return name == "_to_copy" || name == "to" || name == "tensor" || name == "cuda";
-}
-
-// True if the program moved data to the GPU and has computed nothing else yet.
-bool LoadsOnly(const FailureMoment& moment) {
-  return std::ranges::any_of(moment.detail().lives, [&](const Life& life) {
-    return life.birth < moment.event() && life.tensor && IsCopyToCard(moment.site_of(life));
-  });
-}
-
-// Returns the event at which the first step begins: the first iteration or, if none has ended, the
-// first call of a module.
-uint64_t FirstStep(const FailureMoment& moment) {
-  const Iterations& passes = moment.passes();
-  const bool trains =
-      passes.by() == Iterations::By::kBackward || passes.by() == Iterations::By::kOptimizer;
-  if (trains && !passes.all().empty()) return passes.all().front().begin;
-  for (const Life& life : moment.detail().lives) {
-    const SiteDetail& site = moment.site_of(life);
-    if (!site.module.empty() || site.phase == Phase::kForward) return life.birth;
-    if (site.in_backward || site.in_optimizer) return 0;
-  }
-  return LoadsOnly(moment) ? moment.event() : 0;
-}
-
 // True if the block may be data: nothing shows that it belongs to a model. A block that only waits
-// for the garbage collector was not placed there on purpose.
+// for the garbage collector was not placed there on purpose. A tensor that is made empty or with one
+// number was not moved from the host, and neither was a cache of keys and values.
 bool MayBeData(const FailureMoment& moment, const Life& life) {
+  if (IsBlank(moment.site_of(life)) || moment.IsCache(life)) return false;
   const HeldBlock* block = moment.holders().Of(life);
   if (block != nullptr) return block->role == "other" && !block->holder.starts_with(kDeadCycle);
   return moment.site_of(life).phase != Phase::kInit;
@@ -97,7 +72,7 @@ void LeaveOutBatch(const FailureMoment& moment, uint64_t begin, std::vector<cons
 }
 
 Found FindDataOnCard(const FailureMoment& moment) {
-  const uint64_t begin = FirstStep(moment);
+  const uint64_t begin = FirstStepOf(moment);
   absl::flat_hash_set<uint64_t> trained;  // sizes of gradients and of optimizer state
   for (const Life& life : moment.detail().lives) {
     const SiteDetail& site = moment.site_of(life);
@@ -139,8 +114,8 @@ constinit const Rule kDataOnCard = {
     .rank = Rank::kMistake,
     .meaning = "data that were placed on the GPU before the first step and stay there",
     .help =
-        "Tensors were allocated before the first step, have no gradients and no optimizer state, "
-        "and were never freed. Keep data on the host, and move one batch at a time to the GPU.",
+        "Tensors with data were allocated before the first step, have no gradients and no "
+        "optimizer state, and were never freed. Keep data on the host, and move one batch at a time to the GPU.",
     .needs = {kNeedsTensors},
     .cause = FindDataOnCard,
 };
