@@ -22,12 +22,14 @@ struct State {
   uint64_t trained = 0;    // bytes of trained parameters: each gets a gradient of its size
   uint64_t wide = 0;       // bytes of those in float32 or a larger type
   uint64_t optimizer = 0;  // bytes of state that exists already
+  uint64_t libraries = 0;  // bytes of libraries other than PyTorch
 };
 
 State StateOf(const FailureMoment& moment) {
   State state;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
+    if (!life->tensor) state.libraries += life->size;
     if (block == nullptr) continue;
     if (block->role == "optimizer_state") state.optimizer += life->size;
     if (block->role != "parameter" && block->role != "gradient") continue;
@@ -43,6 +45,15 @@ State StateOf(const FailureMoment& moment) {
     }
   }
   return state;
+}
+
+// True if parameters and all their gradients, those included that the backward pass has not made
+// yet, leave too little for a batch: a quarter of the room, or a tenth of it beside the memory of
+// other libraries, which no smaller batch frees.
+bool LeavesTooLittle(const State& state, uint64_t room) {
+  const uint64_t needed = state.parameters + state.trained;
+  return needed * 4 >= room * 3 ||
+         (needed * 2 >= room && (needed + state.libraries) * 10 >= room * 9);
 }
 
 std::string ActionFor(const State& state) {
@@ -67,7 +78,7 @@ Found FindTrainingTooLarge(const FailureMoment& moment) {
     return std::nullopt;
   }
   if (!request.in_backward && request.phase != Phase::kForward) return std::nullopt;
-  if (!moment.is_room_known() || needed * 4 < moment.room() * 3) return std::nullopt;
+  if (!moment.is_room_known() || !LeavesTooLittle(state, moment.room())) return std::nullopt;
   // Parameters of several models do not show that one model is too large.
   if (IsFound(moment, {AdviceId::kEarlierModels, AdviceId::kKeptError, AdviceId::kDeadCycles,
                        AdviceId::kSecondCopy})) {
@@ -79,12 +90,16 @@ Found FindTrainingTooLarge(const FailureMoment& moment) {
   cause.held = state.lives;
   cause.change = InParts(moment.detail(), state.lives, 2);
   cause.is_estimate = true;
-  cause.title = "The parameters and their gradients alone nearly fill the GPU";
+  cause.title = "The parameters and their gradients alone, " + AdviceText(needed) +
+                ", nearly fill the GPU; half of them";
   cause.place = PlaceInProgram(moment, state.lives);
   cause.evidence = AdviceText(state.parameters) + " of parameters and " +
                    AdviceText(state.trained) + " of gradients need most of the " +
-                   AdviceText(moment.room()) +
-                   " that the job can use. The first step of Adam allocates twice the size of the "
+                   AdviceText(moment.room()) + " that the job can use" +
+                   (state.libraries == 0
+                        ? "."
+                        : ", and other libraries have " + AdviceText(state.libraries) + " of it.") +
+                   " The first step of Adam allocates twice the size of the "
                    "parameters in addition.";
   cause.cost = "Precision, or time for transfers.";
   cause.action = AboutOneWeight(moment) + ActionFor(state);
@@ -97,9 +112,10 @@ constinit const Rule kTrainingTooLarge = {
     .rank = Rank::kTrade,
     .meaning = "parameters and their gradients alone, before an optimizer has any state",
     .help =
-        "Parameters and gradients need three quarters or more of the memory that the job can use: "
-        "the training does not fit with any batch. Load the model in bfloat16, train adapters "
-        "(LoRA), shard it over several GPUs, or keep a part on the host.",
+        "Parameters and all their gradients need three quarters or more of the memory that the job "
+        "can use, or nine tenths together with the memory of other libraries: the training does "
+        "not fit with any batch. Load the model in bfloat16, train adapters (LoRA), shard it over "
+        "several GPUs, or keep a part on the host.",
     .needs = {kNeedsParameters, kNeedsGraph},
     .cause = FindTrainingTooLarge,
 };
