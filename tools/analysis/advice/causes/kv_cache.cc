@@ -76,7 +76,8 @@ Found FindKvCache(const FailureMoment& moment) {
   cause.held = caches;
   cause.change = InParts(moment.detail(), caches, 2);
   cause.is_estimate = true;
-  cause.title = "The keys and values of all sequences are too large";
+  cause.title = "The keys and values of all sequences, " + AdviceText(bytes) +
+                ", are too large; half of them";
   cause.place = PlaceInProgram(moment, caches);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.live_bytes()) +
                    " are caches of keys and values, in " + std::to_string(caches.size()) +

@@ -48,8 +48,8 @@ Found FindLargeBuffers(const FailureMoment& moment) {
   cause.change = InParts(moment.detail(), buffers, 2);
   if (is_one_more) cause.change.requested = moment.requested() / 2;
   const bool are_of_modules = of_modules * 2 > bytes;
-  cause.title = are_of_modules ? "Buffers of modules take most of the GPU's memory"
-                               : "Buffers that were allocated in advance take most of the memory";
+  cause.title = (are_of_modules ? "Buffers of modules, " : "Buffers allocated in advance, ") +
+                AdviceText(bytes) + ", take most of the GPU's memory; half of them";
   cause.place = PlaceInProgram(moment, buffers);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
                    " that the job can use are buffers, which " +

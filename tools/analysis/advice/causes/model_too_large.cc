@@ -44,7 +44,8 @@ Found FindModelTooLarge(const FailureMoment& moment) {
   cause.change.requested = moment.requested() / 2;
   cause.is_estimate = true;
   cause.held = parameters;
-  cause.title = "The model's parameters alone do not fit";
+  cause.title =
+      "The model's parameters alone, more than " + AdviceText(bytes) + ", do not fit; half of them";
   cause.place = PlaceOfRequest(moment);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.room()) +
                    " that the job can use are parameters, and the model is not yet complete.";
