@@ -10,17 +10,20 @@
 #include "tools/analysis/advice/keepers.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/rule_table.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kManyBlocks = 3;
 
-// Parameters, gradients and optimizer state, which most programs need.
+// Parameters, gradients and optimizer state, which most programs need. Without a census (a
+// reference scan) only parameters are known, by their call sites.
 bool IsOfTraining(const FailureMoment& moment, const Life& life) {
   const HeldBlock* block = moment.holders().Of(life);
-  return block != nullptr && (block->role == "parameter" || block->role == "gradient" ||
-                              block->role == "optimizer_state");
+  if (block == nullptr) return !moment.holders().any() && moment.IsWeight(life);
+  return block->role == "parameter" || block->role == "gradient" ||
+         block->role == "optimizer_state";
 }
 
 std::vector<const Life*> LargestLine(const FailureMoment& moment,
@@ -34,21 +37,54 @@ std::vector<const Life*> LargestLine(const FailureMoment& moment,
   return largest == by_place.end() ? std::vector<const Life*>() : largest->second;
 }
 
-// Returns the blocks of the line with the most bytes. Tensors come before other memory; training
-// state counts only if nothing else is large.
+// Returns the blocks of the line with the most bytes. Tensors come before other memory. If nothing
+// else is large, returns the parameters, gradients and optimizer state of all lines.
 std::vector<const Life*> LargestOf(const FailureMoment& moment) {
   constexpr uint64_t kSmallestPartOfLive = 8;
-  std::vector<const Life*> all;
+  std::vector<const Life*> of_training;
   std::vector<const Life*> others;
   for (const Life* life : moment.live()) {
     if (!life->tensor) continue;
-    all.push_back(life);
-    if (!IsOfTraining(moment, *life)) others.push_back(life);
+    (IsOfTraining(moment, *life) ? of_training : others).push_back(life);
   }
-  if (all.empty()) return LargestLine(moment, moment.live());
+  if (of_training.empty() && others.empty()) return LargestLine(moment, moment.live());
   std::vector<const Life*> largest = LargestLine(moment, others);
-  if (BytesOf(largest) * kSmallestPartOfLive >= moment.live_bytes()) return largest;
-  return LargestLine(moment, all);
+  const bool is_large = BytesOf(largest) * kSmallestPartOfLive >= moment.live_bytes();
+  return is_large || BytesOf(largest) >= BytesOf(of_training) ? largest : of_training;
+}
+
+// Describes memory that a program cannot delete: its model, and what the training of it needs.
+Cause OfTraining(const FailureMoment& moment, const std::vector<const Life*>& state) {
+  uint64_t parameters = 0;
+  for (const Life* life : state) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    parameters += block == nullptr || block->role == "parameter" ? life->size : 0;
+  }
+  const uint64_t bytes = BytesOf(state);
+  const bool trains = parameters < bytes;
+  Cause cause;
+  cause.held = state;
+  cause.bytes = bytes / 2;
+  cause.is_estimate = true;
+  cause.change = InParts(moment.detail(), state, 2);
+  cause.title =
+      (trains ? "The model and the state of its training, " : "The model's parameters, ") +
+      AdviceText(bytes) + ", are the largest part; half of them";
+  cause.place = PlaceInProgram(moment, state);
+  cause.evidence = AdviceText(bytes) + " of " + AdviceText(moment.live_bytes()) + " are " +
+                   (trains ? "parameters, gradients and optimizer state" : "parameters") + ": " +
+                   LargestPlaces(moment.detail(), state) +
+                   ". No other cause explains as much of it.";
+  cause.cost = "Precision, or time for transfers.";
+  cause.action = trains ? "Load the model in bfloat16 (half of float32), freeze most layers and "
+                          "train adapters (LoRA), use an optimizer with less state, or shard them "
+                          "over several GPUs (FSDP)."
+                        : "Load it in bfloat16 (half of float32) or quantised, or keep some of its "
+                          "layers on the host.";
+  if (IsFound(moment, {AdviceId::kActivations})) {
+    cause.action = "Divide the batch or, if this is not enough: " + cause.action;
+  }
+  return cause;
 }
 
 // True if a census (a reference scan) ran and no variable holds any of the blocks: a list that is
@@ -139,6 +175,7 @@ Found FindLargestHolder(const FailureMoment& moment) {
   cause.held = LargestOf(moment);
   cause.bytes = BytesOf(cause.held);
   if (cause.bytes == 0) return std::nullopt;
+  if (IsOfTraining(moment, *cause.held.front())) return OfTraining(moment, cause.held);
   cause.change = Without(moment.detail(), cause.held);
   cause.title = "One line allocated the largest part of the live memory";
   cause.place = PlaceInProgram(moment, cause.held);
@@ -176,7 +213,7 @@ constinit const Rule kLargestHolder = {
     .rank = Rank::kLast,
     .meaning =
         "no other cause was found: the source line that allocated most of the live memory, and the "
-        "object that references it",
+        "object that references it; or the model and the state of its training",
     .help =
         "No other cause explains much of the live memory. The advice names the source line that "
         "allocated the largest part of it and, if there is a census, the object that references "
