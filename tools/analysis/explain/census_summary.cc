@@ -36,15 +36,17 @@ bool IsInGraph(const HeldBlock& block) {
          block.holder.find("saved by") != std::string::npos;
 }
 
+bool IsRecorded(const HeldBlock& block) {
+  return IsInGraph(block) || block.about.find("made by ") != std::string::npos;
+}
+
 bool IsGarbage(const HeldBlock& block) { return block.holder.starts_with(kDeadCycle); }
 
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives) {
   uint64_t bytes = 0;
   for (const Life* life : lives) {
     const HeldBlock* block = holders.Of(*life);
-    if (block == nullptr) continue;
-    const bool is_result = block->about.find("made by ") != std::string::npos;
-    if (is_result || IsInGraph(*block)) bytes += life->size;
+    if (block != nullptr && IsRecorded(*block)) bytes += life->size;
   }
   return bytes;
 }

@@ -39,8 +39,9 @@ CensusSummary SummarizeCensus(const Holders& holders, const std::vector<const Li
 
 // True if a graph of autograd holds the block.
 bool IsInGraph(const HeldBlock& block);
-// Returns the bytes that an autograd graph holds, or that are results of operations that autograd
-// recorded.
+// True if a graph holds the block, or if it is a result of an operation that autograd recorded.
+bool IsRecorded(const HeldBlock& block);
+// Returns the bytes of the recorded blocks.
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
 // True for parameters. A parameter that only an optimizer still references counts as a part of the
 // optimizer's state.

@@ -36,9 +36,20 @@ void DescribeMissingBatch(const FailureMoment& moment, const std::vector<const L
       "a smaller batch does not help.";
 }
 
-// Adds advice for a frozen model in eval() through which gradients flow, for example to a trained
-// prompt.
-void DescribeEvaluation(const FailureMoment& moment, Cause* cause) {
+// Adds advice for a model in eval(). If its parameters are trained elsewhere, this pass is an
+// evaluation, which has no step. Otherwise gradients flow through a frozen model, for example to a
+// trained prompt.
+void DescribeEvaluation(const FailureMoment& moment, uint64_t parts, Cause* cause) {
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  const bool is_trained = parameters.untrained * 2 < parameters.all;
+  if (is_trained && parameters.evaluating * 2 > parameters.all &&
+      AskForCause(kNeedlessGraph, moment).has_value()) {
+    cause->cost = "A little time.";
+    cause->action =
+        "This is an evaluation: run it under torch.no_grad(), and divide its batch by " +
+        std::to_string(parts) + ".";
+    return;
+  }
   uint64_t all = 0;
   uint64_t evaluating = 0;
   for (const Life* life : moment.live()) {
@@ -109,7 +120,7 @@ Found FindActivations(const FailureMoment& moment) {
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
-  DescribeEvaluation(moment, &cause);
+  DescribeEvaluation(moment, parts, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) DescribeMissingBatch(moment, without, &cause);
   const uint64_t usual = UsualOfUnevenBatch(moment, activations);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -24,10 +25,10 @@ constexpr const char* kFreezeModel =
 // The sign that no backward pass will come.
 enum class Sign : uint8_t { kNone, kEvaluates, kMayEvaluate, kNoOptimizer, kUntrained, kName };
 
-// Returns blocks that were allocated in this iteration and that autograd has saved. Without a
-// census (a reference scan) it is not known what autograd has saved, so all blocks count.
-std::vector<const Life*> SavedNow(const FailureMoment& moment) {
-  std::vector<const Life*> saved;
+// Returns blocks that were allocated in this iteration and whose entry in the census (a reference
+// scan) `counts`. Without a census it is not known what autograd has saved, so all blocks count.
+std::vector<const Life*> MadeNow(const FailureMoment& moment, bool (*counts)(const HeldBlock&)) {
+  std::vector<const Life*> made;
   for (const Life* life : moment.live()) {
     const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || site.in_backward || site.in_optimizer) continue;
@@ -36,9 +37,20 @@ std::vector<const Life*> SavedNow(const FailureMoment& moment) {
     }
     if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
     const HeldBlock* block = moment.holders().Of(*life);
-    if (block != nullptr ? IsInGraph(*block) : !moment.holders().any()) saved.push_back(life);
+    if (block != nullptr ? counts(*block) : !moment.holders().any()) made.push_back(life);
   }
-  return saved;
+  return made;
+}
+
+// Returns the blocks that would be free without a graph. The last block is needed even then,
+// because the next operation reads it, and so are results that the program's variables reference.
+std::vector<const Life*> HeldByGraph(const FailureMoment& moment, std::vector<const Life*> blocks) {
+  if (!blocks.empty()) blocks.pop_back();
+  std::erase_if(blocks, [&](const Life* life) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    return block != nullptr && !IsInGraph(*block);
+  });
+  return blocks;
 }
 
 // Returns all blocks that autograd saved: if nothing trains, earlier graphs are as needless as this
@@ -139,6 +151,10 @@ const char* TitleOf(Sign sign) {
              : "Autograd graphs are recorded although backward() is not called";
 }
 
+bool IsOfEvaluation(Sign sign) {
+  return sign == Sign::kEvaluates || sign == Sign::kMayEvaluate || sign == Sign::kName;
+}
+
 // Finds graphs of a model that is only evaluated, while another model is trained. The census has
 // followed these graphs to parameters that no optimizer has.
 Found FindGraphsOfUntrained(const FailureMoment& moment) {
@@ -166,11 +182,15 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   if (Found found = FindGraphsOfUntrained(moment); found.has_value()) return found;
   const SiteDetail& request = moment.request_site();
   if (request.in_backward || request.in_optimizer) return std::nullopt;
-  std::vector<const Life*> saved = SavedNow(moment);
+  std::vector<const Life*> saved = MadeNow(moment, IsInGraph);
+  // In one of the first layers, autograd has saved few blocks yet, but it has recorded the
+  // operators that made results.
+  const bool is_early = saved.size() < kLeastSaved;
+  if (is_early) saved = MadeNow(moment, IsRecorded);
   if (saved.size() < kLeastSaved) return std::nullopt;
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   const Sign sign = SignOf(moment, saved, parameters);
-  if (sign == Sign::kNone) return std::nullopt;
+  if (sign == Sign::kNone || (is_early && !IsOfEvaluation(sign))) return std::nullopt;
   if (sign != Sign::kUntrained && !TrainsAnywhere(moment) && moment.holders().any()) {
     saved = SavedEver(moment);
   }
@@ -178,8 +198,7 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   cause.place = CommonPlace(moment.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
   const std::string places = LargestPlaces(moment.detail(), saved);
-  // The last block is needed even without a graph, because the next operation reads it.
-  saved.pop_back();
+  saved = HeldByGraph(moment, std::move(saved));
   cause.bytes = BytesOf(saved);
   cause.held = saved;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
