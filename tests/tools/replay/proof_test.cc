@@ -246,6 +246,7 @@ TEST(Proof, AModelThatServesTheRequestsUnchangedProvesNothing) {
   EXPECT_EQ(job.facts.advice[0].fits, false) << "what the bytes said";
   EXPECT_TRUE(job.facts.advice[0].is_estimate);
   EXPECT_EQ(job.facts.advice[0].replayed_bytes, std::nullopt);
+  EXPECT_TRUE(job.facts.advice[0].replays.empty()) << "they would be read as a proof";
 }
 
 TEST(Proof, AModelThatPacksALittleBetterHasALittleLessRoom) {
