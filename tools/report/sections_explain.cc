@@ -71,18 +71,23 @@ std::string AllocatorName(const std::string& model) {
   return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
-// Says whether a replay without the cause served the request that failed.
+// Says whether a replay without the cause served the request that failed. The replay ends there, so
+// the words must not be read as the need of the whole job.
 std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
   if (advice.proof.is_untried) {
     return "A replay cannot show whether this helps, because it has no threads and no libraries.";
   }
-  std::string text = absl::StrCat("The request for ", Bytes(failure.requested_bytes),
-                                  *advice.fits ? " fits." : " still does not fit.");
-  if (advice.replays.empty()) return text;
+  const std::string verdict = absl::StrCat(" request for ", Bytes(failure.requested_bytes),
+                                           *advice.fits ? " fits" : " still does not fit");
+  if (advice.replays.empty()) {
+    return absl::StrCat("Judging by the bytes alone, the", verdict,
+                        "; no replay has confirmed it.");
+  }
   const ReplayFacts& first = advice.replays.front();
-  absl::StrAppend(&text, " With this change ", ReservingAllocator(first.model), " would reserve ",
-                  Bytes(first.peak_reserved_bytes), " (", Bytes(failure.demand.room_bytes),
-                  " are available");
+  std::string text =
+      absl::StrCat("The", verdict, ". Up to this request ", ReservingAllocator(first.model),
+                   " would reserve ", Bytes(first.peak_reserved_bytes), " with this change (",
+                   Bytes(failure.demand.room_bytes), " are available");
   if (!failure.replays.empty()) {
     absl::StrAppend(&text, "; without it ", Bytes(failure.replays.front().peak_reserved_bytes));
   }
@@ -95,7 +100,7 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
                     : pool.would_serve                    ? ", and the request succeeds"
                                                           : ", and the request fails");
   }
-  return text + ".";
+  return text + (*advice.fits ? ". Later requests may need more." : ".");
 }
 
 // Describes the failed request of a library other than PyTorch. PyTorch does not report such a
@@ -238,15 +243,16 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
 
 namespace {
 
-// Returns "Replayed: vramstow needs at most 418 MiB, and the request that failed succeeds".
+// Returns "Replayed up to the request that failed: vramstow needs 418 MiB, and the request
+// succeeds."
 std::string ReplayedText(const AdviceFacts& advice, bool failed) {
   if (!failed) return ReplayedUpToPeak(advice);
-  std::string text = "Replayed:";
+  std::string text = "Replayed up to the request that failed:";
   for (const ReplayFacts& replay : advice.replays) {
-    absl::StrAppend(&text, &replay == &advice.replays.front() ? " " : "; ", replay.model, " needs ",
-                    Bytes(replay.peak_reserved_bytes),
-                    replay.would_serve ? ", and the request that failed succeeds"
-                                       : ", and the request that failed fails again");
+    absl::StrAppend(
+        &text, &replay == &advice.replays.front() ? " " : "; ", replay.model, " needs ",
+        Bytes(replay.peak_reserved_bytes),
+        replay.would_serve ? ", and the request succeeds" : ", and the request fails again");
   }
   if (advice.together_with != AdviceId::kNone) {
     absl::StrAppend(&text, "; together with [", AdviceName(advice.together_with), "] it succeeds");

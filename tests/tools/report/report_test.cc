@@ -184,17 +184,34 @@ TEST(TextReport, BeginsWithWhyMemoryRanOut) {
   Facts facts = Failing();
   EXPECT_THAT(
       TextReport(MergeTraces({facts}), {}),
-      HasSubstr("Because  A result of each iteration stays on the card: 864 MiB [kept_outputs]\n"
-                "At       job.py:25 encode\n"
-                "Held by  encode: firsts[0..34]\n"
-                "Do       Keep a .clone() of it.\n"
-                "Then     The request for 24.0 MiB fits.\n"));
+      HasSubstr(
+          "Because  A result of each iteration stays on the card: 864 MiB [kept_outputs]\n"
+          "At       job.py:25 encode\n"
+          "Held by  encode: firsts[0..34]\n"
+          "Do       Keep a .clone() of it.\n"
+          "Then     Judging by the bytes alone, the request for 24.0 MiB fits; no replay\n"
+          "         has confirmed it.\n"));
   facts.advice.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
   facts.trace_metadata["option.stacks"] = "off";
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), HasSubstr("again with `vramstow run --stacks"));
   facts.out_of_memory.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
+}
+
+TEST(TextReport, SaysOfAReplayThatItEndsAtTheRequestThatFailed) {
+  Facts facts = Failing();
+  facts.out_of_memory[0].demand.room_bytes = 541 << 20;
+  facts.out_of_memory[0].replays = {{.model = "native", .peak_reserved_bytes = 560 << 20}};
+  facts.advice[0].replays = {
+      {.model = "native", .peak_reserved_bytes = 456 << 20, .would_serve = true}};
+  const std::string text = TextReport(MergeTraces({facts}), {});
+  EXPECT_THAT(
+      text,
+      HasSubstr("Then     The request for 24.0 MiB fits. Up to this request PyTorch would reserve\n"
+                "         456 MiB with this change (541 MiB are available; without it 560 MiB).\n"
+                "         Later requests may need more.\n"));
+  EXPECT_THAT(text, HasSubstr("Replayed up to the request that failed: native needs 456 MiB"));
 }
 
 size_t LinesOf(const std::string& text) {

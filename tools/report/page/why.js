@@ -66,8 +66,9 @@ function fillWhy(facts) {
           first.place ? row('At', element('code', {}, first.place)) : null,
           first.holder ? row('Held by', element('code', {}, first.holder), first.kept_at ? `, put there at ${first.kept_at}` : '') : null,
           row('Do', first.action),
-          row('Then', `the request for `, figure(`out_of_memory.${number}.requested_bytes`, failure.requested_bytes, bytesText(failure.requested_bytes)),
-              first.fits ? ' fits.' : ' still does not fit.')),
+          first.fits === null ? null : row('Then', `the request for `, figure(`out_of_memory.${number}.requested_bytes`, failure.requested_bytes, bytesText(failure.requested_bytes)),
+              first.fits ? ' fits' : ' still does not fit',
+              first.replays.length ? first.fits ? '. Later requests may need more.' : '.' : ', judging by the bytes alone; no replay has confirmed it.')),
       ...bars);
 }
 
