@@ -76,6 +76,7 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
       break;
   }
   const Levels& levels = accounts_.levels();
+  samples_.Note(accounts_.now_ns(), levels);
   timeline_.Note(levels.allocated(), levels.reserved(), levels.host(), levels.managed());
   level_log_.Note(accounts_.now_ns(), levels.allocated(), levels.reserved(), levels.requested());
 }
@@ -158,7 +159,7 @@ uint64_t Analyzer::PendingBytes(int16_t device) const {
 void Analyzer::AddSums(const TraceSums& sums) {
   accounts_.AddSums(sums);
   samples_.Pass(accounts_.now_ns(), accounts_.levels());
-  samples_.AddSums(sums.samples, &accounts_);
+  samples_.AddSums(sums.samples, sums.totals.until_ns, &accounts_);
   if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
   lives_gone_ = sums.totals.device_blocks;
   timeline_.AddPoints(sums.points, sums.totals.point_shift, sums.totals.until_ns);

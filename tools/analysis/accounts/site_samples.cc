@@ -83,7 +83,9 @@ void SiteSamples::AddTo(const SumSamples& samples, Row* row) const {
   }
 }
 
-void SiteSamples::AddSums(const std::vector<SumSamples>& samples, Accounts* accounts) {
+void SiteSamples::AddSums(const std::vector<SumSamples>& samples, uint64_t until_ns,
+                          Accounts* accounts) {
+  last_rise_ns_ = std::max(last_rise_ns_, until_ns);
   for (const SumSamples& one : samples) {
     if (one.of == SumOf::kDevice) {
       AddTo(one, &all_);
@@ -99,9 +101,20 @@ void SiteSamples::AddSums(const std::vector<SumSamples>& samples, Accounts* acco
   }
 }
 
+size_t SiteSamples::CountBeforeEnd() const {
+  const size_t all = clock_.count();
+  size_t count = std::min<size_t>(all, last_rise_ns_ >> clock_.shift());
+  if (count == 0) return all;
+  const auto to = all_.begin() + static_cast<ptrdiff_t>(count);
+  const uint32_t lowest = *std::min_element(to - static_cast<ptrdiff_t>((count + 3) / 4), to);
+  while (count < all && all_[count] >= lowest) ++count;
+  return count;
+}
+
 HourFacts SiteSamples::Growth(const std::vector<SiteDetail>& sites, uint64_t end_ns) const {
   HourFacts growth;
-  const size_t count = clock_.count();
+  const size_t count = CountBeforeEnd();
+  if (count < clock_.count()) end_ns = std::max(last_rise_ns_, count << clock_.shift());
   if (end_ns < kLeastRunNs || count < 4) return growth;
   growth.known = true;
   growth.over_ns = (count - 2 * (count / 4)) << clock_.shift();
