@@ -245,7 +245,6 @@ void FillByPasses(const Detail& detail, const Iterations& passes, IterationsFact
   facts->count = passes.all().size();
   facts->backward_per_iteration = passes.BackwardPerPass(detail);
   for (const Iteration& pass : passes.all()) {
-    if (facts->list.size() == kMaxIterations) break;
     IterationFacts iteration;
     iteration.begin_event = pass.begin;
     iteration.end_event = pass.end;
@@ -266,8 +265,6 @@ void FillByPattern(const Detail& detail, IterationsFacts* facts) {
   facts->found_by = "pattern";
   for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
     if (boundaries[i + 1].event <= boundaries[i].event) continue;
-    ++facts->count;
-    if (facts->list.size() == kMaxIterations) continue;
     IterationFacts iteration;
     iteration.begin_event = boundaries[i].event;
     iteration.end_event = boundaries[i + 1].event;
@@ -275,6 +272,7 @@ void FillByPattern(const Detail& detail, IterationsFacts* facts) {
     iteration.end_ns = boundaries[i + 1].time_ns;
     facts->list.push_back(iteration);
   }
+  facts->count = facts->list.size();
 }
 
 }  // namespace

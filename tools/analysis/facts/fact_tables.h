@@ -245,8 +245,10 @@ struct Described<Facts> {
           .WrittenIf(IsOneTrace),
       Derived(
           "iterations",
-          [](const Facts&, const S& self) -> const std::vector<IterationFacts>& {
-            return self.iterations.list;
+          [](const Facts&, const S& self) {
+            std::vector<IterationFacts> first = self.iterations.list;
+            if (first.size() > kMaxIterationsWritten) first.resize(kMaxIterationsWritten);
+            return first;
           },
           "the first 2,000 iterations")
           .WrittenIf(IsOneTrace),

@@ -83,7 +83,7 @@ struct Facts {
 inline constexpr size_t kMaxSites = 200;
 inline constexpr size_t kMaxOffloadSites = 50;
 inline constexpr size_t kMaxLaunched = 200;
-inline constexpr size_t kMaxIterations = 2000;
+inline constexpr size_t kMaxIterationsWritten = 2000;
 inline constexpr size_t kMaxHoles = 100;
 inline constexpr size_t kMaxFlushes = 100;
 inline constexpr size_t kMaxOutOfMemory = 100;

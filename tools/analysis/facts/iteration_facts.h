@@ -36,8 +36,8 @@ struct IterationsFacts {
   std::string mark;                  // the mark's text
   std::string why_not;               // one sentence if none were found
   bool exact = true;                 // false for a long trace, whose boundaries are approximate
-  std::vector<IterationFacts> list;  // at most kMaxIterations, the first
-  uint64_t count = 0;
+  std::vector<IterationFacts> list;  // all
+  uint64_t count = 0;                // the size of the list
   uint64_t backward_per_iteration = 0;  // the usual number; 0 if unknown
   // The growth, per iteration, of the memory that is live between iterations.
   int64_t growth_bytes = 0;

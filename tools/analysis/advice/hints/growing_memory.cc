@@ -1,5 +1,6 @@
 // Advice if the live memory grows from iteration to iteration.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,11 +51,10 @@ Change GrowingMemoryChange(const Evidence& evidence, const AdviceFacts& /*advice
   for (const Life* life : evidence.live()) {
     if (life->tensor != has_tensors) continue;
     if (!growing.contains(evidence.detail().sites[life->site].site)) continue;
-    const auto in = std::ranges::find_if(iterations, [&](const IterationFacts& one) {
-      return one.begin_event <= life->birth && life->birth < one.end_event;
-    });
-    if (in == iterations.end()) continue;
-    const Change one = FreedBefore(evidence.detail(), {life}, in->end_event);
+    const auto after =
+        std::ranges::upper_bound(iterations, life->birth, {}, &IterationFacts::begin_event);
+    if (after == iterations.begin() || life->birth >= std::prev(after)->end_event) continue;
+    const Change one = FreedBefore(evidence.detail(), {life}, std::prev(after)->end_event);
     change.lives.insert(change.lives.end(), one.lives.begin(), one.lives.end());
   }
   return change;

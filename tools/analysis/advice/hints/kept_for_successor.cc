@@ -15,24 +15,31 @@ namespace {
 
 constexpr size_t kMaxEventsLate = 200;  // events between a block and its successor
 
-bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
+// Returns the iteration in which the peak was; null if it was in none.
+const IterationFacts* IterationOfPeak(const Evidence& evidence) {
+  const uint64_t peak = evidence.detail().peak_event;
+  for (const IterationFacts& iteration : evidence.facts().iterations.list) {
+    if (iteration.begin_event <= peak && peak <= iteration.end_event) return &iteration;
+  }
+  return nullptr;
+}
+
+bool IsKeptForItsSuccessor(const Evidence& evidence, const IterationFacts& iteration,
+                           const Life& life, const Life& next) {
   if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
   // If the program failed, only frees before the failure count. A block that was freed later was
   // not replaced by a successor.
   const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
   if (!failures.empty() && life.death >= failures.back().event) return false;
   if (life.death - next.birth > kMaxEventsLate) return false;
-  const uint64_t peak = evidence.detail().peak_event;
-  for (const IterationFacts& iteration : evidence.facts().iterations.list) {
-    if (peak < iteration.begin_event || peak > iteration.end_event) continue;
-    return life.birth < iteration.begin_event && life.death <= iteration.end_event;
-  }
-  return false;
+  return life.birth < iteration.begin_event && life.death <= iteration.end_event;
 }
 
 // In x = f(x) the old block is freed after the new one was allocated. If this is the only reason
 // why the old block was live at the peak, deleting its name first saves its bytes.
 Hint FindKeptForSuccessor(const Evidence& evidence) {
+  const IterationFacts* iteration = IterationOfPeak(evidence);
+  if (iteration == nullptr) return std::nullopt;
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;
   for (const Life& life : evidence.detail().lives) {
     if (!life.pending && life.site != 0) alike[{life.site, life.size}].push_back(&life);
@@ -46,7 +53,9 @@ Hint FindKeptForSuccessor(const Evidence& evidence) {
     if (!site.by_stack || site.phase == Phase::kOptimizer || site.phase == Phase::kInit) continue;
     uint64_t of_site = 0;
     for (size_t i = 0; i + 1 < lives.size(); ++i) {
-      if (IsKeptForItsSuccessor(evidence, *lives[i], *lives[i + 1])) of_site += lives[i]->size;
+      if (IsKeptForItsSuccessor(evidence, *iteration, *lives[i], *lives[i + 1])) {
+        of_site += lives[i]->size;
+      }
     }
     if (of_site > 0) by_site.emplace_back(of_site, site.site);
     bytes += of_site;
