@@ -5,22 +5,24 @@
 #include <string>
 #include <vector>
 
-#include "base/units.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/growth_words.h"
 #include "tools/analysis/advice/rule.h"
 
 namespace vramstow {
 namespace {
 
+std::string ByTheHour(const Facts& facts) {
+  if (!facts.by_hour.is_endless) return "";
+  return " Memory grows by " + AdviceText(static_cast<uint64_t>(facts.by_hour.bytes_per_hour)) +
+         " an hour." + WhenFull(facts);
+}
+
 Hint FindGrowingMemory(const Evidence& evidence) {
-  const LifetimeFacts& lifetimes = evidence.facts().lifetimes;
-  uint64_t bytes = 0;
-  for (const GrowthFacts& growth : lifetimes.growing) bytes += growth.bytes;
-  if (!evidence.HasTrueIterations() || lifetimes.growing.empty() || bytes < kMiB) {
-    return std::nullopt;
-  }
-  const GrowthFacts& first = lifetimes.growing.front();
+  const uint64_t bytes = GrownByIterations(evidence);
+  if (bytes == 0) return std::nullopt;
+  const GrowthFacts& first = evidence.facts().lifetimes.growing.front();
   const size_t all = evidence.facts().iterations.list.size();
   std::string where = " behind in each of " + std::to_string(first.iterations) + " iterations.";
   if (first.iterations * 2 < all) {
@@ -30,7 +32,8 @@ Hint FindGrowingMemory(const Evidence& evidence) {
   return AdviceFacts{
       .title = "Memory grows from iteration to iteration",
       .bytes = bytes,
-      .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) + where,
+      .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) + where +
+                  ByTheHour(evidence.facts()),
       .cost = "None.",
       .action =
           "Find out what references it: a list of losses (use .item() or "

@@ -2,24 +2,12 @@
 #include <string>
 
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/growth_words.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
 namespace {
-
-std::string RoomInHours(const Facts& facts) {
-  const uint64_t card = CardBytes(facts);
-  const uint64_t rate = static_cast<uint64_t>(facts.by_hour.bytes_per_hour);
-  if (!facts.out_of_memory.empty() || card <= facts.by_hour.to_bytes) return "";
-  constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
-  const double hours =
-      static_cast<double>(card - facts.by_hour.to_bytes) / static_cast<double>(rate);
-  constexpr double kMaxHours = 24 * 365;
-  if (hours > kMaxHours) return "";
-  return " The GPU is full " + Time(static_cast<uint64_t>(hours * static_cast<double>(kHourNs))) +
-         " later at this rate.";
-}
 
 Hint FindGrowthByTheHour(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
@@ -27,7 +15,7 @@ Hint FindGrowthByTheHour(const Evidence& evidence) {
   if (!growth.is_endless || growth.by_site.empty()) return std::nullopt;
   // If the iterations are known, the growth is reported with the blocks that each iteration leaves
   // behind.
-  if (evidence.HasTrueIterations() && !facts.lifetimes.growing.empty()) return std::nullopt;
+  if (GrownByIterations(evidence) > 0) return std::nullopt;
   const SiteHourFacts& first = growth.by_site.front();
   const std::string all = AdviceText(static_cast<uint64_t>(growth.bytes_per_hour));
   return AdviceFacts{
@@ -37,7 +25,7 @@ Hint FindGrowthByTheHour(const Evidence& evidence) {
                   AdviceText(growth.to_bytes) + " in " + Time(growth.over_ns) +
                   ", in the last quarter of the run as well. " + first.site + " grows by " +
                   AdviceText(static_cast<uint64_t>(first.bytes_per_hour)) + " an hour." +
-                  RoomInHours(facts),
+                  WhenFull(facts),
       .cost = "None.",
       .action =
           "Find out what references it: a list of losses (use .item() or .detach()), a cache that "
