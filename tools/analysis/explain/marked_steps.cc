@@ -124,6 +124,10 @@ MarkedSteps::MarkedSteps(const Detail& detail) {
   }
   mark_ = PlainestOf(own);
   if (!mark_.empty()) marks_ = std::move(own[mark_]);
+  for (const auto& [name, events] : steps) {
+    all_steps_.insert(all_steps_.end(), events.begin(), events.end());
+  }
+  std::ranges::sort(all_steps_);
   steps_ = OneAfterTheOther(std::move(steps));
   for (const auto& [module, of_module] : calls) {
     calls_.insert(calls_.end(), of_module.begin(), of_module.end());

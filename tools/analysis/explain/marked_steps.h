@@ -40,6 +40,8 @@ class MarkedSteps {
   // The ends of the steps of one optimizer: the one that steps most often and comes last in an
   // iteration.
   const std::vector<uint64_t>& steps() const { return steps_; }
+  // The ends of the steps of all optimizers, in order.
+  const std::vector<uint64_t>& all_steps() const { return all_steps_; }
   // True if a replayed CUDA graph led to this step, so that the work of the step allocated no
   // tensors.
   bool IsOfGraph(uint64_t step) const { return graph_steps_.contains(step); }
@@ -53,6 +55,7 @@ class MarkedSteps {
   std::vector<uint64_t> marks_;
   std::string mark_;
   std::vector<uint64_t> steps_;
+  std::vector<uint64_t> all_steps_;
   absl::flat_hash_set<uint64_t> graph_steps_;
   std::vector<MarkedCall> calls_;
   std::vector<MarkedCall> main_calls_;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/advice/accumulation.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
@@ -26,13 +27,15 @@ bool IsNoGradient(const FailureMoment& moment, const Life& life) {
 Found FindGradientsKept(const FailureMoment& moment) {
   // The program has no reference by which it could release these gradients.
   if (IsFound(moment, {AdviceId::kKeptError, AdviceId::kDeadCycles})) return std::nullopt;
+  const Accumulation accumulation(moment.detail(), moment.facts());
+  if (accumulation.AddsUp(moment.event())) return std::nullopt;
   std::vector<const Life*> old;
   std::multiset<uint64_t> fresh;
   for (const Life* life : Gradients(moment)) {
     const int64_t pass = moment.PassOf(*life);
     if (pass < 0 || IsNoGradient(moment, *life)) continue;
     if (pass < moment.pass()) {
-      old.push_back(life);
+      if (accumulation.IsUsed(*life, moment.event())) old.push_back(life);
     } else {
       fresh.insert(life->size);
     }
@@ -63,8 +66,10 @@ constinit const Rule kGradientsKept = {
     .rank = Rank::kMistake,
     .meaning = "gradients of an earlier iteration in addition to new ones",
     .help =
-        "A backward pass allocates gradients while those of an earlier iteration are still live. "
-        "Call optimizer.zero_grad() right after optimizer.step(), for each model before the next "
+        "A backward pass allocates gradients while those of an earlier iteration are still live, "
+        "although an optimizer has used them. Gradients that are accumulated for a later step do "
+        "not count. Call optimizer.zero_grad() right after optimizer.step(), for each model before "
+        "the next "
         "one is trained.",
     .needs = {kNeedsBackwardPass, kNeedsEarlierIteration},
     .cause = FindGradientsKept,

@@ -1,8 +1,8 @@
 // Advice: release gradients instead of filling them with zeros.
-#include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "tools/analysis/advice/accumulation.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/rule.h"
@@ -31,44 +31,42 @@ class GradientsOfParameters {
   std::optional<Holders> holders_;
 };
 
-Hint FindSetToNone(const Evidence& evidence) {
-  const Facts& facts = evidence.facts();
-  const uint64_t gradients = evidence.AtPeak("gradients");
-  if (!evidence.IsWorthIt(gradients) || facts.iterations.list.empty()) return std::nullopt;
-  // A gradient that is live when an iteration begins was not released (set to None) before that
-  // iteration.
-  uint64_t kept = 0;
-  const GradientsOfParameters are_gradients(evidence);
-  const IterationFacts& last = facts.iterations.list.back();
-  for (const Life& life : evidence.detail().lives) {
-    if (life.pending || !are_gradients(life)) continue;
-    if (life.birth < last.begin_event && life.death > last.begin_event) kept += life.size;
+// Returns the gradients that are live at the moment when memory ran out or, if it did not, at the
+// peak, although they were made and used before the iteration of that moment began, at `begin`.
+std::vector<const Life*> KeptGradients(const Evidence& evidence, uint64_t* begin) {
+  const bool failed = !evidence.facts().out_of_memory.empty();
+  const uint64_t moment =
+      failed ? evidence.facts().out_of_memory.back().event : evidence.detail().peak_event;
+  *begin = 0;
+  for (const IterationFacts& iteration : evidence.facts().iterations.list) {
+    if (iteration.begin_event <= moment) *begin = iteration.begin_event;
   }
-  kept = std::min(kept, gradients);
+  const Accumulation accumulation(evidence.detail(), evidence.facts());
+  if (accumulation.AddsUp(moment)) return {};
+  const GradientsOfParameters are_gradients(evidence);
+  return evidence.LiveThat([&](const Life& life) {
+    return life.birth < *begin && are_gradients(life) && accumulation.IsUsed(life, *begin);
+  });
+}
+
+Hint FindSetToNone(const Evidence& evidence) {
+  uint64_t begin = 0;
+  const uint64_t kept = BytesOf(KeptGradients(evidence, &begin));
   if (!evidence.IsWorthIt(kept)) return std::nullopt;
   return AdviceFacts{
       .title = "Gradients stay while the next forward pass runs",
       .bytes = kept,
-      .evidence =
-          AdviceText(kept) + " from a backward pass are still live when the next iteration begins.",
+      .evidence = AdviceText(kept) +
+                  " from a backward pass are still live after the next iteration began, although "
+                  "an optimizer has used them.",
       .cost = "None.",
-      .action = "Call optimizer.zero_grad(set_to_none=True) before the forward pass."};
+      .action = "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step()."};
 }
 
 Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
-  if (evidence.facts().iterations.list.empty()) return {};
-  // Uses a moment within the iteration in which memory ran out. If it did not run out, uses the
-  // iteration with the highest memory.
-  const uint64_t moment = evidence.facts().out_of_memory.empty()
-                              ? evidence.detail().peak_event
-                              : evidence.facts().out_of_memory.back().event;
   uint64_t begin = 0;
-  for (const IterationFacts& iteration : evidence.facts().iterations.list) {
-    if (iteration.begin_event <= moment) begin = iteration.begin_event;
-  }
-  const GradientsOfParameters are_gradients(evidence);
-  const auto is_old = [&](const Life& life) { return are_gradients(life) && life.birth < begin; };
-  return FreedBefore(evidence.detail(), evidence.LiveThat(is_old), begin);
+  const std::vector<const Life*> kept = KeptGradients(evidence, &begin);
+  return FreedBefore(evidence.detail(), kept, begin);
 }
 
 }  // namespace
@@ -77,8 +75,9 @@ constinit const Rule kSetToNone = {
     .rank = Rank::kUsual,
     .meaning = "release gradients instead of filling them with zeros",
     .help =
-        "Gradients of an iteration are still live when the next one begins. Call "
-        "optimizer.zero_grad(set_to_none=True) before the forward pass.",
+        "Gradients of an iteration are still live after the next one began, although an optimizer "
+        "has used them. Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(). "
+        "Gradients that are accumulated for a later step do not count.",
     .needs = {kNeedsIterations, kNeedsTraining},
     .advice = FindSetToNone,
     .change = SetToNoneChange,
