@@ -215,7 +215,10 @@ bool AreStepsOfOne(const std::vector<const Life*>& lives) {
 uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   constexpr uint64_t kFarLarger = 4;
   const uint64_t usual = MostOfEarlierPass(moment, lives);
-  return usual * kFarLarger <= BytesOf(lives) ? usual : 0;
+  // Blocks of earlier iterations, which may be live, do not belong to this batch.
+  uint64_t batch = 0;
+  for (const Life* life : lives) batch += life->birth < moment.pass_begin() ? 0 : life->size;
+  return usual * kFarLarger <= batch ? usual : 0;
 }
 
 }  // namespace vramstow

@@ -128,6 +128,27 @@ bool WaitsForBackward(const FailureMoment& moment, const std::vector<const Life*
          !moment.passes().HasCalledBackward(moment.event()) && !OneVariable(moment, lives).empty();
 }
 
+// True if the backward pass that makes the request is the first one since the graphs were recorded,
+// and the current iteration recorded one like them. Then this backward pass goes through all of
+// them.
+bool WaitedTogether(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  if (!moment.request_site().in_backward) return false;
+  const auto first = std::ranges::min_element(lives, {}, &Life::birth);
+  std::set<uint32_t> sites;
+  for (const Life* life : lives) sites.insert(life->site);
+  bool is_like_them = false;
+  bool has_begun = false;  // the backward pass
+  auto life = std::ranges::lower_bound(moment.detail().lives, (*first)->birth, {}, &Life::birth);
+  for (; life != moment.detail().lives.end() && life->birth < moment.event(); ++life) {
+    if (!life->tensor || life->pending) continue;
+    has_begun |= moment.site_of(*life).in_backward;
+    if (!sites.contains(life->site)) continue;
+    if (has_begun) return false;
+    is_like_them |= moment.PassOf(*life) == moment.pass() && life->LivesAt(moment.event());
+  }
+  return is_like_them;
+}
+
 // Adds the blocks of the current iteration. If nothing is trained, its graph is not needed either.
 void AddPassThatRuns(const FailureMoment& moment, Cause* cause) {
   std::set<uint32_t> sites;
@@ -221,7 +242,8 @@ Found FindHeldGraphs(const FailureMoment& moment) {
     return cause;
   }
   const bool comes_later = is_first_step && !IsCalledEvaluation(moment);
-  if (comes_later || (trains && WaitsForBackward(moment, pile.lives))) {
+  if (comes_later || WaitedTogether(moment, pile.lives) ||
+      (trains && WaitsForBackward(moment, pile.lives))) {
     DescribeOneBackward(&cause);
     return cause;
   }

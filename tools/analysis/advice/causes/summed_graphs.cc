@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/leftover_blocks.h"
+#include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -17,8 +19,123 @@ namespace {
 
 constexpr uint64_t kSmallPart = 20;
 
+// A list of the program's, and the blocks of the autograd graphs that each of its items holds.
+struct GraphList {
+  std::string name;
+  std::map<std::string, std::vector<const Life*>> by_item;
+
+  std::vector<const Life*> All() const {
+    std::vector<const Life*> all;
+    for (const auto& [item, lives] : by_item) all.insert(all.end(), lives.begin(), lives.end());
+    std::ranges::sort(all, {}, &Life::birth);
+    return all;
+  }
+};
+
+// Returns the list whose items' graphs hold the most bytes, according to a census (a reference
+// scan). A list of a forward() has results of layers, which are no iterations.
+GraphList LargestGraphList(const FailureMoment& moment) {
+  std::map<std::string, GraphList> lists;
+  std::map<std::string, uint64_t> bytes;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || !MayPileUp(moment, *life)) continue;
+    const std::string root = block->holder.substr(0, block->holder.find(".grad_fn"));
+    const size_t begin = root.find('[');
+    if (root.size() == block->holder.size() || begin == std::string::npos) continue;
+    const std::string name = root.substr(0, begin);
+    if (name.find("forward: ") != std::string::npos) continue;
+    GraphList& list = lists[name];
+    list.name = name;
+    list.by_item[root.substr(begin, root.find(']', begin) - begin)].push_back(life);
+    bytes[name] += life->size;
+  }
+  if (lists.empty()) return {};
+  return lists.at(
+      std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; })->first);
+}
+
+// Removes the blocks of call sites that did not run for at least kLeastPasses of the items: the
+// items of the list were not made by iterations of a loop.
+void KeepRepeated(GraphList* list) {
+  std::map<uint32_t, size_t> items_of;  // by site
+  for (const auto& [item, lives] : list->by_item) {
+    std::set<uint32_t> sites;
+    for (const Life* life : lives) sites.insert(life->site);
+    for (const uint32_t site : sites) ++items_of[site];
+  }
+  for (auto& [item, lives] : list->by_item) {
+    std::erase_if(lives, [&](const Life* life) { return items_of[life->site] < kLeastPasses; });
+  }
+  std::erase_if(list->by_item, [](const auto& one) { return one.second.empty(); });
+}
+
+// Returns the events at which the items began, and the one at which the loop began its body again
+// after the last item, if it did so before the request failed.
+std::vector<uint64_t> TurnsOf(const FailureMoment& moment, const GraphList& list) {
+  std::vector<uint64_t> turns;
+  for (const auto& [item, lives] : list.by_item) turns.push_back(lives.front()->birth);
+  std::ranges::sort(turns);
+  const std::vector<const Life*> all = list.All();
+  std::set<uint32_t> sites;
+  for (const Life* life : all) sites.insert(life->site);
+  const std::vector<Life>& lives = moment.detail().lives;
+  auto next = std::ranges::upper_bound(lives, all.back()->birth, {}, &Life::birth);
+  while (next != lives.end() && next->birth < moment.event() && !sites.contains(next->site)) ++next;
+  const bool is_request = std::ranges::any_of(sites, [&](uint32_t site) {
+    return SameWork(moment.detail().sites[site], moment.request_site());
+  });
+  if (next != lives.end() && next->birth < moment.event()) {
+    turns.push_back(next->birth);
+  } else if (is_request) {
+    turns.push_back(moment.event());
+  }
+  return turns;
+}
+
+bool RanBackward(const FailureMoment& moment, uint64_t begin, uint64_t end) {
+  const std::vector<Life>& lives = moment.detail().lives;
+  auto life = std::ranges::lower_bound(lives, begin, {}, &Life::birth);
+  for (; life != lives.end() && life->birth < end; ++life) {
+    if (life->tensor && !life->pending && moment.site_of(*life).in_backward) return true;
+  }
+  return false;
+}
+
+// Finds a list of losses whose graphs no backward pass has freed yet. This also finds them in the
+// first step of a job, in which nothing else shows which iterations belong to it.
+Found FindCollectedGraphs(const FailureMoment& moment) {
+  if (IsCalledEvaluation(moment) || IsInferenceOnly(moment)) return std::nullopt;
+  if (AskForCause(kHeldGraphs, moment).has_value()) return std::nullopt;
+  GraphList list = LargestGraphList(moment);
+  KeepRepeated(&list);
+  if (list.by_item.size() < kLeastPasses) return std::nullopt;
+  const std::vector<uint64_t> turns = TurnsOf(moment, list);
+  Cause cause;
+  cause.held = list.All();
+  if (RanBackward(moment, turns.front(), cause.held.back()->birth)) return std::nullopt;
+  std::erase_if(cause.held, [&](const Life* life) { return life->birth >= turns.back(); });
+  cause.bytes = BytesOf(cause.held);
+  if (!moment.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = FreedWithTurn(moment, cause.held, turns);
+  DescribeOneBackward(&cause);
+  cause.place = CommonPlace(moment.detail(), cause.held, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(moment, cause.held);
+  cause.evidence =
+      "The items of " + list.name + " reference the autograd graphs of " +
+      std::to_string(list.by_item.size()) + " iterations of a loop, " + AdviceText(cause.bytes) +
+      " that no backward pass has freed: " + LargestPlaces(moment.detail(), cause.held) + ".";
+  if (!RanBackward(moment, turns.front(), moment.event())) {
+    cause.action +=
+        " If no backward pass follows, store numbers (loss.item()) or detached tensors "
+        "(.detach()) in " +
+        list.name + ", or compute them under torch.no_grad().";
+  }
+  return cause;
+}
+
 // Finds several graphs in one iteration: a sum of losses, or a loop that is unrolled.
-Found FindSummedGraphs(const FailureMoment& moment) {
+Found FindGraphsOfTurns(const FailureMoment& moment) {
   if (moment.pass() < 0) return std::nullopt;
   const uint64_t begin = moment.pass_begin();
   const std::vector<uint64_t> turns =
@@ -68,6 +185,11 @@ Found FindSummedGraphs(const FailureMoment& moment) {
   return cause;
 }
 
+Found FindSummedGraphs(const FailureMoment& moment) {
+  Found summed = FindGraphsOfTurns(moment);
+  return summed.has_value() ? summed : FindCollectedGraphs(moment);
+}
+
 }  // namespace
 
 constinit const Rule kSummedGraphs = {
@@ -76,7 +198,9 @@ constinit const Rule kSummedGraphs = {
         "the autograd graphs of several iterations of a loop that wait for one backward pass",
     .help =
         "Within one step a loop allocated blocks in at least three iterations, and all of them "
-        "wait for one backward pass. Call backward() on each iteration's loss, divided by their "
+        "wait for one backward pass; or, according to a census, the items of a list hold the "
+        "graphs of at least three iterations, between which no backward pass ran. Call backward() "
+        "on each iteration's loss, divided by their "
         "number; the gradients add up.",
     .needs = {kNeedsGraph},
     .cause = FindSummedGraphs,
