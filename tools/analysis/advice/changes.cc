@@ -50,6 +50,14 @@ Change FreedWithTurn(const FailureMoment& moment, const std::vector<const Life*>
   return change;
 }
 
+Change Resized(const Detail& detail, const std::vector<const Life*>& lives, uint64_t bytes) {
+  Change change;
+  for (const Life* life : lives) {
+    change.lives.push_back({.life = LifeNumber(detail, life), .bytes = bytes});
+  }
+  return change;
+}
+
 Change InParts(const Detail& detail, const std::vector<const Life*>& lives, uint64_t parts) {
   Change change;
   for (const Life* life : lives) {

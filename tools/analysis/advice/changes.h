@@ -24,6 +24,8 @@ Change FreedWithPass(const FailureMoment& moment, const std::vector<const Life*>
 // body again. `turns` has the events at which the body begins, in order.
 Change FreedWithTurn(const FailureMoment& moment, const std::vector<const Life*>& lives,
                      const std::vector<uint64_t>& turns);
+// Returns the change in which `bytes` are requested for each of these blocks.
+Change Resized(const Detail& detail, const std::vector<const Life*>& lives, uint64_t bytes);
 // Returns the change in which the blocks are divided into `parts` parts, of which only one is live
 // at a time.
 Change InParts(const Detail& detail, const std::vector<const Life*>& lives, uint64_t parts);

@@ -70,6 +70,20 @@ bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
   return made.own.back().text == request.own.back().text;
 }
 
+// Returns the live workspaces of cuBLAS that are larger than `bytes`: those that it requested from
+// the driver, and those that PyTorch allocated for it and that are as large as this request.
+std::vector<const Life*> LargerWorkspaces(const FailureMoment& moment, uint64_t bytes) {
+  std::vector<const Life*> larger;
+  for (const Life* life : moment.live()) {
+    if (moment.site_of(*life).phase != Phase::kWorkspace || life->size <= bytes) continue;
+    const std::vector<std::string>& libraries = moment.detail().libraries;
+    const bool is_cublas =
+        life->library < libraries.size() && libraries[life->library].starts_with("libcublas");
+    if (life->tensor ? life->size == moment.requested() : is_cublas) larger.push_back(life);
+  }
+  return larger;
+}
+
 // Describes a request for scratch memory of a library, which has no input of the program that could
 // be split.
 Cause OfWorkspace(const FailureMoment& moment) {
@@ -79,13 +93,18 @@ Cause OfWorkspace(const FailureMoment& moment) {
   const uint64_t smaller = std::min(requested, kSmallWorkspace);
   Cause cause;
   cause.title = "A workspace of " + AdviceText(requested) + " does not fit";
-  cause.bytes = requested - smaller;
+  cause.held = LargerWorkspaces(moment, smaller);
+  cause.bytes = requested - smaller + BytesOf(cause.held) - cause.held.size() * smaller;
+  cause.change = Resized(moment.detail(), cause.held, smaller);
   cause.change.requested = smaller;
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(moment);
   cause.evidence =
       "The request was for a workspace, which is temporary memory of a library for matrix products "
       "or convolutions. Its size does not depend on the size of one input alone.";
+  if (!cause.held.empty()) {
+    cause.evidence += " " + AdviceText(BytesOf(cause.held)) + " are workspaces already.";
+  }
   cause.cost = "Some matrix products are slower.";
   cause.action =
       "Free other memory before this line. For cuBLAS, set CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8, "
@@ -97,8 +116,12 @@ Cause OfWorkspace(const FailureMoment& moment) {
 Found FindLargeRequest(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   const uint64_t requested = moment.requested();
-  if (site.in_optimizer || requested * 4 < moment.room()) return std::nullopt;
-  if (site.phase == Phase::kWorkspace) return OfWorkspace(moment);
+  const bool is_workspace = site.phase == Phase::kWorkspace;
+  // The advice for a workspace of cuBLAS costs little, so a smaller part of the memory suffices.
+  const bool is_convolution = OperatorName(site).find("conv") != std::string_view::npos;
+  const uint64_t parts = is_workspace && !is_convolution ? 16 : 4;
+  if (site.in_optimizer || requested * parts < moment.room()) return std::nullopt;
+  if (is_workspace) return OfWorkspace(moment);
   // Blocks that the same line allocated before for the same result belong to the request.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;
@@ -160,7 +183,8 @@ constinit const Rule kLargeRequest = {
     .help =
         "The request that failed is at least a quarter of the memory that the job can use, and "
         "much larger than any other tensor. Process it in pieces, so that only one of them is live "
-        "at a time.",
+        "at a time. A workspace of a library counts from a sixteenth of that memory on: set "
+        "CUBLAS_WORKSPACE_CONFIG.",
     .needs = {kNeedsRequestOfProgram},
     .cause = FindLargeRequest,
 };
