@@ -94,6 +94,43 @@ TEST(Proof, ACauseComesBeforeFragmentationThatLeavesNoRoomForAnotherRequest) {
   }
 }
 
+TEST(Proof, ACauseComesBeforeThePoolThatLeavesNoRoomForAnotherRequest) {
+  for (const uint64_t needs : {200 * kMiB, 300 * kMiB}) {
+    Job job;
+    AdviceFacts fragmentation = Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, 0);
+    fragmentation.replays = {
+        {.model = "expandable", .peak_reserved_bytes = 360 * kMiB, .would_serve = false},
+        {.model = "vramstow", .peak_reserved_bytes = needs, .would_serve = true}};
+    ComposeAdvice(
+        {.advice = {fragmentation, Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB)},
+         .replays = {{.model = "native"}}},
+        &job.facts);
+    const bool is_narrow = needs + 100 * kMiB > 350 * kMiB;
+    EXPECT_EQ(Ids(job.facts).front(),
+              is_narrow ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation)
+        << needs;
+  }
+}
+
+// If vramstow's pool serves the job, no other allocator can be recommended.
+TEST(Proof, AProvedCauseComesBeforeFragmentationThatNoReplayShows) {
+  for (const uint64_t free_bytes : {110 * kMiB, 400 * kMiB}) {
+    Job job;
+    job.facts.out_of_memory.back().pool_free_bytes = free_bytes;
+    AdviceFacts fragmentation;
+    fragmentation.id = AdviceId::kOutOfMemoryByFragmentation;
+    fragmentation.bytes = free_bytes;
+    ComposeAdvice(
+        {.advice = {fragmentation, Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB)},
+         .replays = {{.model = "vramstow"}}},
+        &job.facts);
+    const bool is_much = free_bytes >= 4 * 100 * kMiB;
+    EXPECT_EQ(Ids(job.facts).front(),
+              is_much ? AdviceId::kOutOfMemoryByFragmentation : AdviceId::kKeptOutputs)
+        << free_bytes;
+  }
+}
+
 TEST(Proof, OnlyThePoolIsNamedIfExpandableSegmentsDoNotServeTheRequest) {
   for (const bool is_served : {false, true}) {
     Job job;

@@ -67,10 +67,9 @@ bool Dwarfs(const Cause& cause, const Facts& facts) {
 // True if the fragmented free memory had room for several requests like the one that failed, and
 // for at least half of the bytes of the cause. Then, without fragmentation, the job would have run
 // for several more iterations, or to its end.
-bool StrandsMuch(const Cause& cause, const Facts& facts) {
-  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+bool StrandsMuch(uint64_t cause_bytes, const OutOfMemoryFacts& last) {
   return last.pool_free_bytes >= kMuchLarger * last.requested_bytes &&
-         last.pool_free_bytes * 2 >= cause.bytes;
+         last.pool_free_bytes * 2 >= cause_bytes;
 }
 
 // Returns the class of a piece of advice, by which advice is sorted. First come single changes that
@@ -83,27 +82,31 @@ int ClassOf(const AdviceFacts& advice, bool is_first) {
 // True if an allocator without fragmentation would have served this request, but would have had
 // hardly enough free memory for another one.
 bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure) {
-  uint64_t least = kStillLive;
+  // If a setting of PyTorch serves the request, the advice recommends it before vramstow's pool.
+  uint64_t of_setting = kStillLive;
+  uint64_t of_pool = kStillLive;
   for (const ReplayFacts& replay : fragmentation.replays) {
-    // If this condition holds, the advice that is reported first recommends a setting of PyTorch.
-    if (replay.would_serve && replay.model != "vramstow") {
-      least = std::min(least, replay.peak_reserved_bytes);
-    }
+    if (!replay.would_serve) continue;
+    uint64_t& least = replay.model == "vramstow" ? of_pool : of_setting;
+    least = std::min(least, replay.peak_reserved_bytes);
   }
+  const uint64_t least = of_setting != kStillLive ? of_setting : of_pool;
   const uint64_t room = failure.demand.room_bytes;
   return least != kStillLive && room != 0 && least + failure.requested_bytes > room;
 }
 
 // Advice on fragmentation is narrow (IsNarrow) if it would serve this request but hardly another
 // one. A cause is put before such advice if its removal alone serves the request and leaves more
-// free memory.
+// free memory. If no replay shows what the advice brings, a cause whose removal serves the request
+// in a replay is put before it, unless much memory was fragmented.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
-  if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation ||
-      !IsNarrow(advice->front(), failure)) {
-    return;
-  }
+  if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation) return;
+  const bool is_untried = advice->front().replays.empty();
+  if (!is_untried && !IsNarrow(advice->front(), failure)) return;
   const auto cause = std::ranges::find_if(*advice, [&](const AdviceFacts& one) {
-    return one.proof.is_cause && ServesAlone(one) && one.bytes >= 2 * failure.requested_bytes;
+    const bool leaves_more = one.bytes >= 2 * failure.requested_bytes;
+    if (!one.proof.is_cause || !ServesAlone(one) || !leaves_more) return false;
+    return !is_untried || (one.proof.is_proved && !StrandsMuch(one.bytes, failure));
   });
   if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
 }
@@ -181,7 +184,8 @@ std::vector<AdviceFacts> OrderAdvice(const Facts& facts, const std::vector<Cause
   // the second, the first cause is much larger than the fragmented memory. If much memory was
   // fragmented, fragmentation comes first even then.
   const bool failed = !facts.out_of_memory.empty();
-  const bool grows = !causes.empty() && failed && !StrandsMuch(causes.front(), facts) &&
+  const bool grows = !causes.empty() && failed &&
+                     !StrandsMuch(causes.front().bytes, facts.out_of_memory.back()) &&
                      (causes.front().grows || Dwarfs(causes.front(), facts));
   std::ranges::stable_sort(hints, [](const RankedAdvice& a, const RankedAdvice& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.bytes > b.bytes;
