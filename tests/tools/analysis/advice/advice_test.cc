@@ -142,6 +142,28 @@ TEST(Advice, ACauseThatDwarfsWhatLayInPiecesComesBeforeFragmentation) {
   }
 }
 
+TEST(Advice, NoMoreIsFragmentedThanThePoolHadFree) {
+  Job job;
+  job.FailsForWantOfPlace();
+  OutOfMemoryFacts& failure = job.facts.out_of_memory.back();
+  failure.event = 150;
+  // The gaps between the blocks have 250 MiB. A part of them was mapped elsewhere.
+  constexpr uint64_t kStart = uint64_t{1} << 40;
+  for (uint64_t i = 0; i < 10; ++i) {
+    job.Tensor(2, kMega, 10 + i, kStillLive);
+    job.detail.lives.back().address = kStart + 26 * i * kMega;
+    job.detail.lives.back().device = static_cast<int16_t>(failure.device);
+  }
+  Life segment = job.detail.lives.front();
+  segment.size = 260 * kMega;
+  segment.tensor = false;
+  job.detail.segments.push_back(segment);
+  const AdviceFacts* advice = job.Find(AdviceId::kOutOfMemoryByFragmentation);
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->place, "train.py:40 step");
+  EXPECT_EQ(advice->bytes, failure.pool_free_bytes);
+}
+
 TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
   Job job;
   // A damaged trace may contain a request for no bytes, after all blocks were freed.

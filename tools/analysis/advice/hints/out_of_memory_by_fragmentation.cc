@@ -70,13 +70,15 @@ void NameFences(const Evidence& evidence, const OutOfMemoryFacts& failure, Advic
   const uint32_t site = std::ranges::max_element(pieces.beside, {}, [](const auto& one) {
                           return one.second;
                         })->first;
-  advice->bytes = pieces.bytes;
+  // Memory of vramstow's pool that was mapped elsewhere leaves gaps between blocks, which are not
+  // free memory.
+  advice->bytes = std::min(pieces.bytes, failure.pool_free_bytes);
   advice->place = PlaceOf(evidence.detail(), site);
   std::erase_if(pieces.blocks, [&](const Life* block) { return block->site != site; });
   std::ranges::sort(pieces.blocks);
   pieces.blocks.erase(std::unique(pieces.blocks.begin(), pieces.blocks.end()), pieces.blocks.end());
-  advice->evidence += " " + AdviceText(pieces.beside.at(site)) + " of that are next to blocks of " +
-                      advice->place + ".";
+  advice->evidence += " " + AdviceText(std::min(pieces.beside.at(site), failure.pool_free_bytes)) +
+                      " of that are next to blocks of " + advice->place + ".";
   const Holders holders(evidence.detail(), evidence.facts(), failure);
   const std::vector<HolderFacts> found = holders.OfAll(pieces.blocks);
   if (!found.empty()) advice->holder = found.front().holder;
