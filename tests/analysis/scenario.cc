@@ -20,6 +20,7 @@ namespace {
 constexpr int32_t kOutOfMemory = 2;
 constexpr uint16_t kDriverCall = 1;
 constexpr uint16_t kFreeCall = 2;
+constexpr uint16_t kContextCall = 3;
 constexpr uint16_t kLibrary = 1;
 constexpr uint16_t kOtherLibrary = 2;
 constexpr uint16_t kMathLibrary = 3;
@@ -57,6 +58,7 @@ class ScenarioSource : public EventSource {
     return true;
   }
   std::string_view CallName(uint16_t call) const override {
+    if (call == kContextCall) return "cuDevicePrimaryCtxRetain";
     return call == kDriverCall ? "cuMemAlloc" : call == kFreeCall ? "cuMemFree" : "unknown";
   }
   std::string_view LibraryPath(uint16_t library) const override {
@@ -215,6 +217,8 @@ class Runner {
       Refuse(Bytes(words[1], line), StackOf(words[3], line));
     } else if (verb == "handled" && words.size() == 4 && words[2] == "at") {
       Refuse(Bytes(words[1], line), StackOf(words[3], line), FailureEnd::kDoneWithout);
+    } else if (line.starts_with("refuse context at ") && words.size() == 4) {
+      RefuseContext(StackOf(words[3], line));
     } else if (verb == "refuse" && words.size() == 4 && words[2] == "at") {
       RefuseLibrary(Bytes(words[1], line), StackOf(words[3], line), kMathLibrary);
     } else if (verb == "refuse" && words.size() == 6 && words[4] == "by") {
@@ -383,6 +387,15 @@ class Runner {
   void RefuseLibrary(uint64_t size, uint32_t stack, uint16_t library) {
     Event event = Allocation(0, size, Layer::kDriver);
     event.library = library;
+    event.result = kOutOfMemory;
+    source_.Add(event, stack);
+  }
+  void RefuseContext(uint32_t stack) {
+    Event event;
+    event.kind = EventKind::kContextCreate;
+    event.device = 0;
+    event.library = kLibrary;
+    event.call = kContextCall;
     event.result = kOutOfMemory;
     source_.Add(event, stack);
   }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/analysis/facts/context_request.h"
 #include "tools/analysis/facts/fact_names.h"
 #include "tools/analysis/facts/fact_numbers.h"
 #include "tools/base/words.h"
@@ -118,8 +118,11 @@ std::string HoldersInWords(const OutOfMemoryFacts& failure) {
 // Describes which memory was live, how much was lacking, and what would have made the request fit.
 std::string DemandStory(const OutOfMemoryFacts& failure) {
   const DemandFacts& demand = failure.demand;
-  std::string text = absl::StrCat("  live: ", SharesInWords(demand.by_category),
-                                  "\n  most of it from ", SharesInWords(demand.by_site), "\n");
+  std::string text = "  nothing of this process was live\n";
+  if (!demand.by_category.empty()) {
+    text = absl::StrCat("  live: ", SharesInWords(demand.by_category), "\n  most of it from ",
+                        SharesInWords(demand.by_site), "\n");
+  }
   if (demand.card_bytes.has_value() && demand.outside_bytes.has_value()) {
     absl::StrAppend(&text, "  the card has ", Bytes(*demand.card_bytes),
                     "; the context, modules and ", "other processes have ",
@@ -131,11 +134,13 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
     text += "\n";
   }
   const bool knows_room = demand.room_bytes != 0;
-  absl::StrAppend(&text,
-                  knows_room ? absl::StrCat("  lacking: ", Bytes(demand.lacking_bytes))
-                             : "  the missing memory is not known: the file does not contain the "
-                               "size of the GPU's memory",
-                  "\n");
+  if (knows_room) {
+    absl::StrAppend(&text, "  lacking: ", Bytes(demand.lacking_bytes), "\n");
+  } else if (!IsForContext(failure)) {
+    text +=
+        "  the missing memory is not known: the file does not contain the size of the GPU's "
+        "memory\n";
+  }
   for (const WouldFitFacts& one : failure.would_fit) {
     absl::StrAppend(&text, "  cause: ", AdviceName(one.cause), " at ", Printable(one.place), ", ",
                     one.is_estimate ? "about " : "", Bytes(one.bytes),
@@ -409,7 +414,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
 // Returns what was requested. The driver decides how large contexts, modules and graphs are.
 std::string RequestedInWords(const OutOfMemoryFacts& failure) {
   if (failure.requested_bytes != 0) return Bytes(failure.requested_bytes);
-  return absl::StrContains(failure.call, "Ctx") ? "memory for a context" : "memory of unknown size";
+  return IsForContext(failure) ? "memory for a context" : "memory of unknown size";
 }
 
 std::string RequestInWords(const OutOfMemoryFacts& failure) {

@@ -11,6 +11,7 @@
 #include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/advice/switches.h"
 #include "tools/analysis/explain/holders.h"
+#include "tools/analysis/facts/context_request.h"
 
 namespace vramstow {
 namespace {
@@ -137,8 +138,11 @@ bool IsExplained(const FailureMoment& moment, const std::vector<Cause>& causes) 
 // Returns why the request failed, the likeliest cause first.
 std::vector<Cause> FindCauses(const FailureMoment& moment) {
   std::vector<Cause> found;
+  // The other causes explain requests of a known size.
+  const bool is_for_context = IsForContext(moment.failure());
   for (const RuleRow& row : AllRules()) {
     if (row.rule->cause == nullptr) continue;
+    if (is_for_context && row.id != AdviceId::kOtherProcesses) continue;
     if (row.rule->rank == Rank::kLast && IsExplained(moment, found)) continue;
     Found cause = AskForCause(*row.rule, moment);
     if (!cause.has_value()) continue;
@@ -154,16 +158,23 @@ std::vector<Cause> FindCauses(const FailureMoment& moment) {
   return found;
 }
 
+// True if the blocks of this moment are known, so that causes can be found. Without any blocks they
+// are known only if the process held no memory.
+bool CanBeExplained(const Detail& detail, const OutOfMemoryFacts& failure) {
+  const bool is_of_device = IsDeviceMemory(failure.memory) || IsForContext(failure);
+  return is_of_device && failure.site_number < detail.sites.size() &&
+         (!detail.lives.empty() || failure.allocated_bytes == 0);
+}
+
 }  // namespace
 
 std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Iterations& passes,
                                       const CategoryFinder& categories, Facts* facts) {
   std::vector<Cause> last;
-  if (facts->out_of_memory.empty() || detail.lives.empty()) return last;
   const size_t count = facts->out_of_memory.size();
   for (size_t i = count - std::min(count, kMaxStories); i < count; ++i) {
     OutOfMemoryFacts& failure = facts->out_of_memory[i];
-    if (!IsDeviceMemory(failure.memory)) continue;
+    if (!CanBeExplained(detail, failure)) continue;
     const FailureMoment moment(detail, *facts, passes, categories, failure);
     DemandFacts demand = DemandOf(moment, categories);
     last = FindCauses(moment);

@@ -1,11 +1,14 @@
 #include "tools/analysis/advice/neighbours.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/order.h"
@@ -81,14 +84,15 @@ Share ShareOf(const Analysis& other, int device, uint64_t time) {
   return share;
 }
 
-// Returns the process that held most of this GPU at this moment, according to the other traces.
-std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const Recorded& failed,
-                                  const OutOfMemoryFacts& failure) {
+// Returns the processes that held memory of this GPU at this moment, according to the other traces.
+// The process that held most comes first.
+std::vector<Share> SharesOf(const std::vector<Recorded>& recorded, const Recorded& failed,
+                            const OutOfMemoryFacts& failure) {
+  std::vector<Share> shares;
   const Facts& own = failed.analysis->facts;
   const std::string uuid = FactOf(own, OfDevice(failure.device, "uuid"));
-  if (uuid.empty() || failed.start_unix_ns == 0) return std::nullopt;
+  if (uuid.empty() || failed.start_unix_ns == 0) return shares;
   const uint64_t failed_at = failed.start_unix_ns + failure.time_ns;
-  std::optional<Share> largest;
   for (const Recorded& one : recorded) {
     const Analysis& other = *one.analysis;
     if (&other == failed.analysis || one.start_unix_ns == 0 || one.start_unix_ns > failed_at)
@@ -99,10 +103,10 @@ std::optional<Share> LargestShare(const std::vector<Recorded>& recorded, const R
     const std::optional<int> device = DeviceOf(other.facts, uuid);
     if (!device.has_value() || time > end) continue;
     Share share = ShareOf(other, *device, time);
-    if (share.bytes == 0 || (largest.has_value() && largest->bytes >= share.bytes)) continue;
-    largest = std::move(share);
+    if (share.bytes > 0) shares.push_back(std::move(share));
   }
-  return largest;
+  std::ranges::stable_sort(shares, std::ranges::greater(), &Share::bytes);
+  return shares;
 }
 
 // True if one `vramstow run` started both processes.
@@ -111,24 +115,53 @@ bool AreOfOneRun(const Facts& a, const Facts& b) {
   return !run.empty() && run == FactOf(b, "run.id");
 }
 
-void Name(const Share& share, const Facts& own, AdviceFacts* advice) {
-  const std::string pid = FactOf(*share.facts, "process.pid");
-  const std::string process = "process " + pid;
+std::string ProcessOf(const Share& share) {
+  return "process " + FactOf(*share.facts, "process.pid");
+}
+
+// Adds the bytes of all processes to the advice, and names them. The driver did not list them, so
+// the advice has had only an estimate.
+void NameAll(const std::vector<Share>& shares, AdviceFacts* advice) {
+  constexpr size_t kMaxNamed = 3;
+  uint64_t rest = 0;
+  advice->bytes = 0;
+  advice->is_estimate = false;
+  advice->holder.clear();
+  for (size_t i = 0; i < shares.size(); ++i) {
+    advice->bytes += shares[i].bytes + shares[i].context;
+    advice->is_estimate |= shares[i].context == 0;
+    if (i > 0) rest += shares[i].bytes;
+    if (i < kMaxNamed) advice->holder += (i == 0 ? "" : ", ") + ProcessOf(shares[i]);
+  }
+  if (shares.size() > kMaxNamed) {
+    advice->holder += " and " + std::to_string(shares.size() - kMaxNamed) + " more";
+  }
+  if (shares.front().context > 0) {
+    advice->evidence += " Its context takes " + AdviceText(shares.front().context) + " besides.";
+  }
+  if (shares.size() == 1) return;
+  advice->evidence +=
+      shares.size() == 2
+          ? " The trace of " + ProcessOf(shares[1]) + " reports " + AdviceText(rest) + "."
+          : " The traces of " + std::to_string(shares.size() - 1) + " other processes report " +
+                AdviceText(rest) + " in total.";
+}
+
+// `shares` has at least one process.
+void Name(const std::vector<Share>& shares, const Facts& own, AdviceFacts* advice) {
+  const Share& share = shares.front();
+  const std::string process = ProcessOf(share);
   // If the driver listed the process, the driver's number includes the context of the process.
   // Otherwise the context is added.
   const bool is_listed = advice->place == process;
-  if (!is_listed) {
-    advice->bytes = share.bytes + share.context;
-    advice->is_estimate = share.context == 0;
-  }
-  advice->title = "Another process uses a part of the GPU's memory";
+  advice->title = is_listed || shares.size() == 1
+                      ? "Another process uses a part of the GPU's memory"
+                      : "Other processes use a part of the GPU's memory";
   advice->holder = process;
   advice->place = share.place + " of " + process;
   advice->evidence += " The trace of " + process + " reports that it held " +
                       AdviceText(share.bytes) + " then, most of it from " + share.place + ".";
-  if (share.context > 0 && !is_listed) {
-    advice->evidence += " Its context takes " + AdviceText(share.context) + " besides.";
-  }
+  if (!is_listed) NameAll(shares, advice);
   advice->action =
       "End " + process +
       ", or wait for it, let it use less, or choose another GPU with CUDA_VISIBLE_DEVICES.";
@@ -156,9 +189,9 @@ void NameNeighbours(const std::vector<Recorded>& recorded) {
     OutOfMemoryFacts& failure = own.out_of_memory.back();
     for (AdviceFacts& advice : own.advice) {
       if (advice.id != AdviceId::kOtherProcesses) continue;
-      const std::optional<Share> share = LargestShare(recorded, failed, failure);
-      if (!share.has_value()) continue;
-      Name(*share, own, &advice);
+      const std::vector<Share> shares = SharesOf(recorded, failed, failure);
+      if (shares.empty()) continue;
+      Name(shares, own, &advice);
       for (WouldFitFacts& one : failure.would_fit) {
         if (one.cause != advice.id) continue;
         const bool fits = one.fits;  // as the failed process knew it
