@@ -207,6 +207,18 @@ void NoteProblem(const std::string& file, const absl::Status& status, const std:
   }
 }
 
+// Adds the time of the last event, by the wall clock, to each trace that was not closed. If one
+// process of a job is killed, its launcher ends the others, so the order matters.
+void NoteLastEvents(std::vector<Analysis>* analyses) {
+  if (analyses->size() < 2) return;
+  for (Analysis& one : *analyses) {
+    const uint64_t start = TraceStartUnixNs(one.facts.file);
+    if (one.facts.report.closed || one.facts.report.events == 0 || start == 0) continue;
+    one.facts.trace_metadata.try_emplace("recording.last_event_unix_ns",
+                                         absl::StrCat(start + one.facts.end_ns));
+  }
+}
+
 }  // namespace
 
 void ExplainAndProve(Analysis* analysis) {
@@ -265,6 +277,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
     if (!folder.is_used && !folder.problem.ok()) return folder.problem;
   }
   NameNeighboursOf(&set.analyses);
+  NoteLastEvents(&set.analyses);
   // Sorts the analyses in the order in which facts of several traces are reported.
   std::ranges::stable_sort(set.analyses, {}, [](const Analysis& analysis) {
     return analysis.facts.rank.value_or(std::numeric_limits<int64_t>::max());

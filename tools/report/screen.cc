@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/adopted_blocks.h"
 #include "tools/analysis/facts/fact_names.h"
+#include "tools/analysis/facts/fact_numbers.h"
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
@@ -305,9 +307,49 @@ const AdviceFacts* SavesMost(const Facts& facts) {
   return most;
 }
 
+// Returns the traces that were not closed, in the order of their last events.
+std::vector<const Facts*> OpenTraces(const FactSet& set) {
+  std::vector<const Facts*> open;
+  for (const Facts& trace : set.traces) {
+    if (trace.kind == "stow" && !trace.report.closed) open.push_back(&trace);
+  }
+  std::ranges::stable_sort(open, {}, [](const Facts* trace) {
+    return FactNumber<uint64_t>(trace->trace_metadata, "recording.last_event_unix_ns").value_or(0);
+  });
+  return open;
+}
+
+// Names the processes whose recordings were not closed. If one was killed, its launcher has ended
+// the others. Returns an empty text if there is only one process.
+std::string OpenLine(const FactSet& set, const TextStyle& style) {
+  constexpr size_t kMaxNamed = 4;
+  const std::vector<const Facts*> open = OpenTraces(set);
+  if (open.empty() || set.traces.size() == 1) return "";
+  if (open.size() == 1) {
+    return Labelled("Open",
+                    absl::StrCat("The recording of ", NameOfTrace(*open.front()),
+                                 " was not closed: the process was killed, or it still runs."),
+                    style);
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(kMaxNamed, open.size()); ++i) {
+    names.push_back(absl::StrCat(NameOfTrace(*open[i]), " (", Time(open[i]->end_ns), ")"));
+  }
+  if (open.size() > kMaxNamed) names.push_back(absl::StrCat(open.size() - kMaxNamed, " more"));
+  return Labelled("Open",
+                  absl::StrCat("These recordings were not closed, in the order of their last "
+                               "events: ",
+                               absl::StrJoin(names, ", "),
+                               ". The processes were killed, or they still run. If one of them was "
+                               "killed, its launcher may have ended the others."),
+                  style);
+}
+
 // Returns the most useful piece of advice for a job without a fault. Returns an empty text if no
 // advice is useful enough.
-std::string OneThing(const Facts& facts, const TextStyle& style) {
+std::string OneThing(const FactSet& set, const Facts& facts, const TextStyle& style) {
+  // A process that was killed, or still runs, might have needed more memory later.
+  const bool any_open = !OpenTraces(set).empty();
   // A job that uses less than 1/20 of the GPU says little about how its memory grows with the
   // batch.
   constexpr uint64_t kSmallShare = 20;
@@ -319,7 +361,8 @@ std::string OneThing(const Facts& facts, const TextStyle& style) {
   const std::optional<Room> room = RoomOf(facts);
   const bool any_batch = std::ranges::any_of(
       facts.advice, [](const AdviceFacts& advice) { return advice.id == AdviceId::kLargerBatch; });
-  if (!any_batch || !room.has_value() || room->used_bytes * kSmallShare < room->card_bytes) {
+  if (any_open || !any_batch || !room.has_value() ||
+      room->used_bytes * kSmallShare < room->card_bytes) {
     return "";
   }
   return Labelled("Could", "Use a larger batch: `vramstow fit` finds the largest one that fits.",
@@ -356,7 +399,10 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
     return absl::StrCat("Memory did not run out while the process was observed, for ",
                         Time(facts.end_ns));
   }
-  if (!facts.report.closed) return absl::StrCat("Memory did not run out ", KnownPartInWords(facts));
+  if (const std::vector<const Facts*> open = OpenTraces(set); !open.empty()) {
+    return absl::StrCat("Memory did not run out ", KnownPartInWords(*open.front()),
+                        OfTrace(set, *open.front()));
+  }
   if (set.traces.size() > 1) {
     return absl::StrCat("Healthy: memory never ran out in ", Count(set.traces.size()),
                         " processes");
@@ -412,7 +458,7 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
   if (facts.peak.allocated_bytes == 0) return text + Extras(facts, style);
   text += RoomLine(facts, style);
   text += StepLine(facts, style);
-  if (FirstUncertain(set) == nullptr) text += OneThing(facts, style);
+  if (FirstUncertain(set) == nullptr) text += OneThing(set, facts, style);
   return text + Extras(facts, style);
 }
 
@@ -440,15 +486,17 @@ std::string Carried(const FactSet& set, const Facts& facts, const TextStyle& sty
   text += changes + StepLine(facts, style);
   text += Labelled("Peak", PeakInWords(facts), style);
   const bool has_change = !HandChangeInWords(facts, 0).empty();
-  if (!has_change && FirstUncertain(set) == nullptr) text += OneThing(facts, style);
+  if (!has_change && FirstUncertain(set) == nullptr) text += OneThing(set, facts, style);
   return text + Extras(facts, style);
 }
 
 std::string Verdict(const FactSet& set, const Facts& facts, const TextStyle& style) {
   if (!facts.out_of_memory.empty()) return Failure(set, facts, style);
   const AdviceFacts* fault = FirstFault(facts);
-  if (fault != nullptr) return Fault(set, facts, *fault, style);
-  return IsCarried(set, facts) ? Carried(set, facts, style) : Healthy(set, facts, style);
+  const std::string text = fault != nullptr        ? Fault(set, facts, *fault, style)
+                           : IsCarried(set, facts) ? Carried(set, facts, style)
+                                                   : Healthy(set, facts, style);
+  return text + OpenLine(set, style);
 }
 
 // One row of the table of the call sites that hold most memory.

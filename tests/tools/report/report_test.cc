@@ -590,6 +590,32 @@ TEST(ScreenReport, OfSeveralIsAboutTheRankThatFailed) {
 
 TEST(ScreenReport, StaysWithinTheWidth) {
   Facts facts = Failing();
+TEST(ScreenReport, OfSeveralNamesTheRanksWhoseRecordingsWereNotClosed) {
+  std::vector<Facts> ranks(3, Ending(20 * kGiB));
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i].kind = "stow";
+    ranks[i].rank = static_cast<int64_t>(i);
+    ranks[i].report.closed = i == 2;
+    ranks[i].end_ns = 388'000'000;
+  }
+  ranks[0].peak.allocated_bytes *= 2;
+  ranks[1].end_ns = 96'000'000;
+  ranks[0].trace_metadata["recording.last_event_unix_ns"] = "1796072204137638829";
+  ranks[1].trace_metadata["recording.last_event_unix_ns"] = "1796072204097638829";
+  EXPECT_THAT(
+      Screen(ranks),
+      AllOf(HasSubstr("── Memory did not run out up to 96.0 ms, where the recording ends, rank 1 "),
+            HasSubstr("Open     These recordings were not closed, in the order of their last "
+                      "events:\n         rank 1 (96.0 ms), rank 0 (388 ms)."),
+            Not(HasSubstr("Use a larger batch")), Not(HasSubstr("Healthy"))));
+  ranks[0].report.closed = true;
+  EXPECT_THAT(Screen(ranks), AllOf(HasSubstr("Open     The recording of rank 1 was not closed:"),
+                                   Not(HasSubstr("Use a larger batch"))));
+  ranks[1].report.closed = true;
+  EXPECT_THAT(Screen(ranks), AllOf(HasSubstr("── Healthy: memory never ran out in 3 processes"),
+                                   HasSubstr("Use a larger batch"), Not(HasSubstr("Open "))));
+}
+
   Facts recorded = Sample({{"process.command", std::string(500, 'x')}}).total;
   recorded.out_of_memory = facts.out_of_memory;
   recorded.advice = facts.advice;

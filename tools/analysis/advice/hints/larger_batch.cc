@@ -177,9 +177,15 @@ Hint FindLargerBatch(const Evidence& evidence) {
   return advice;
 }
 
-bool HasNeverFailed(const Evidence& evidence) { return evidence.facts().out_of_memory.empty(); }
+// A process that was killed, or still runs, might have needed more memory later.
+bool HasNeverFailed(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  return facts.out_of_memory.empty() && (facts.kind != "stow" || facts.report.closed);
+}
 
-constexpr Precondition kNeedsSuccess = {.words = "no request failed", .in_job = HasNeverFailed};
+constexpr Precondition kNeedsSuccess = {
+    .words = "no request failed, and the trace was closed at the end of the process",
+    .in_job = HasNeverFailed};
 
 }  // namespace
 
