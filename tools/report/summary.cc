@@ -1,6 +1,9 @@
 #include "tools/report/summary.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -14,6 +17,7 @@
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
+#include "tools/report/identity.h"
 #include "tools/report/sections.h"
 
 namespace vramstow {
@@ -89,7 +93,7 @@ std::string MissingInShort(const FactSet& set, size_t unread) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string FactOr(const Facts& trace, const char* name) {
+std::string FactOr(const Facts& trace, const std::string& name) {
   const auto fact = trace.trace_metadata.find(name);
   return fact == trace.trace_metadata.end() ? "" : fact->second;
 }
@@ -339,9 +343,37 @@ std::string TracesInShell(const FactSet& set, const TracePlace& place) {
   });
 }
 
+// Says how much of the GPU was never used by the process with least room. Returns an empty text if
+// that is not known: if a recording is not complete, or if processes shared a GPU, whose highest
+// common use is in no trace.
+std::string RoomOfProcesses(const FactSet& set) {
+  const Facts* fullest = nullptr;
+  uint64_t least = 0;
+  std::set<std::string> cards;
+  for (const Facts& trace : set.traces) {
+    if (!IsCertain(trace)) return "";
+    for (const DeviceFacts& device : trace.devices) {
+      if (device.peak_bytes == 0 && device.peak_reserved_bytes == 0) continue;
+      const std::string uuid = FactOr(trace, absl::StrCat("device.", device.device, ".uuid"));
+      const std::string host = FactOr(trace, "process.host");
+      if (uuid.empty() || !cards.insert(absl::StrCat(host, " ", uuid)).second) return "";
+    }
+    if (trace.peak.allocated_bytes == 0) continue;
+    const std::optional<Room> room = RoomOf(trace);
+    if (!room.has_value()) return "";
+    if (fullest != nullptr && room->left_bytes >= least) continue;
+    fullest = &trace;
+    least = room->left_bytes;
+  }
+  if (fullest == nullptr) return "";
+  return absl::StrCat("in ", NameOfTrace(*fullest), ", ", RoomInWords(*fullest));
+}
+
 // Returns the peak and the number of allocations. If the trace ended early, the text says "at
 // least".
-std::string PeakAndAllocations(const Facts& total, bool one) {
+std::string PeakAndAllocations(const FactSet& set) {
+  const Facts& total = set.total;
+  const bool one = set.traces.size() == 1;
   const Peak& peak = total.peak;
   const bool ended_early = !IsCertain(total);
   if (ended_early && peak.allocated_bytes == 0) {
@@ -349,8 +381,8 @@ std::string PeakAndAllocations(const Facts& total, bool one) {
   }
   const std::string at_least = ended_early ? "at least " : "";
   std::string when = one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own";
-  if (one && !ended_early && total.counts.out_of_memory == 0) {
-    const std::string room = RoomInWords(total);
+  if (!ended_early && total.counts.out_of_memory == 0) {
+    const std::string room = one ? RoomInWords(total) : RoomOfProcesses(set);
     if (!room.empty()) absl::StrAppend(&when, "; ", room);
   }
   std::string text =
@@ -387,7 +419,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
     text += Line("not known", not_known);
   }
   text += CarriedStory(total);
-  text += PeakAndAllocations(total, one);
+  text += PeakAndAllocations(set);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));
   if (const std::string share = simulated ? NcclShare(total) : ""; !share.empty()) {
     text += Line("NCCL", share);

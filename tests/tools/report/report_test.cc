@@ -730,6 +730,27 @@ TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
   };
   EXPECT_THAT(RunSummary(MergeTraces({rank("0"), rank("255")}), {.directory = "/tmp"}),
               HasSubstr("  ranks        ranks 0, 255 of 256 ran, each alone: they cannot show "));
+TEST(RunSummary, OfSeveralHealthyProcessesHasTheRoomOfTheFullest) {
+  const auto rank = [](int64_t number, const std::string& uuid, uint64_t used) {
+    Facts facts = Ending(used);
+    facts.rank = number;
+    facts.trace_metadata["device.0.uuid"] = uuid;
+    return facts;
+  };
+  const TracePlace place = {.directory = "/tmp/x"};
+  EXPECT_THAT(
+      RunSummary(MergeTraces({rank(0, "GPU-a", 20 * kGiB), rank(1, "GPU-b", 30 * kGiB)}), place),
+      HasSubstr("; in rank 1, 50.0 GiB of the GPU's 80.0 GiB were never used\n"));
+  EXPECT_THAT(
+      RunSummary(MergeTraces({rank(0, "GPU-a", 20 * kGiB), rank(1, "GPU-a", 30 * kGiB)}), place),
+      Not(HasSubstr("never used")))
+      << "how much they used together is in no trace";
+  Facts cut = rank(1, "GPU-b", 30 * kGiB);
+  cut.report.dropped_events = 1;
+  EXPECT_THAT(RunSummary(MergeTraces({rank(0, "GPU-a", 20 * kGiB), cut}), place),
+              Not(HasSubstr("never used")));
+}
+
   EXPECT_THAT(RunSummary(Sample({{"simulated", "NVIDIA H100"}}), {.directory = "/tmp"}),
               Not(HasSubstr("ran alone")));
 }
