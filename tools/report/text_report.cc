@@ -1,6 +1,10 @@
 #include "tools/report/text_report.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "tools/base/words.h"
@@ -27,6 +31,15 @@ std::string WhyOfEach(const FactSet& set, const TextStyle& style) {
     absl::StrAppend(&text, text.empty() ? "" : "\n", NameOfTrace(trace), "\n", story);
   }
   return text + AndMore(stories - std::min(stories, kMaxStories));
+}
+
+// True if the file is larger than the limit that is proposed to users whose disk was full. A
+// smaller trace would not have ended later because of such a limit.
+bool IsAboveLowerLimit(const std::string& file) {
+  constexpr uintmax_t kLowerLimit = uintmax_t{64} << 20;
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(file, error);
+  return !error && bytes > kLowerLimit;
 }
 
 }  // namespace
@@ -62,10 +75,10 @@ std::string MissingText(const Facts& facts) {
                          Bytes(report.damaged_bytes), " of the file could not be read.\n");
   }
   if (report.write_error != 0) {
-    text += absl::StrCat("Recording ended before the program did, because ",
-                         WriteErrorInWords(report.write_error),
-                         ": use another folder for the trace (--trace-dir), or a lower limit "
-                         "(--trace-size=64MiB).\n");
+    text += absl::StrCat(
+        "Recording ended before the program did, because ", WriteErrorInWords(report.write_error),
+        ": use another folder for the trace (--trace-dir)",
+        IsAboveLowerLimit(facts.file) ? ", or a lower limit (--trace-size=64MiB).\n" : ".\n");
   }
   if (report.dropped_events > 0) {
     text += absl::StrCat("Not recorded: ", Counted(report.dropped_events, "event"),

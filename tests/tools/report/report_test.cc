@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -588,8 +590,6 @@ TEST(ScreenReport, OfSeveralIsAboutTheRankThatFailed) {
                                     HasSubstr("over time, rank 5")));
 }
 
-TEST(ScreenReport, StaysWithinTheWidth) {
-  Facts facts = Failing();
 TEST(ScreenReport, OfSeveralNamesTheRanksWhoseRecordingsWereNotClosed) {
   std::vector<Facts> ranks(3, Ending(20 * kGiB));
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -616,6 +616,8 @@ TEST(ScreenReport, OfSeveralNamesTheRanksWhoseRecordingsWereNotClosed) {
                                    HasSubstr("Use a larger batch"), Not(HasSubstr("Open "))));
 }
 
+TEST(ScreenReport, StaysWithinTheWidth) {
+  Facts facts = Failing();
   Facts recorded = Sample({{"process.command", std::string(500, 'x')}}).total;
   recorded.out_of_memory = facts.out_of_memory;
   recorded.advice = facts.advice;
@@ -685,6 +687,18 @@ TEST(TextReport, SaysWhatIsMissing) {
                           HasSubstr("(further functions)")));
 }
 
+TEST(TextReport, ProposesALowerLimitOnlyToATraceThatWasLarger) {
+  Facts facts = Sample().total;
+  facts.report.write_error = ENOSPC;
+  facts.file = testing::TempDir() + "vramstow-lower-limit.stow";
+  std::ofstream(facts.file) << "a trace";
+  EXPECT_THAT(MissingText(facts), AllOf(HasSubstr("use another folder for the trace"),
+                                        Not(HasSubstr("a lower limit"))));
+  std::filesystem::resize_file(facts.file, 80 << 20);
+  EXPECT_THAT(MissingText(facts), HasSubstr("or a lower limit (--trace-size=64MiB)"));
+  std::filesystem::remove(facts.file);
+}
+
 TEST(TextReport, OfATraceCannotControlTheTerminal) {
   const std::string text = TextReport(Sample({{"process.command", "\x1b[2Jevil"}}), {});
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
@@ -716,20 +730,6 @@ TEST(RunSummary, OfAHealthyJobHasItsRoom) {
   EXPECT_THAT(RunSummary(Sample(), {.directory = "/tmp/x"}), Not(HasSubstr("never used")));
 }
 
-TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
-  const FactSet set = Sample({{"simulated",
-                               "NVIDIA H100 (simulated), 79.2 GiB each, seed 1, rank 0 of 256 on "
-                               "32 nodes, the other ranks are not there"}});
-  EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}),
-              HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot show how "
-                        "data or routing of experts differ between ranks\n"));
-  const auto rank = [](const std::string& number) {
-    return Sample({{"simulated", "NVIDIA H100 (simulated), rank " + number +
-                                     " of 256, the other ranks are not there"}})
-        .total;
-  };
-  EXPECT_THAT(RunSummary(MergeTraces({rank("0"), rank("255")}), {.directory = "/tmp"}),
-              HasSubstr("  ranks        ranks 0, 255 of 256 ran, each alone: they cannot show "));
 TEST(RunSummary, OfSeveralHealthyProcessesHasTheRoomOfTheFullest) {
   const auto rank = [](int64_t number, const std::string& uuid, uint64_t used) {
     Facts facts = Ending(used);
@@ -751,6 +751,20 @@ TEST(RunSummary, OfSeveralHealthyProcessesHasTheRoomOfTheFullest) {
               Not(HasSubstr("never used")));
 }
 
+TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {
+  const FactSet set = Sample({{"simulated",
+                               "NVIDIA H100 (simulated), 79.2 GiB each, seed 1, rank 0 of 256 on "
+                               "32 nodes, the other ranks are not there"}});
+  EXPECT_THAT(RunSummary(set, {.directory = "/tmp"}),
+              HasSubstr("  ranks        rank 0 of 256 on 32 nodes ran alone: it cannot show how "
+                        "data or routing of experts differ between ranks\n"));
+  const auto rank = [](const std::string& number) {
+    return Sample({{"simulated", "NVIDIA H100 (simulated), rank " + number +
+                                     " of 256, the other ranks are not there"}})
+        .total;
+  };
+  EXPECT_THAT(RunSummary(MergeTraces({rank("0"), rank("255")}), {.directory = "/tmp"}),
+              HasSubstr("  ranks        ranks 0, 255 of 256 ran, each alone: they cannot show "));
   EXPECT_THAT(RunSummary(Sample({{"simulated", "NVIDIA H100"}}), {.directory = "/tmp"}),
               Not(HasSubstr("ran alone")));
 }
