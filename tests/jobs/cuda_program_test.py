@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,3 +89,27 @@ def test_a_run_keeps_the_names_of_native_functions_in_its_trace(tmp_path: Path) 
     analysis = json.loads(run_program(*read, check=True).stdout)
     assert analysis["input"]["complete"]
     assert analysis["counts"]["allocations"] == 20
+
+
+ONE_BLOCK = """
+import ctypes
+
+cuda = ctypes.CDLL("libcuda.so.1")
+device, context, block = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_ulonglong()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(1 << 20)) == 0
+"""
+
+
+def test_a_trace_for_which_too_many_files_are_open_names_the_limit(tmp_path: Path) -> None:
+    ran = run_program(
+        *(VRAMSTOW, "run", "--simulate=h200", f"--trace-dir={tmp_path}"),
+        *("--", "sh", "-c", 'ulimit -n 8; exec "$@"', "sh", sys.executable, "-c", ONE_BLOCK),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "(Too many open files): raise the limit on open files (ulimit -n)." in ran.stderr
+    assert "or a process said above why it writes none" in ran.stderr
+    assert list(tmp_path.glob("*.stow")) == []

@@ -173,15 +173,15 @@ std::string WhyNoTrace(const std::string& folder, bool any_unread, const std::st
   }
   if (!std::filesystem::exists(folder, error)) {
     return absl::StrCat("the command left no trace, because the folder for traces, ",
-                        Printable(folder), ", was removed while it ran.");
+                        Printable(folder), ", was removed or renamed while it ran.");
   }
   if (std::filesystem::space(folder, error).available < kLeastBytes && !error) {
     return absl::StrCat("the command left no trace: the disk of ", Printable(folder), " is full.");
   }
-  return absl::StrCat(
-      "no trace of this run is in ", Printable(folder),
-      ": no CUDA call was seen, or the traces went elsewhere. Did env -i, sudo or a launcher clear "
-      "LD_PRELOAD? vramstow cannot see set-user-ID and static programs.");
+  return absl::StrCat("no trace of this run is in ", Printable(folder),
+                      ": no CUDA call was seen, or the traces went elsewhere, or a process said "
+                      "above why it writes none. Did env -i, sudo or a launcher clear LD_PRELOAD? "
+                      "vramstow cannot see set-user-ID and static programs.");
 }
 
 // Returns the path as a user in the current folder would type it.

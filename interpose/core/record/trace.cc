@@ -52,6 +52,28 @@ const char* Why(RecorderError error) {
   }
 }
 
+// Returns what the user can do. Another folder does not help if a limit of the process was reached.
+// `reason` is the errno of the attempt.
+const char* RemedyOf(RecorderError error, int reason) {
+  if (error == RecorderError::kCannotMap) {
+    return "choose another folder with VRAMSTOW_TRACE_DIR, or raise the limit on the process's "
+           "memory (ulimit -v)";
+  }
+  if (error == RecorderError::kCannotCreate) {
+    switch (reason) {
+      case EMFILE:
+        return "raise the limit on open files (ulimit -n)";
+      case ENFILE:
+        return "raise the system's limit on open files (fs.file-max)";
+      case EFBIG:
+        return "raise the limit on file sizes (ulimit -f)";
+      default:
+        break;
+    }
+  }
+  return "choose another folder with VRAMSTOW_TRACE_DIR";
+}
+
 StackMode StackModeOf(const Options& options) {
   if (std::strcmp(options.stacks, "all") == 0) return StackMode::kAll;
   return WantsStacks(options) ? StackMode::kSites : StackMode::kOff;
@@ -91,9 +113,9 @@ void Trace::OpenAs(State* state) {
   }
   const RecorderError error = MakeFile(options.trace_dir);
   if (error == RecorderError::kOk) return;
-  Log("no trace is written, because no file can be created in '%.300s' (%s): choose another folder "
-      "with VRAMSTOW_TRACE_DIR.",
-      options.trace_dir, Why(error));
+  const char* const remedy = RemedyOf(error, errno);
+  Log("no trace is written, because no file can be created in '%.300s' (%s): %s.",
+      options.trace_dir, Why(error), remedy);
 }
 
 int Trace::OpenIn(const char* folder) {

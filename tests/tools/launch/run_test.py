@@ -458,7 +458,7 @@ def test_a_folder_for_traces_that_the_command_removes_is_named(
     result = vramstow.run("run", f"--trace-dir={folder}", "--", "rmdir", folder)
     assert result.stderr == (
         "vramstow: the command left no trace, because the folder for traces, "
-        f"{folder}, was removed while it ran.\n"
+        f"{folder}, was removed or renamed while it ran.\n"
     )
 
 
