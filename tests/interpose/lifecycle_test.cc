@@ -63,7 +63,11 @@ TEST_F(Lifecycle, TheFirstMemoryMakesTheFileAndFailingCallsDoNot) {
 }
 
 TEST_F(Lifecycle, TheTraceSaysWhoAndWhere) {
-  EXPECT_EQ(Run({"host", "kinds"}, {{"RANK", "3"}, {"LOCAL_RANK", "1"}, {"VRAMSTOW_RUN_ID", "r7"}})
+  EXPECT_EQ(Run({"host", "kinds"}, {{"RANK", "3"},
+                                    {"LOCAL_RANK", "1"},
+                                    {"VRAMSTOW_RUN_ID", "r7"},
+                                    {"SLURM_RESTART_COUNT", "2"},
+                                    {"TORCHELASTIC_RESTART_COUNT", "1"}})
                 .status,
             0);
   auto facts = OnlyTrace().facts;
@@ -76,6 +80,8 @@ TEST_F(Lifecycle, TheTraceSaysWhoAndWhere) {
   EXPECT_EQ(facts["process.rank"], "3");
   EXPECT_EQ(facts["process.local_rank"], "1");
   EXPECT_EQ(facts["run.id"], "r7");
+  EXPECT_EQ(facts["run.requeue"], "2");
+  EXPECT_EQ(facts["run.restart"], "1");
   const int64_t started = std::stoll(facts["process.start_time"]);
   const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                           std::chrono::system_clock::now().time_since_epoch())

@@ -147,6 +147,14 @@ void DescribeJob(Recorder* recorder) {
                     value_of("MASTER_PORT"));
 }
 
+// Records how often the launcher has started the job again, by Slurm (a requeued job has the same
+// id) and by torchrun (--max-restarts). The processes of one rank that have other numbers are
+// attempts at the same work.
+void DescribeRestarts(Recorder* recorder) {
+  DescribeEnvironment(recorder, "run.requeue", {"SLURM_RESTART_COUNT"});
+  DescribeEnvironment(recorder, "run.restart", {"TORCHELASTIC_RESTART_COUNT"});
+}
+
 // Returns the text, or null if it is no number.
 const char* NumberOf(const char* text) {
   constexpr size_t kMaxDigits = 9;
@@ -258,6 +266,7 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   DescribeEnvironment(recorder, "process.local_rank", kLocalRankVariables);
   DescribeEnvironment(recorder, "run.id", {kRunIdVariable});
   DescribeJob(recorder);
+  DescribeRestarts(recorder);
 #define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
   DescribeOption(recorder, "option." #field, options.field);
 #include "base/options.def"

@@ -104,9 +104,9 @@ bool IsHarmlessOfDevice(std::string_view key) {
 // True for facts that reveal nothing about a person or a machine.
 bool IsHarmless(std::string_view key) {
   constexpr std::string_view kHarmless[] = {
-      "vramstow.version",   "process.pid",  "process.parent",
-      "process.start_time", "process.rank", "process.local_rank",
-      "driver.version",     "simulated",    "process.exit_status"};
+      "vramstow.version",    "process.pid",        "process.parent", "process.start_time",
+      "process.rank",        "process.local_rank", "driver.version", "simulated",
+      "process.exit_status", "run.requeue",        "run.restart"};
   if (std::ranges::find(kHarmless, key) != std::end(kHarmless)) return true;
   if (key.starts_with("option.")) return IsHarmlessOption(key.substr(7));
   return key.starts_with("device.") && IsHarmlessOfDevice(key);
