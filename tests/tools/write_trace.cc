@@ -62,6 +62,8 @@ int Main(int count, char** values) {
   }
   DescribeFrom("run.id", "VRAMSTOW_RUN_ID");
   DescribeFrom("process.rank", "RANK");
+  DescribeFrom("run.requeue", "SLURM_RESTART_COUNT");
+  DescribeFrom("run.restart", "TORCHELASTIC_RESTART_COUNT");
   DescribeFrom("process.start_time", "START_TIME");
   DescribeFrom("process.exit_status", "EXIT_STATUS");
   DescribeFrom("program.uncaught", "UNCAUGHT");

@@ -40,24 +40,37 @@ bool IsReadHere(FileFormat format) {
          format == FileFormat::kMinimalloc;
 }
 
+template <typename Value>
+bool Intersect(const std::set<Value>& a, const std::set<Value>& b) {
+  return std::ranges::any_of(a, [&b](const Value& value) { return b.contains(value); });
+}
+
 // Traces that belong to one run.
 struct Group {
   std::vector<const TraceOrigin*> members;
   std::set<int64_t> ranks;
   std::string job;
+  std::string requeue;
+  std::set<std::string> restarts;
   int64_t begin = 0;
 
   void Add(const TraceOrigin& origin) {
     members.push_back(&origin);
     if (origin.rank.has_value()) ranks.insert(*origin.rank);
     if (job.empty()) job = origin.job;
+    if (requeue.empty()) requeue = origin.requeue;
+    if (!origin.restart.empty()) restarts.insert(origin.restart);
     begin = std::max(begin, origin.begin);
   }
-  // True if both groups have ranks of the same job, and no rank is in both.
+  // True if both groups have ranks of the same attempt at the same job, and no rank is in both. A
+  // rank that was started again tells the attempt, but not every rank of an attempt need have a
+  // trace, so the numbers of restarts are compared, too.
   bool Continues(const Group& earlier) const {
     if (ranks.empty() || earlier.ranks.empty() || job != earlier.job) return false;
-    return std::none_of(ranks.begin(), ranks.end(),
-                        [&](int64_t rank) { return earlier.ranks.contains(rank); });
+    if (requeue != earlier.requeue) return false;
+    const bool have_restarts = !restarts.empty() && !earlier.restarts.empty();
+    return !Intersect(ranks, earlier.ranks) &&
+           (!have_restarts || Intersect(restarts, earlier.restarts));
   }
 };
 
@@ -138,6 +151,8 @@ TraceOrigin OriginOf(const std::string& file) {
   origin.run = run.substr(0, run.find('/'));
   origin.job = TextOf(facts, "run.job");
   origin.host = TextOf(facts, "process.host");
+  origin.requeue = TextOf(facts, "run.requeue");
+  origin.restart = TextOf(facts, "run.restart");
   origin.process = NumberOf(facts, "process.pid");
   origin.parent = NumberOf(facts, "process.parent");
   int64_t rank = 0;

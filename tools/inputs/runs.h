@@ -2,9 +2,9 @@
 //
 // Idea: vramstow run gives each trace the id of its run. A run that is started within another run
 // has an id that begins with the outer one's. If each rank has its own vramstow run, as under srun,
-// ranks belong together if their launcher's job is the same and no rank occurs twice. Traces
-// without such a relation are separate runs, because figures of unrelated runs must not be added
-// up.
+// ranks belong together if their launcher's job is the same, the launcher has started it equally
+// often, and no rank occurs twice. Traces without such a relation are separate runs, because
+// figures of unrelated runs must not be added up.
 //
 // Ownership: values. Threads: no shared state. Errors: recordings of other programs have no run and
 // count as one run together; a file that cannot be read belongs to none. Units: nanoseconds since
@@ -30,6 +30,8 @@ struct TraceOrigin {
   int64_t process = 0;
   int64_t parent = 0;
   std::optional<int64_t> rank;
+  std::string requeue;  // how often Slurm had started the job again; empty: never, or not known
+  std::string restart;  // how often torchrun had; empty: not known
   int64_t begin = 0;
 };
 

@@ -669,6 +669,21 @@ def test_ranks_with_a_run_of_their_own_are_one_job(vramstow: Installation) -> No
     assert taken(vramstow, vramstow.traces)[0] == 2
 
 
+@pytest.mark.parametrize("variable", ["SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT"])
+def test_a_job_that_was_started_again_is_a_run_of_its_own(
+    vramstow: Installation, variable: str
+) -> None:
+    """In the first attempt, only two of four ranks reached CUDA."""
+    first = {} if variable.startswith("SLURM") else {variable: "0"}
+    for attempt, ranks in ((first, "01"), ({variable: "1"}, "2013")):
+        for rank in ranks:
+            result = vramstow.run("run", "--", WRITE_TRACE, env={"RANK": rank} | attempt)
+            assert result.returncode == 0
+    count, left_out = taken(vramstow, vramstow.traces)
+    assert count == 4
+    assert left_out[-1] == "The newest of 2 runs is read; name the files of another run to read it."
+
+
 def test_a_copy_is_not_added_to_what_it_is_a_copy_of(vramstow: Installation) -> None:
     assert vramstow.run("run", "--", WRITE_TRACE).returncode == 0
     [trace] = vramstow.traces.glob("*.stow")
