@@ -88,26 +88,41 @@ std::string NameOfProcess(const JsonValue& facts) {
 }
 
 // Returns one sentence if the figure is the sum of those of several processes. Otherwise returns an
-// empty text.
+// empty text. Of a rank that ran several times, one attempt after the other, a level counts once.
 std::string SumInWords(const JsonValue& facts, const std::string& name) {
   const auto total = FigureOf(facts, name);
   if (!total.has_value()) return "";
   double sum = 0;
   double most = 0;
   size_t parts = 0;
+  std::map<double, double> of_rank;
   const JsonValue* highest = nullptr;
   for (const JsonValue& process : facts.Items("ranks")) {
     const double value = FigureOf(process, name).value_or(0);
     if (value <= 0) continue;
     ++parts;
     sum += value;
+    // A process without a rank counts like a rank of its own.
+    const double rank = FigureOf(process, "process.rank").value_or(-static_cast<double>(parts));
+    of_rank[rank] = std::max(of_rank[rank], value);
     if (value <= most) continue;
     most = value;
     highest = &process;
   }
-  if (parts < 2 || sum != *total) return "";
-  return absl::StrCat(name, " is the sum of ", parts, " processes; the highest is ",
-                      FigureText(FullPath(name), most), ", ", NameOfProcess(*highest), ".");
+  if (parts < 2) return "";
+  double of_attempts = 0;
+  for (const auto& [rank, value] : of_rank) of_attempts += value;
+  std::string of;
+  if (sum == *total) {
+    of = absl::StrCat(" is the sum of ", parts, " processes");
+  } else if (of_attempts == *total) {
+    of = absl::StrCat(" is the sum of ", of_rank.size(), of_rank.size() == 1 ? " rank" : " ranks",
+                      ", each in its highest attempt");
+  } else {
+    return "";
+  }
+  return absl::StrCat(name, of, "; the highest is ", FigureText(FullPath(name), most), ", ",
+                      NameOfProcess(*highest), ".");
 }
 
 // Adds a sentence for each figure of the product that is a sum over processes.

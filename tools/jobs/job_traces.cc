@@ -13,6 +13,7 @@
 #include "tools/inputs/open_input.h"
 #include "tools/inputs/runs.h"
 #include "tools/inputs/trace_source.h"
+#include "tools/inputs/trace_start.h"
 #include "tools/jobs/run_id.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/symbols/kept_functions.h"
@@ -191,6 +192,7 @@ JobTraces ReadJobTraces(const JobTracesQuery& query, const std::function<bool()>
     }
     StoppableSource stoppable(source->get(), stop);
     Analysis analysis = AnalyzeInDetail(&stoppable, file);
+    analysis.facts.start_unix_ns = TraceStartUnixNs(file);
     if (traces.stopped = stoppable.stopped(); traces.stopped) return traces;
     if (query.explain == Explain::kMoment) {
       moment.Add(std::move(analysis));

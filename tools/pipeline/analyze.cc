@@ -234,7 +234,9 @@ absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string&
                                      NameLookup lookup) {
   absl::StatusOr<Analysis> analysis =
       within.empty() ? AnalyzeAll(path, lookup) : AnalyzeWithin(path, within, lookup);
-  if (analysis.ok()) ExplainAndProve(&*analysis);
+  if (!analysis.ok()) return analysis;
+  analysis->facts.start_unix_ns = TraceStartUnixNs(path);
+  ExplainAndProve(&*analysis);
   return analysis;
 }
 

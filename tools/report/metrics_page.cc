@@ -23,13 +23,17 @@ constexpr std::string_view kIntroduction =
     "<!-- Made by `vramstow docs metrics` from tools/analysis/facts/fact_table*.h; do not edit "
     "below. -->\n\n## Every fact\n\nThese are all keys of `vramstow analyze --json`. `[]` stands "
     "for each row of a list. After each key follow its type, and how\nthe facts of several traces "
-    "are combined: *sum*, *highest* or *lowest* of numbers, *all* or *any* of flags, *joined* if "
-    "equal\nrows are combined, *one trace* if there is no value for several.\n";
+    "are combined: *sum*, *highest* or *lowest* of numbers, *level* for a sum in which a rank that "
+    "ran\nseveral times, one attempt after the other, counts with its highest attempt, *all* or "
+    "*any* of flags, *joined* if equal rows are\ncombined, *one trace* if there is no value for "
+    "several.\n";
 
 std::string_view WordOf(Merge merge) {
   switch (merge) {
     case Merge::kSum:
       return "sum";
+    case Merge::kLevel:
+      return "level";
     case Merge::kMax:
       return "highest";
     case Merge::kLeast:
@@ -153,8 +157,8 @@ class Page {
 
  private:
   // Returns the rule by which a number of several traces is combined. A fact that consists of two
-  // numbers (an Amount) has the rule kParts; each of the two numbers is simply added up.
-  static Merge RuleOf(Merge merge) { return merge == Merge::kParts ? Merge::kSum : merge; }
+  // numbers (an Amount) has the rule kParts; each of the two numbers is a level.
+  static Merge RuleOf(Merge merge) { return merge == Merge::kParts ? Merge::kLevel : merge; }
   static std::string Sentence(std::string_view words) {
     std::string sentence(words);
     if (sentence.front() >= 'a' && sentence.front() <= 'z') {

@@ -224,6 +224,11 @@ std::string FailuresInWords(const Facts& facts) {
                                         : " handled by the library that made the request");
 }
 
+std::string SumOfPeaksInWords(const Facts& total) {
+  return total.attempts > 1 ? "the sum of the highest attempt of each rank"
+                            : "the sum of each process's own";
+}
+
 std::string PeakSection(const Facts& facts) {
   const Peak& peak = facts.peak;
   std::string text;
@@ -234,8 +239,9 @@ std::string PeakSection(const Facts& facts) {
   text += absl::StrFormat("%s allocated, %s reserved, %s requested", Bytes(peak.allocated_bytes),
                           facts.reserved_known ? Bytes(peak.reserved_bytes) : "unknown",
                           Bytes(peak.requested_bytes));
-  text += facts.traces == 1 ? absl::StrCat(", at ", Time(peak.time_ns), "\n")
-                            : ": the sum of each process's own peak\n";
+  text += facts.traces == 1
+              ? absl::StrCat(", at ", Time(peak.time_ns), "\n")
+              : absl::StrCat(": ", SumOfPeaksInWords(facts), facts.attempts > 1 ? "\n" : " peak\n");
   const std::string failed = FailuresInWords(facts);
   text += absl::StrFormat("%s, %s, largest block %s, %s\n",
                           Counted(facts.counts.allocations, "allocation"),

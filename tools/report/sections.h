@@ -57,6 +57,8 @@ std::string RequestInWords(const OutOfMemoryFacts& failure);
 // --- Defined in sections_offload.cc.
 // Returns "1.2 GiB to the host, 800 MiB back; submissions waited 30 ms, at most 5 ms at once".
 std::string MovedInWords(const OffloadFacts& offload);
+// Says of which peaks the peak of several processes is the sum: "the sum of each process's own".
+std::string SumOfPeaksInWords(const Facts& total);
 // Returns the call sites whose memory was evicted, one on each line, most bytes first.
 std::string OffloadedSites(const OffloadFacts& offload);
 // For a job that ran only because memory was moved to the host, NeedInWords returns "This job needs

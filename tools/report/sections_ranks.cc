@@ -43,6 +43,11 @@ std::string FigureTable(const RankComparison& comparison) {
 std::string RankSentence(const RankComparison& comparison) {
   const RankFigure& reserved = comparison.figures.front();
   std::string text = absl::StrCat(Counted(comparison.ranks, "rank"), ". ");
+  if (comparison.attempts > 1) {
+    absl::StrAppend(&text, "Ranks ran up to ", Counted(comparison.attempts, "time"),
+                    ", one attempt after the other: of each rank, the attempt with the highest "
+                    "peak is compared. ");
+  }
   const std::string above =
       absl::StrCat(Bytes(comparison.over_median_bytes), " (",
                    Share(comparison.over_median_bytes, reserved.median), ") above the median");

@@ -57,14 +57,18 @@ std::string Others(const Peak& peak) {
 
 std::string Processes(const FactSet& set) {
   const Facts* highest = &set.traces.front();
-  size_t ranks = 0;
+  std::set<int64_t> ranks;
   for (const Facts& trace : set.traces) {
     if (trace.peak.allocated_bytes > highest->peak.allocated_bytes) highest = &trace;
-    ranks += trace.rank.has_value() ? 1 : 0;
+    if (trace.rank.has_value()) ranks.insert(*trace.rank);
   }
   const auto pid = highest->trace_metadata.find("process.pid");
   std::string text = Counted(set.traces.size(), "process");
-  if (ranks > 0) text += absl::StrCat(" (", Counted(ranks, "rank"), ")");
+  if (!ranks.empty()) {
+    text += absl::StrCat(
+        " (", Counted(ranks.size(), "rank"),
+        set.total.attempts > 1 ? ", " + Counted(set.total.attempts, "attempt") : "", ")");
+  }
   text += absl::StrCat(", highest peak ", Bytes(highest->peak.allocated_bytes));
   if (highest->rank.has_value()) return absl::StrCat(text, " in rank ", *highest->rank);
   if (pid != highest->trace_metadata.end())
@@ -380,7 +384,7 @@ std::string PeakAndAllocations(const FactSet& set) {
     return Line("peak", "not known: nothing could be recorded");
   }
   const std::string at_least = ended_early ? "at least " : "";
-  std::string when = one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own";
+  std::string when = one ? ", at " + Time(peak.time_ns) : ", " + SumOfPeaksInWords(total);
   if (!ended_early && total.counts.out_of_memory == 0) {
     const std::string room = one ? RoomInWords(total) : RoomOfProcesses(set);
     if (!room.empty()) absl::StrAppend(&when, "; ", room);

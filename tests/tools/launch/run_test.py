@@ -684,6 +684,18 @@ def test_a_job_that_was_started_again_is_a_run_of_its_own(
     assert left_out[-1] == "The newest of 2 runs is read; name the files of another run to read it."
 
 
+def test_attempts_of_a_rank_are_not_added_up(vramstow: Installation) -> None:
+    """Each process holds at most 8 MiB, and lives before or after the others of its rank."""
+    script = f"for attempt in 0 1 2; do for i in 0 1; do RANK=$i {WRITE_TRACE}; done; done"
+    result = vramstow.run("run", "--", "sh", "-c", script)
+    assert "6 processes (2 ranks, 3 attempts)" in result.stderr
+    text = vramstow.run("analyze", vramstow.traces).stdout
+    assert "2 ranks. Ranks ran up to 3 times, one attempt after the other" in text
+    checked = vramstow.run("check", vramstow.traces, "--assert", "peak_allocated == 16MiB")
+    assert checked.returncode == 0, checked.stdout
+    assert "peak_allocated is the sum of 2 ranks, each in its highest attempt" in checked.stdout
+
+
 def test_a_copy_is_not_added_to_what_it_is_a_copy_of(vramstow: Installation) -> None:
     assert vramstow.run("run", "--", WRITE_TRACE).returncode == 0
     [trace] = vramstow.traces.glob("*.stow")

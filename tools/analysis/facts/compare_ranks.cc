@@ -5,12 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "tools/analysis/facts/attempts.h"
+
 namespace vramstow {
 namespace {
 
 using SiteName = std::pair<std::string, std::string>;  // site, operation
 
-// One rank, with the sums of its processes.
+// One rank, with the sums of the processes of its highest attempt.
 struct Rank {
   int64_t number = 0;
   std::string host;
@@ -22,18 +24,17 @@ struct Rank {
   std::map<SiteName, uint64_t> sites;  // bytes at the peak
 };
 
-std::vector<Rank> RanksOf(const std::vector<Facts>& traces) {
+std::vector<Rank> RanksOf(const std::vector<Facts>& traces, const Attempts& attempts) {
   std::map<int64_t, Rank> ranks;
-  for (const Facts& trace : traces) {
-    if (!trace.rank.has_value()) continue;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const Facts& trace = traces[i];
+    if (!trace.rank.has_value() || !attempts.counts[i]) continue;
     Rank& rank = ranks[*trace.rank];
     rank.number = *trace.rank;
     const auto host = trace.trace_metadata.find("process.host");
     if (host != trace.trace_metadata.end()) rank.host = host->second;
     rank.peak_allocated += trace.peak.allocated_bytes;
-    // If the reserved memory is unknown, it was at least as much as the allocated memory.
-    rank.peak_reserved +=
-        trace.reserved_known ? trace.peak.reserved_bytes : trace.peak.allocated_bytes;
+    rank.peak_reserved += PeakReserved(trace);
     rank.live_at_end += trace.live.device.bytes;
     rank.allocations += trace.counts.allocations;
     rank.out_of_memory += trace.counts.out_of_memory;
@@ -90,10 +91,12 @@ std::vector<RankSite> SitesOf(const std::vector<Rank>& ranks, const Rank& stragg
 }  // namespace
 
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces) {
-  const std::vector<Rank> ranks = RanksOf(traces);
+  const Attempts attempts = AttemptsOf(traces);
+  const std::vector<Rank> ranks = RanksOf(traces, attempts);
   if (ranks.size() < 2) return std::nullopt;
   RankComparison comparison;
   comparison.ranks = ranks.size();
+  comparison.attempts = attempts.most;
   comparison.figures = {FigureOf("peak_reserved_bytes", ranks, &Rank::peak_reserved),
                         FigureOf("peak_allocated_bytes", ranks, &Rank::peak_allocated),
                         FigureOf("live_at_end_bytes", ranks, &Rank::live_at_end),

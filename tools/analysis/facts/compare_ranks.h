@@ -17,8 +17,9 @@
 
 namespace vramstow {
 
-// Compares traces that name their rank. The processes of one rank are added up, as MergeTraces
-// does. Returns nullopt if the traces name fewer than two ranks.
+// Compares traces that name their rank. The processes of one rank that ran at the same time are
+// added up; of several attempts, the highest is compared. Returns nullopt if the traces name fewer
+// than two ranks.
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces);
 
 }  // namespace vramstow

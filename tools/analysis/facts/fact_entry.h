@@ -31,6 +31,7 @@ concept HasFacts = requires {
 // The rule by which the facts of several traces are merged to one.
 enum class Merge : uint8_t {
   kSum,     // the sum
+  kLevel,   // the sum, in which attempts of a rank that ran one after the other count once
   kMax,     // the highest
   kLeast,   // the lowest
   kAll,     // true if it is for all

@@ -66,8 +66,8 @@ constexpr bool IsOnDevice(const Facts& /*trace*/, const Struct& self) {
 template <>
 struct Described<Amount> {
   static constexpr auto kFacts = std::tuple{
-      Fact("bytes", &Amount::bytes, Merge::kSum, "bytes"),
-      Fact("blocks", &Amount::blocks, Merge::kSum, "blocks"),
+      Fact("bytes", &Amount::bytes, Merge::kLevel, "bytes"),
+      Fact("blocks", &Amount::blocks, Merge::kLevel, "blocks"),
   };
 };
 
@@ -113,11 +113,11 @@ struct Described<TallyFacts> {
       Fact("total_bytes", &S::total_bytes, Merge::kSum, "allocated in all"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kParts,
                  "device memory that it allocated and that was live at the peak"),
-      Fact("highest_bytes", &S::highest_bytes, Merge::kSum,
+      Fact("highest_bytes", &S::highest_bytes, Merge::kLevel,
            "highest level of the device memory that it allocated, at any time"),
       TwoNumbers("bytes_at_end", "blocks_at_end", &S::at_end, Merge::kParts,
                  "device memory that it allocated and that was live at the end"),
-      Fact("other_highest_bytes", &S::other_highest_bytes, Merge::kSum,
+      Fact("other_highest_bytes", &S::other_highest_bytes, Merge::kLevel,
            "highest level of host and managed memory that it allocated"),
       TwoNumbers("other_bytes_at_end", "other_blocks_at_end", &S::other_at_end, Merge::kParts,
                  "host and managed memory that it allocated and that was live at the end"),
@@ -215,7 +215,7 @@ struct Described<OffloadFacts> {
       Fact("gate_ns", &S::gate_ns, Merge::kSum,
            "time for which submissions waited, all moves together"),
       Fact("longest_gate_ns", &S::longest_gate_ns, Merge::kMax, "the same at once"),
-      Fact("most_bytes", &S::most_bytes, Merge::kSum,
+      Fact("most_bytes", &S::most_bytes, Merge::kLevel,
            "largest amount on the host at the same time"),
       Derived(
           "link_ns",
@@ -316,21 +316,21 @@ template <>
 struct Described<Peak> {
   using S = Peak;
   static constexpr auto kFacts = std::tuple{
-      Fact("allocated_bytes", &S::allocated_bytes, Merge::kSum, "highest of allocated")
+      Fact("allocated_bytes", &S::allocated_bytes, Merge::kLevel, "highest of allocated")
           .Short("peak_allocated")
           .Compared(1),
-      Fact("reserved_bytes", &S::reserved_bytes, Merge::kSum,
+      Fact("reserved_bytes", &S::reserved_bytes, Merge::kLevel,
            "highest of reserved; null if unknown")
           .KnownIf(KnowsReserved)
           .Short("peak_reserved")
           .Compared(2),
-      Fact("requested_bytes", &S::requested_bytes, Merge::kSum, "highest of requested")
+      Fact("requested_bytes", &S::requested_bytes, Merge::kLevel, "highest of requested")
           .Short("peak_requested")
           .Compared(3),
-      Fact("reserved_then_bytes", &S::reserved_then_bytes, Merge::kSum,
+      Fact("reserved_then_bytes", &S::reserved_then_bytes, Merge::kLevel,
            "reserved when allocated was highest")
           .KnownIf(KnowsReserved),
-      Fact("requested_then_bytes", &S::requested_then_bytes, Merge::kSum,
+      Fact("requested_then_bytes", &S::requested_then_bytes, Merge::kLevel,
            "requested when allocated was highest"),
       Fact("time_ns", &S::time_ns, Merge::kOwn,
            "time at which allocated first had its highest value")
@@ -338,22 +338,22 @@ struct Described<Peak> {
       Fact("sequence", &S::sequence, Merge::kOwn,
            "number of the event at which allocated reached this value")
           .KnownIf(OfOneTrace),
-      Fact("host_pinned_bytes", &S::host_bytes, Merge::kSum,
+      Fact("host_pinned_bytes", &S::host_bytes, Merge::kLevel,
            "highest level of host memory that the driver pinned, at any time")
           .Label("pinned host memory"),
-      Fact("host_registered_bytes", &S::registered_bytes, Merge::kSum,
+      Fact("host_registered_bytes", &S::registered_bytes, Merge::kLevel,
            "highest level of the application's host memory that it registered")
           .Label("registered host memory"),
-      Fact("managed_bytes", &S::managed_bytes, Merge::kSum, "highest level of managed memory")
+      Fact("managed_bytes", &S::managed_bytes, Merge::kLevel, "highest level of managed memory")
           .Label("managed memory"),
       Fact(
-          "imported_bytes", &S::imported_bytes, Merge::kSum,
+          "imported_bytes", &S::imported_bytes, Merge::kLevel,
           "highest level of memory imported from other processes; the size of handles is not known")
           .Label("imported from other processes"),
-      Fact("mapped_bytes", &S::mapped_bytes, Merge::kSum,
+      Fact("mapped_bytes", &S::mapped_bytes, Merge::kLevel,
            "highest level of device memory mapped into reserved address ranges")
           .Label("mapped into address ranges"),
-      Fact("address_range_bytes", &S::address_range_bytes, Merge::kSum,
+      Fact("address_range_bytes", &S::address_range_bytes, Merge::kLevel,
            "highest level of reserved addresses, which need no memory"),
   };
 };

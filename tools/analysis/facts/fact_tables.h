@@ -149,7 +149,8 @@ struct Described<Facts> {
            "`minimalloc`; `several` where they differ"),
       Fact("file", &S::file, Merge::kOwn, "name of the file; null for several files")
           .KnownIf(OfOneTrace),
-      Fact("traces", &S::traces, Merge::kOwn, "how many traces"),
+      Fact("traces", &S::traces, Merge::kOwn, "how many traces"), Inner(&S::attempts, Merge::kOwn),
+      Inner(&S::start_unix_ns, Merge::kOwn),
       Derived(
           "events", [](const Facts&, const S& self) { return self.report.events; },
           "number of events that were read"),
@@ -201,13 +202,15 @@ struct Described<Facts> {
       Fact("launches", &S::launches, Merge::kParts,
            "launches of kernels (`--launches`); null if none were counted")
           .KnownIf([](const Facts&, const S& self) { return self.launches.launches != 0; }),
-      Group("peak", GroupMode::kAlways, Always(),
-            "the highest value of each level; for several traces the sum of their values",
-            Spread(&S::peak),
-            Fact("largest_block_bytes", &S::largest_block_bytes, Merge::kMax,
-                 "largest block of device memory at any time"),
-            Fact("blocks", &S::largest_at_peak, Merge::kOwn,
-                 "the 16 largest blocks that were live at the peak")),
+      Group(
+          "peak", GroupMode::kAlways, Always(),
+          "the highest value of each level; for several traces the sum of their values, in which a "
+          "rank that ran several times, one attempt after the other, counts once",
+          Spread(&S::peak),
+          Fact("largest_block_bytes", &S::largest_block_bytes, Merge::kMax,
+               "largest block of device memory at any time"),
+          Fact("blocks", &S::largest_at_peak, Merge::kOwn,
+               "the 16 largest blocks that were live at the peak")),
       Fact("by_library", &S::by_library, Merge::kJoin,
            "by requesting library; the library with most memory at the peak first")
           .RowsAs("library"),
@@ -340,7 +343,10 @@ struct Described<RankComparison> {
   using S = RankComparison;
   static constexpr auto kFacts = std::tuple{
       Fact("ranks", &S::ranks, Merge::kOwn,
-           "number of ranks; several processes of one rank are combined"),
+           "number of ranks; processes of one rank that ran at the same time are combined"),
+      Fact("attempts", &S::attempts, Merge::kOwn,
+           "how often a rank ran, one attempt after the other, as after a restart; of each rank "
+           "the attempt with the highest peak is compared"),
       Fact("balanced", &S::balanced, Merge::kOwn,
            "the highest peak of reserved is at most 5% above the median"),
       Group("straggler", GroupMode::kAlways, Always(), "the rank with the highest peak of reserved",

@@ -40,10 +40,13 @@ struct Facts {
   bool simulated = false;
   ReadReport report;
   std::vector<std::string> missing;  // that the input does not have, one sentence each
+  uint64_t start_unix_ns = 0;        // wall-clock time at which the trace's time is 0; 0: not known
   uint64_t end_ns = 0;               // time of the last event
   bool reserved_known = true;
 
   uint64_t traces = 1;
+  // How often a rank ran, one attempt after the other. Levels count only its highest attempt.
+  uint64_t attempts = 1;
   Counts counts;
   Peak peak;
   uint64_t largest_block_bytes = 0;  // of device memory

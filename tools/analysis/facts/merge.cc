@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/facts/attempts.h"
 #include "tools/analysis/facts/compare_ranks.h"
 #include "tools/analysis/facts/fact_tables.h"
 
@@ -114,7 +115,7 @@ constexpr bool kIsRowList = requires(Member member) {
 template <typename Member>
 void AddFact(Merge rule, const Member& from, Member* to) {
   if constexpr (kIsNumber<Member> || kIsArray<Member>) {
-    if (rule == Merge::kSum) Sum(from, to);
+    if (rule == Merge::kSum || rule == Merge::kLevel) Sum(from, to);
   }
   if constexpr (kIsNumber<Member>) {
     if (rule == Merge::kMax) *to = std::max(*to, from);
@@ -169,30 +170,41 @@ void AddFacts(const LiveFacts& from, LiveFacts* to) {
   to->groups_left_out += from.groups_left_out + Join(from.groups, &to->groups);
 }
 
-// Clears facts that have no meaning for several traces.
-template <HasFacts Struct>
-void ClearOwn(Struct* total);
+// Clears the facts that have this rule.
+template <Merge kRule, HasFacts Struct>
+void Clear(Struct* facts);
 
-template <typename Struct, typename Entry>
-void ClearEntry(const Entry& entry, Struct* total) {
+template <Merge kRule, typename Struct, typename Entry>
+void ClearEntry(const Entry& entry, Struct* facts) {
   if constexpr (requires { entry.entries; }) {
-    std::apply([&](const auto&... inner) { (ClearEntry(inner, total), ...); }, entry.entries);
+    std::apply([&](const auto&... inner) { (ClearEntry<kRule>(inner, facts), ...); },
+               entry.entries);
   } else if constexpr (requires { entry.member; }) {
-    auto& value = total->*entry.member;
+    auto& value = facts->*entry.member;
     using Member = std::remove_cvref_t<decltype(value)>;
-    bool is_own = false;
-    if constexpr (requires { entry.merge; }) is_own = entry.merge == Merge::kOwn;
-    if (is_own) {
+    bool has_rule = false;
+    if constexpr (requires { entry.merge; }) has_rule = entry.merge == kRule;
+    if (has_rule) {
       value = Member();
     } else if constexpr (HasFacts<Member>) {
-      ClearOwn(&value);
+      Clear<kRule>(&value);
+    } else if constexpr (kRule == Merge::kLevel && kIsRowList<Member>) {
+      for (auto& row : value) Clear<kRule>(&row);
     }
   }
 }
 
-template <HasFacts Struct>
-void ClearOwn(Struct* total) {
-  ForEachEntry<Struct>([&](const auto& entry) { ClearEntry(entry, total); });
+template <Merge kRule, HasFacts Struct>
+void Clear(Struct* facts) {
+  ForEachEntry<Struct>([&](const auto& entry) { ClearEntry<kRule>(entry, facts); });
+}
+
+// Returns what a process adds to the facts of the job although another attempt of its rank held
+// more memory: what it did, and not what it held.
+Facts WithoutMemory(Facts trace) {
+  Clear<Merge::kLevel>(&trace);
+  trace.live = {};
+  return trace;
 }
 
 // Returns the index of the only process that held memory (compilers and loaders hold none); no
@@ -239,9 +251,16 @@ FactSet MergeTraces(std::vector<Facts> traces) {
   const std::optional<size_t> holder = OnlyHolder(traces);
   set.total = traces[holder.value_or(0)];
   if (traces.size() > 1 && !holder.has_value()) {
-    ClearOwn(&set.total);
-    for (size_t i = 1; i < traces.size(); ++i) AddFacts(traces[i], &set.total);
+    const Attempts attempts = AttemptsOf(traces);
+    const auto part_of = [&](size_t i) {
+      return attempts.counts[i] ? traces[i] : WithoutMemory(traces[i]);
+    };
+    // Facts that have no meaning for several traces are cleared.
+    set.total = part_of(0);
+    Clear<Merge::kOwn>(&set.total);
+    for (size_t i = 1; i < traces.size(); ++i) AddFacts(part_of(i), &set.total);
     set.total.traces = traces.size();
+    set.total.attempts = attempts.most;
   }
   set.comparison = CompareRanks(traces);
   set.traces = std::move(traces);

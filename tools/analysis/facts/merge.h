@@ -1,8 +1,9 @@
 // Merge: merges the facts of several traces (ranks, processes).
 //
 // Idea: counts and totals are added. The peak of all traces is the sum of their peaks, because the
-// machines together must have this much memory. The peaks may be at different moments, so the
-// merged peak has no moment. A fact that has no meaning for several traces (timeline,
+// machines together must have this much memory. Of attempts of a rank that ran one after the other,
+// only the highest is part of it. The peaks may be at different moments, so the merged peak has no
+// moment. A fact that has no meaning for several traces (timeline,
 // fragmentation, largest blocks) stays empty.
 //
 // Ownership: the results are copies. Threads: pure functions, callable from any thread. Errors:

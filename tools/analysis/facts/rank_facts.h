@@ -31,6 +31,7 @@ struct RankSite {
 
 struct RankComparison {
   uint64_t ranks = 0;
+  uint64_t attempts = 1;            // of the rank that has most of them
   std::vector<RankFigure> figures;  // the first is the peak of reserved memory
   int64_t straggler = 0;            // the rank with the highest of the first figure
   std::string host;

@@ -7,7 +7,9 @@ function rankSentence(compared) {
   const straggler = compared.straggler;
   const above = [figure('rank_comparison.straggler.over_median_bytes', straggler.over_median_bytes, bytesText(straggler.over_median_bytes)),
     ` (${shareText(straggler.over_median_bytes, reserved.median)}) above the median.`];
-  const lead = `${counted(compared.ranks, 'rank')}. `;
+  const attempts = compared.attempts > 1 ? `Ranks ran up to ${counted(compared.attempts, 'time')}, one attempt after the other: `
+    + 'of each rank, the attempt with the highest peak is compared. ' : '';
+  const lead = `${counted(compared.ranks, 'rank')}. ${attempts}`;
   if (compared.balanced) return element('p', {}, `${lead}They are alike: the highest, rank ${straggler.rank}, is `, ...above);
   return element('p', {}, lead, element('b', {}, `The straggler is rank ${straggler.rank}`), straggler.host ? ` on ${straggler.host}` : '',
       ': it reserved ', figure('rank_comparison.figures.peak_reserved_bytes.most', reserved.most, bytesText(reserved.most)), ', ', ...above);

@@ -102,6 +102,57 @@ TEST(CompareRanks, ProcessesOfOneRankAreAdded) {
   EXPECT_EQ(comparison->sites[0].bytes_at_peak, 11u);
 }
 
+// Returns an attempt of a rank that began and ended at these times.
+Facts Attempt(int64_t rank, uint64_t reserved, uint64_t begin, uint64_t end) {
+  Facts facts = Rank(rank, reserved, {Site("a", reserved)});
+  facts.start_unix_ns = begin;
+  facts.end_ns = end - begin;
+  facts.report.closed = true;
+  return facts;
+}
+
+TEST(CompareRanks, AttemptsThatRanOneAfterTheOtherAreNotAdded) {
+  const auto comparison =
+      CompareRanks({Attempt(0, 100, 10, 20), Attempt(0, 90, 30, 40), Attempt(0, 95, 50, 60),
+                    Attempt(1, 100, 10, 20), Attempt(1, 7, 15, 18)});
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->ranks, 2u);
+  EXPECT_EQ(comparison->attempts, 3u);
+  const RankFigure& reserved = comparison->figures.front();
+  EXPECT_EQ(reserved.least, 100u);
+  EXPECT_EQ(reserved.most, 107u) << "its processes ran at the same time";
+  EXPECT_EQ(Figure(*comparison, "allocations").least, 7u);
+}
+
+TEST(CompareRanks, RestartsThatTheLauncherCountsAreAttempts) {
+  for (const char* name : {"run.restart", "run.requeue"}) {
+    Facts first = Rank(0, 100);
+    first.trace_metadata[name] = "0";
+    Facts second = Rank(0, 120);
+    second.trace_metadata[name] = "1";
+    const auto comparison = CompareRanks({first, second, Rank(1, 100)});
+    ASSERT_TRUE(comparison.has_value());
+    EXPECT_EQ(comparison->attempts, 2u);
+    EXPECT_EQ(comparison->figures.front().most, 120u);
+  }
+}
+
+TEST(CompareRanks, AProcessThatMayHaveLivedOnIsAddedToALaterOne) {
+  const Facts later = Attempt(0, 50, 30, 40);
+  Facts cut = Attempt(0, 100, 10, 20);
+  cut.report.write_error = 28;
+  Facts parent = Attempt(0, 100, 10, 20);
+  parent.trace_metadata["process.pid"] = "7";
+  Facts child = later;
+  child.trace_metadata["process.parent"] = "7";
+  for (const auto& [first, second] : {std::pair{cut, later}, std::pair{parent, child}}) {
+    const auto comparison = CompareRanks({first, second, Rank(1, 100)});
+    ASSERT_TRUE(comparison.has_value());
+    EXPECT_EQ(comparison->attempts, 1u);
+    EXPECT_EQ(comparison->figures.front().most, 150u);
+  }
+}
+
 TEST(CompareRanks, WhereReservedIsNotKnownAllocatedStandsIn) {
   Facts unknown = Rank(1, 0);
   unknown.reserved_known = false;

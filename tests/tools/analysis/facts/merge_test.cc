@@ -47,6 +47,21 @@ TEST(Merge, RanksAddUpAndAreInOrder) {
   EXPECT_TRUE(total.timeline.points.empty());
 }
 
+TEST(Merge, AttemptsOfARankAreCountedButTheirMemoryIsNotAdded) {
+  std::vector<Facts> traces = {RankFacts("0", 10), RankFacts("0", 12), RankFacts("1", 20)};
+  traces[0].trace_metadata["run.restart"] = "0";
+  traces[1].trace_metadata["run.restart"] = "1";
+  const Facts total = MergeTraces(traces).total;
+  EXPECT_EQ(total.attempts, 2u);
+  EXPECT_EQ(total.peak.allocated_bytes, 32u);
+  EXPECT_EQ(total.live.device, (Amount{32, 2}));
+  ASSERT_THAT(total.by_library, SizeIs(1));
+  EXPECT_EQ(total.by_library[0].at_peak, (Amount{32, 2}));
+  EXPECT_EQ(total.by_library[0].highest_bytes, 32u);
+  EXPECT_EQ(total.by_library[0].allocations, 3u) << "the first attempt made one, too";
+  EXPECT_EQ(total.counts.allocations, 3u);
+}
+
 TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
   History idle;
   idle.Add({.kind = EventKind::kContextCreate});
