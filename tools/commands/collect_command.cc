@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/facts/known_part.h"
 #include "tools/base/progress.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
@@ -72,6 +73,11 @@ absl::StatusOr<std::string> LineOf(const std::string& job, const std::string& fi
                                    size_t position) {
   auto inputs = AnalyzePaths({file});
   if (!inputs.ok()) return inputs.status();
+  if (MayHidePeak(inputs->analyses.front().facts)) {
+    Complain("collect", absl::StrCat(Printable(file), " shows only what happened ",
+                                     KnownPartInWords(inputs->analyses.front().facts),
+                                     ". Its figures are only lower bounds."));
+  }
   auto facts = JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
   if (!facts.has_value()) return absl::InternalError(absl::StrCat(file, ": no facts."));
   const JsonValue* const process = facts->Find("process");

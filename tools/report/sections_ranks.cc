@@ -1,5 +1,10 @@
 // Writes the section that compares the ranks of a job.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "tools/base/words.h"
 #include "tools/report/sections.h"
@@ -38,6 +43,29 @@ std::string FigureTable(const RankComparison& comparison) {
   return table.Text(0);
 }
 
+// Returns "rank 3", or "ranks 3, 5 and 7 more".
+std::string RanksInWords(const std::vector<int64_t>& ranks) {
+  constexpr size_t kMax = 8;
+  if (ranks.size() == 1) return absl::StrCat("rank ", ranks.front());
+  const size_t shown = std::min(kMax, ranks.size());
+  std::string text =
+      absl::StrCat("ranks ", absl::StrJoin(ranks.begin(), ranks.begin() + shown, ", "));
+  if (shown < ranks.size()) absl::StrAppend(&text, " and ", ranks.size() - shown, " more");
+  return text;
+}
+
+// Says which ranks cannot be compared, because events are missing in their recordings.
+std::string IncompleteInWords(const RankComparison& comparison) {
+  const bool one = comparison.incomplete.size() == 1;
+  const std::string why = absl::StrCat(
+      "because the ", one ? "recording" : "recordings", " of ", RanksInWords(comparison.incomplete),
+      one ? " lacks" : " lack", " events: ", one ? "its" : "their", " figures are \"at least\".");
+  return comparison.has_straggler
+             ? absl::StrCat("Only ", comparison.ranks - comparison.incomplete.size(),
+                            " are compared, ", why, " ")
+             : absl::StrCat("They cannot be compared, ", why);
+}
+
 }  // namespace
 
 std::string RankSentence(const RankComparison& comparison) {
@@ -48,6 +76,8 @@ std::string RankSentence(const RankComparison& comparison) {
                     ", one attempt after the other: of each rank, the attempt with the highest "
                     "peak is compared. ");
   }
+  if (!comparison.incomplete.empty()) text += IncompleteInWords(comparison);
+  if (!comparison.has_straggler) return text;
   const std::string above =
       absl::StrCat(Bytes(comparison.over_median_bytes), " (",
                    Share(comparison.over_median_bytes, reserved.median), ") above the median");
@@ -65,7 +95,7 @@ std::string RankSentence(const RankComparison& comparison) {
 std::string RankSection(const RankComparison& comparison, const TextStyle& style) {
   std::string text =
       WrappedLines(RankSentence(comparison), style.width) + "\n" + FigureTable(comparison);
-  if (comparison.balanced || comparison.sites.empty()) return text;
+  if (!comparison.has_straggler || comparison.balanced || comparison.sites.empty()) return text;
   absl::StrAppend(&text, "what rank ", comparison.straggler,
                   " held at its peak above the median:\n");
   Table table({Align::kRight, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});

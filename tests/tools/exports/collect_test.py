@@ -21,6 +21,7 @@ from typing import Any
 import formats_python
 import pytest
 from built import BUILD, VRAMSTOW, run_program, run_vramstow
+from installation import write
 
 LONG = os.environ.get("VRAMSTOW_LONG_COLLECT") == "1"
 RANKS = 100_000 if LONG else 2_000
@@ -252,6 +253,20 @@ def test_a_trace_that_cannot_be_read_is_left_out(jobs: Path, tmp_path: Path) -> 
     assert done.returncode == 0 and "3 of 3 ranks added" in done.stderr
     assert "left out: " in done.stderr and "broken.stow" in done.stderr
     assert "also if some traces cannot be read" in collect("--help").stdout.replace("\n", " ")
+
+
+def test_a_trace_that_lacks_events_is_said_to(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    job.mkdir()
+    trace = write(job, "many", RANK="0")
+    whole = trace.read_bytes()
+    third = len(whole) // 3
+    trace.write_bytes(whole[:third] + bytes(third) + whole[2 * third :])
+    write(job, RANK="1")
+    done = collect(job, "--to", tmp_path / "fleet")
+    assert done.returncode == 0 and "2 of 2 ranks added" in done.stderr
+    [line] = [line for line in done.stderr.splitlines() if "lower bounds" in line]
+    assert trace.name in line
 
 
 def test_a_figure_beyond_the_columns_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/analysis/facts/attempts.h"
+#include "tools/analysis/facts/known_part.h"
 
 namespace vramstow {
 namespace {
@@ -21,6 +22,7 @@ struct Rank {
   uint64_t live_at_end = 0;
   uint64_t allocations = 0;
   uint64_t out_of_memory = 0;
+  bool is_complete = true;
   std::map<SiteName, uint64_t> sites;  // bytes at the peak
 };
 
@@ -28,8 +30,10 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces, const Attempts& atte
   std::map<int64_t, Rank> ranks;
   for (size_t i = 0; i < traces.size(); ++i) {
     const Facts& trace = traces[i];
-    if (!trace.rank.has_value() || !attempts.counts[i]) continue;
+    if (!trace.rank.has_value()) continue;
     Rank& rank = ranks[*trace.rank];
+    if (MayHidePeak(trace)) rank.is_complete = false;
+    if (!attempts.counts[i]) continue;
     rank.number = *trace.rank;
     const auto host = trace.trace_metadata.find("process.host");
     if (host != trace.trace_metadata.end()) rank.host = host->second;
@@ -46,6 +50,19 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces, const Attempts& atte
   all.reserve(ranks.size());
   for (auto& [number, rank] : ranks) all.push_back(std::move(rank));
   return all;
+}
+
+// Returns the ranks whose figures are only lower bounds, and removes them if at least two others
+// can be compared.
+std::vector<int64_t> LeaveOutIncomplete(std::vector<Rank>* ranks) {
+  std::vector<int64_t> incomplete;
+  for (const Rank& rank : *ranks) {
+    if (!rank.is_complete) incomplete.push_back(rank.number);
+  }
+  if (ranks->size() - incomplete.size() >= 2) {
+    std::erase_if(*ranks, [](const Rank& rank) { return !rank.is_complete; });
+  }
+  return incomplete;
 }
 
 // Returns the median, and sorts `values`. For an even number of values it is the mean of the two in
@@ -92,16 +109,19 @@ std::vector<RankSite> SitesOf(const std::vector<Rank>& ranks, const Rank& stragg
 
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces) {
   const Attempts attempts = AttemptsOf(traces);
-  const std::vector<Rank> ranks = RanksOf(traces, attempts);
+  std::vector<Rank> ranks = RanksOf(traces, attempts);
   if (ranks.size() < 2) return std::nullopt;
   RankComparison comparison;
   comparison.ranks = ranks.size();
   comparison.attempts = attempts.most;
+  comparison.incomplete = LeaveOutIncomplete(&ranks);
+  comparison.has_straggler = comparison.incomplete.empty() || ranks.size() < comparison.ranks;
   comparison.figures = {FigureOf("peak_reserved_bytes", ranks, &Rank::peak_reserved),
                         FigureOf("peak_allocated_bytes", ranks, &Rank::peak_allocated),
                         FigureOf("live_at_end_bytes", ranks, &Rank::live_at_end),
                         FigureOf("allocations", ranks, &Rank::allocations),
                         FigureOf("out_of_memory", ranks, &Rank::out_of_memory)};
+  if (!comparison.has_straggler) return comparison;
   const RankFigure& reserved = comparison.figures.front();
   const auto straggler = std::ranges::find(ranks, reserved.most_rank, &Rank::number);
   comparison.straggler = straggler->number;

@@ -18,8 +18,9 @@
 namespace vramstow {
 
 // Compares traces that name their rank. The processes of one rank that ran at the same time are
-// added up; of several attempts, the highest is compared. Returns nullopt if the traces name fewer
-// than two ranks.
+// added up; of several attempts, the highest is compared. A rank whose recording lacks events may
+// have needed more than its figures say, so no straggler is named from a comparison with it.
+// Returns nullopt if the traces name fewer than two ranks.
 std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces);
 
 }  // namespace vramstow

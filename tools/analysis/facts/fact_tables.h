@@ -348,16 +348,24 @@ struct Described<RankComparison> {
            "how often a rank ran, one attempt after the other, as after a restart; of each rank "
            "the attempt with the highest peak is compared"),
       Fact("balanced", &S::balanced, Merge::kOwn,
-           "the highest peak of reserved is at most 5% above the median"),
-      Group("straggler", GroupMode::kAlways, Always(), "the rank with the highest peak of reserved",
-            Fact("rank", &S::straggler, Merge::kOwn, "its number"),
-            Fact("host", &S::host, Merge::kOwn, "its host"),
-            Fact("over_median_bytes", &S::over_median_bytes, Merge::kOwn, "above the median"),
-            Fact("sites", &S::sites, Merge::kOwn,
-                 "the 20 call sites by which it is most above the median")),
+           "the highest peak of reserved is at most 5% above the median; null if unknown")
+          .KnownIf([](const Facts&, const S& self) { return self.has_straggler; }),
+      Fact("incomplete_ranks", &S::incomplete, Merge::kOwn,
+           "ranks whose recordings lack events, so that their figures are only lower bounds; the "
+           "other ranks are compared, or all of them if there are fewer than two others"),
+      Group(
+          "straggler", GroupMode::kNullUnless,
+          [](const Facts&, const S& self) { return self.has_straggler; },
+          "the rank with the highest peak of reserved; null if unknown, because too many "
+          "recordings lack events",
+          Fact("rank", &S::straggler, Merge::kOwn, "its number"),
+          Fact("host", &S::host, Merge::kOwn, "its host"),
+          Fact("over_median_bytes", &S::over_median_bytes, Merge::kOwn, "above the median"),
+          Fact("sites", &S::sites, Merge::kOwn,
+               "the 20 call sites by which it is most above the median")),
       Fact("figures", &S::figures, Merge::kOwn,
            "`peak_reserved_bytes`, `peak_allocated_bytes`, `live_at_end_bytes`, `allocations`, "
-           "`out_of_memory`, over the ranks"),
+           "`out_of_memory`, over the ranks that are compared"),
   };
 };
 

@@ -16,6 +16,12 @@ KnownPart KnownPartOf(const Facts& facts) {
   return report.closed ? KnownPart::kWhole : KnownPart::kUntilOpen;
 }
 
+bool MayHidePeak(const Facts& facts) {
+  const ReadReport& report = facts.report;
+  return report.write_error != 0 || report.missing_events > 0 || report.dropped_events > 0 ||
+         report.damaged_chunks > 0 || report.damaged_bytes > 0;
+}
+
 std::string KnownPartInWords(const Facts& facts) {
   switch (KnownPartOf(facts)) {
     case KnownPart::kWhole:

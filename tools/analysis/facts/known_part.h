@@ -29,6 +29,9 @@ inline bool IsCertain(const Facts& facts) {
   return known == KnownPart::kWhole || known == KnownPart::kUntilOpen;
 }
 
+// True if events were lost, so that the peak may have been higher than the recorded one.
+bool MayHidePeak(const Facts& facts);
+
 // Returns "up to 350 ms; what came later is not known"; empty for kWhole.
 std::string KnownPartInWords(const Facts& facts);
 

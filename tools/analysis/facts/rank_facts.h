@@ -31,8 +31,13 @@ struct RankSite {
 
 struct RankComparison {
   uint64_t ranks = 0;
-  uint64_t attempts = 1;            // of the rank that has most of them
+  uint64_t attempts = 1;  // of the rank that has most of them
+  // Ranks whose recordings lack events, so that their figures are only lower bounds. The others are
+  // compared. If there are fewer than two others, there is no straggler, and the figures are those
+  // of all ranks.
+  std::vector<int64_t> incomplete;
   std::vector<RankFigure> figures;  // the first is the peak of reserved memory
+  bool has_straggler = true;        // the following facts are known
   int64_t straggler = 0;            // the rank with the highest of the first figure
   std::string host;
   uint64_t over_median_bytes = 0;

@@ -5,11 +5,16 @@ const MOST_RANKS = 16;
 function rankSentence(compared) {
   const reserved = compared.figures.peak_reserved_bytes;
   const straggler = compared.straggler;
-  const above = [figure('rank_comparison.straggler.over_median_bytes', straggler.over_median_bytes, bytesText(straggler.over_median_bytes)),
-    ` (${shareText(straggler.over_median_bytes, reserved.median)}) above the median.`];
+  const incomplete = compared.incomplete_ranks;
+  const why = `because the ${incomplete.length === 1 ? 'recording' : 'recordings'} of ${incomplete.length === 1 ? 'rank' : 'ranks'} `
+    + `${incomplete.join(', ')} ${incomplete.length === 1 ? 'lacks events: its' : 'lack events: their'} figures are \u201cat least\u201d. `;
   const attempts = compared.attempts > 1 ? `Ranks ran up to ${counted(compared.attempts, 'time')}, one attempt after the other: `
     + 'of each rank, the attempt with the highest peak is compared. ' : '';
-  const lead = `${counted(compared.ranks, 'rank')}. ${attempts}`;
+  const start = `${counted(compared.ranks, 'rank')}. ${attempts}`;
+  if (!straggler) return element('p', {}, `${start}They cannot be compared, ${why}`);
+  const lead = incomplete.length ? `${start}Only ${compared.ranks - incomplete.length} are compared, ${why}` : start;
+  const above = [figure('rank_comparison.straggler.over_median_bytes', straggler.over_median_bytes, bytesText(straggler.over_median_bytes)),
+    ` (${shareText(straggler.over_median_bytes, reserved.median)}) above the median.`];
   if (compared.balanced) return element('p', {}, `${lead}They are alike: the highest, rank ${straggler.rank}, is `, ...above);
   return element('p', {}, lead, element('b', {}, `The straggler is rank ${straggler.rank}`), straggler.host ? ` on ${straggler.host}` : '',
       ': it reserved ', figure('rank_comparison.figures.peak_reserved_bytes.most', reserved.most, bytesText(reserved.most)), ', ', ...above);
@@ -31,7 +36,7 @@ function rankFigures(compared) {
 
 function rankSites(compared) {
   const straggler = compared.straggler;
-  if (compared.balanced || !straggler.sites.length) return null;
+  if (!straggler || compared.balanced || !straggler.sites.length) return null;
   const cell = (key) => (row, i) => figure(`rank_comparison.straggler.sites.${i}.${key}`, row[key], bytesText(row[key]));
   return element('div', {}, element('h3', {}, `What rank ${straggler.rank} held at its peak above the median`), table([
     {title: 'Site', kind: 'wide', cell: (row) => row.site},

@@ -153,6 +153,43 @@ TEST(CompareRanks, AProcessThatMayHaveLivedOnIsAddedToALaterOne) {
   }
 }
 
+TEST(CompareRanks, NoStragglerIsNamedFromARecordingThatLacksEvents) {
+  Facts full_disk = Rank(1, 1);
+  full_disk.report.write_error = 28;
+  Facts damaged = Rank(1, 1);
+  damaged.report.damaged_bytes = 4096;
+  Facts dropped = Rank(1, 900);
+  dropped.report.dropped_events = 3;
+  for (const Facts& cut : {full_disk, damaged, dropped}) {
+    const auto comparison = CompareRanks({Rank(0, 600), cut});
+    ASSERT_TRUE(comparison.has_value());
+    EXPECT_FALSE(comparison->has_straggler);
+    EXPECT_EQ(comparison->incomplete, (std::vector<int64_t>{1}));
+    EXPECT_THAT(comparison->sites, SizeIs(0));
+  }
+}
+
+TEST(CompareRanks, RanksThatAreWholeAreComparedWithoutTheOthers) {
+  Facts cut = Rank(2, 1);
+  cut.report.write_error = 28;
+  const auto comparison = CompareRanks({Rank(0, 600), Rank(1, 600), cut, Rank(3, 900)});
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->ranks, 4u);
+  EXPECT_EQ(comparison->incomplete, (std::vector<int64_t>{2}));
+  EXPECT_TRUE(comparison->has_straggler);
+  EXPECT_EQ(comparison->straggler, 3);
+  EXPECT_EQ(comparison->figures.front().median, 600u);
+  EXPECT_EQ(comparison->figures.front().least, 600u);
+}
+
+TEST(CompareRanks, ARecordingThatKeptItsNewestPartIsCompared) {
+  Facts newest = Rank(1, 900);
+  newest.report.overwritten_events = 3;
+  const auto comparison = CompareRanks({Rank(0, 600), newest});
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_TRUE(comparison->has_straggler);
+}
+
 TEST(CompareRanks, WhereReservedIsNotKnownAllocatedStandsIn) {
   Facts unknown = Rank(1, 0);
   unknown.reserved_known = false;
