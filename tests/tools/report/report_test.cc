@@ -186,13 +186,12 @@ TEST(TextReport, BeginsWithWhyMemoryRanOut) {
   Facts facts = Failing();
   EXPECT_THAT(
       TextReport(MergeTraces({facts}), {}),
-      HasSubstr(
-          "Because  A result of each iteration stays on the card: 864 MiB [kept_outputs]\n"
-          "At       job.py:25 encode\n"
-          "Held by  encode: firsts[0..34]\n"
-          "Do       Keep a .clone() of it.\n"
-          "Then     Judging by the bytes alone, the request for 24.0 MiB fits; no replay\n"
-          "         has confirmed it.\n"));
+      HasSubstr("Because  A result of each iteration stays on the card: 864 MiB [kept_outputs]\n"
+                "At       job.py:25 encode\n"
+                "Held by  encode: firsts[0..34]\n"
+                "Do       Keep a .clone() of it.\n"
+                "Then     Judging by the bytes alone, the request for 24.0 MiB fits; no replay\n"
+                "         has confirmed it.\n"));
   facts.advice.clear();
   EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
   facts.trace_metadata["option.stacks"] = "off";

@@ -37,8 +37,8 @@ std::string WhenFull(const Facts& facts) {
   const uint64_t room = RoomOnCards(facts);
   if (!growth.is_endless || !facts.out_of_memory.empty() || room <= growth.to_bytes) return "";
   constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
-  const double hours = static_cast<double>(room - growth.to_bytes) /
-                       static_cast<double>(growth.bytes_per_hour);
+  const double hours =
+      static_cast<double>(room - growth.to_bytes) / static_cast<double>(growth.bytes_per_hour);
   constexpr double kMaxHours = 24 * 365;
   if (hours > kMaxHours) return "";
   return " The GPU is full " + Time(static_cast<uint64_t>(hours * static_cast<double>(kHourNs))) +

@@ -117,7 +117,8 @@ bool IsStillFilled(const FailureMoment& moment, const std::vector<const Life*>& 
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // Returns "cat" for "aten::cat", and "pow" for "aten::pow_Tensor_Scalar".
 std::string_view OperatorName(const SiteDetail& site);
-// True if the operator makes a tensor without data, or with one number everywhere: "empty", "zeros".
+// True if the operator makes a tensor without data, or with one number everywhere: "empty",
+// "zeros".
 bool IsBlank(const SiteDetail& site);
 // True if the operator makes one tensor of several: "cat", "stack".
 bool IsConcatenation(std::string_view operator_name);

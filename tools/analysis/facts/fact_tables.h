@@ -353,6 +353,7 @@ struct Described<RankComparison> {
       Fact("incomplete_ranks", &S::incomplete, Merge::kOwn,
            "ranks whose recordings lack events, so that their figures are only lower bounds; the "
            "other ranks are compared, or all of them if there are fewer than two others"),
+      Inner(&S::has_straggler, Merge::kOwn),
       Group(
           "straggler", GroupMode::kNullUnless,
           [](const Facts&, const S& self) { return self.has_straggler; },

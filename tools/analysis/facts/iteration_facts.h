@@ -31,13 +31,13 @@ struct IterationFacts {
 };
 
 struct IterationsFacts {
-  std::string found_by;              // as docs/metrics.md has it; "none"
-  bool is_sure = false;              // known from the program's marks or work, not guessed
-  std::string mark;                  // the mark's text
-  std::string why_not;               // one sentence if none were found
-  bool exact = true;                 // false for a long trace, whose boundaries are approximate
-  std::vector<IterationFacts> list;  // all
-  uint64_t count = 0;                // the size of the list
+  std::string found_by;                 // as docs/metrics.md has it; "none"
+  bool is_sure = false;                 // known from the program's marks or work, not guessed
+  std::string mark;                     // the mark's text
+  std::string why_not;                  // one sentence if none were found
+  bool exact = true;                    // false for a long trace, whose boundaries are approximate
+  std::vector<IterationFacts> list;     // all
+  uint64_t count = 0;                   // the size of the list
   uint64_t backward_per_iteration = 0;  // the usual number; 0 if unknown
   // The growth, per iteration, of the memory that is live between iterations.
   int64_t growth_bytes = 0;

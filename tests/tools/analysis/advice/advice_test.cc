@@ -27,6 +27,7 @@ struct Job {
     facts.by_category = {{"activations", {600 * kMega, 6}, "by where it was allocated"}};
     facts.iterations.found_by = "marks";
     facts.iterations.is_sure = true;
+    facts.report.closed = true;
     facts.iterations.count = 2;
     for (uint64_t i = 0; i < 2; ++i) {
       IterationFacts iteration;

@@ -22,8 +22,8 @@ namespace vramstow {
 namespace {
 
 // True if the block may be data: nothing shows that it belongs to a model. A block that only waits
-// for the garbage collector was not placed there on purpose. A tensor that is made empty or with one
-// number was not moved from the host, and neither was a cache of keys and values.
+// for the garbage collector was not placed there on purpose. A tensor that is made empty or with
+// one number was not moved from the host, and neither was a cache of keys and values.
 bool MayBeData(const FailureMoment& moment, const Life& life) {
   if (IsBlank(moment.site_of(life)) || moment.IsCache(life)) return false;
   const HeldBlock* block = moment.holders().Of(life);
@@ -115,7 +115,8 @@ constinit const Rule kDataOnCard = {
     .meaning = "data that were placed on the GPU before the first step and stay there",
     .help =
         "Tensors with data were allocated before the first step, have no gradients and no "
-        "optimizer state, and were never freed. Keep data on the host, and move one batch at a time to the GPU.",
+        "optimizer state, and were never freed. Keep data on the host, and move one batch at a "
+        "time to the GPU.",
     .needs = {kNeedsTensors},
     .cause = FindDataOnCard,
 };

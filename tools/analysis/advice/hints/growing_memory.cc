@@ -29,15 +29,14 @@ Hint FindGrowingMemory(const Evidence& evidence) {
     where = " behind in " + std::to_string(first.iterations) + " of " + std::to_string(all) +
             " iterations, over the whole run.";
   }
-  return AdviceFacts{
-      .title = "Memory grows from iteration to iteration",
-      .bytes = bytes,
-      .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) + where +
-                  ByTheHour(evidence.facts()),
-      .cost = "None.",
-      .action =
-          "Find out what references it: a list of losses (use .item() or "
-          ".detach()), a cache that is never emptied, a hook."};
+  return AdviceFacts{.title = "Memory grows from iteration to iteration",
+                     .bytes = bytes,
+                     .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) +
+                                 where + ByTheHour(evidence.facts()),
+                     .cost = "None.",
+                     .action =
+                         "Find out what references it: a list of losses (use .item() or "
+                         ".detach()), a cache that is never emptied, a hook."};
 }
 
 // Returns the change in which the blocks that an iteration leaves behind are freed when the
