@@ -15,6 +15,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +55,8 @@ class RecorderState {
   void CopyBeforeSums() { trace_.is_copy_due.store(true, std::memory_order_relaxed); }
   void Close();
   void NoteExit(int status) {
-    if (trace_.file.is_shared()) trace_.status.NoteExit(status);
+    TraceFile& file = trace_.file;
+    if (file.is_shared()) trace_.status.NoteExit(status, std::min(file.end(), file.LengthOnDisk()));
   }
   void AbandonAfterFork();
   const char* path() const { return trace_.file.path(); }

@@ -72,10 +72,13 @@ void RecordingStatus::Latch(int error, const EventOrder& order) {
       .store(static_cast<uint32_t>(error), std::memory_order_relaxed);
 }
 
-void RecordingStatus::NoteExit(int status) {
+void RecordingStatus::NoteExit(int status, uint64_t length) {
   const uint32_t before = condition();
   if (before == kForked || before == kClosed) return;
   uint32_t running = static_cast<uint32_t>(TraceState::kRunning);
+  uint64_t unknown = 0;
+  std::atomic_ref<uint64_t>(header_->file_bytes)
+      .compare_exchange_strong(unknown, length, std::memory_order_relaxed);
   // Only the first caller's status counts. If Close ends meanwhile, the trace is closed.
   std::atomic_ref<uint32_t>(header_->state)
       .compare_exchange_strong(running, StateAtExit(status), std::memory_order_release);

@@ -83,9 +83,10 @@ class RecordingStatus {
   // Ends recording: no event that begins later is recorded. Returns false if this is a forked
   // child.
   bool Close();
-  // Notes in the header that the process ends with this status. Events may still be recorded.
+  // Notes in the header that the process ends with this status, and the file's length, which the
+  // file has reached on the disk. Events may still be recorded.
   // Does nothing in a forked child, and after Close. Async-signal-safe.
-  void NoteExit(int status);
+  void NoteExit(int status, uint64_t length);
   // Ends recording in a forked child. Async-signal-safe.
   void Abandon() { condition_->store(kForked, std::memory_order_relaxed); }
 

@@ -16,9 +16,12 @@ namespace {
 
 [[noreturn]] void EndBy(const char* name, int status) {
   if (const VramstowCore* core = OpenedCore()) core->note_exit(status);
-  // Another library may define the function, too, to write its results before the end.
-  reinterpret_cast<void (*)(int)>(NextDefinition(name))(status);  // glibc always defines it
-  __builtin_unreachable();
+  // Another library may define the function, too, to write its results before the end. If the shim
+  // is not preloaded but opened later, it comes after glibc in search order.
+  void* next = NextDefinition(name);
+  if (next == nullptr) next = LibcDefinition(name);
+  if (next != nullptr) reinterpret_cast<void (*)(int)>(next)(status);
+  __builtin_trap();  // every glibc defines the function
 }
 
 }  // namespace

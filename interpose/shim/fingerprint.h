@@ -1,10 +1,12 @@
 // Computes a number that identifies the tables from which a library was built: hooks.def,
-// library_hooks.def and api.def. Shim and core refer to hooks and functions of the C API by row
-// number, so both must have been built from the same rows.
+// library_hooks.def and api.def, and the sizes of the structs of seam.h. Shim and core refer to
+// hooks and functions of the C API by row number, so both must have been built from the same rows.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 #define VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 
 #include <stdint.h>
+
+#include "interpose/shim/seam.h"
 
 namespace vramstow {
 
@@ -28,6 +30,11 @@ constexpr uint64_t HooksFingerprint() {
 #define VRAMSTOW_API(version, name, function, core, parameters, arguments) \
   hash = AddToFingerprint(hash, #name #parameters);
 #include "interpose/shim/api.def"
+  constexpr uint64_t kSizes[] = {sizeof(VramstowCore), sizeof(VramstowShim),
+                                 sizeof(VramstowThread)};
+  for (const uint64_t size : kSizes) {
+    hash = (hash ^ size) * 0x100000001b3u;
+  }
   return hash;
 }
 

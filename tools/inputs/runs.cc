@@ -51,7 +51,7 @@ struct Group {
   std::set<int64_t> ranks;
   std::string job;
   std::string requeue;
-  std::set<std::string> restarts;
+  std::map<std::string, std::set<std::string>> restarts;  // by host
   int64_t begin = 0;
 
   void Add(const TraceOrigin& origin) {
@@ -59,18 +59,21 @@ struct Group {
     if (origin.rank.has_value()) ranks.insert(*origin.rank);
     if (job.empty()) job = origin.job;
     if (requeue.empty()) requeue = origin.requeue;
-    if (!origin.restart.empty()) restarts.insert(origin.restart);
+    if (!origin.restart.empty()) restarts[origin.host].insert(origin.restart);
     begin = std::max(begin, origin.begin);
   }
   // True if both groups have ranks of the same attempt at the same job, and no rank is in both. A
   // rank that was started again tells the attempt, but not every rank of an attempt need have a
-  // trace, so the numbers of restarts are compared, too.
+  // trace, so the numbers of restarts are compared, too. Each host has its own number of torchrun's
+  // restarts.
   bool Continues(const Group& earlier) const {
     if (ranks.empty() || earlier.ranks.empty() || job != earlier.job) return false;
     if (requeue != earlier.requeue) return false;
-    const bool have_restarts = !restarts.empty() && !earlier.restarts.empty();
-    return !Intersect(ranks, earlier.ranks) &&
-           (!have_restarts || Intersect(restarts, earlier.restarts));
+    for (const auto& [host, counts] : restarts) {
+      const auto before = earlier.restarts.find(host);
+      if (before != earlier.restarts.end() && !Intersect(counts, before->second)) return false;
+    }
+    return !Intersect(ranks, earlier.ranks);
   }
 };
 

@@ -18,14 +18,16 @@ namespace vramstow {
 
 namespace {
 
-// Returns a sentence if the file was truncated after it was closed; otherwise an empty text. The
-// header of a closed trace has the length of the trace. So the number of missing bytes is known,
+// Returns a sentence if the file was truncated after its process ended; otherwise an empty text.
+// The header of such a trace has the length of the trace. So the number of missing bytes is known,
 // but not what they contained.
 std::string CutInWords(const std::string& path, uint64_t size) {
   FileHeader header = {};
   std::ifstream file(path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return "";
-  if (header.state != static_cast<uint32_t>(TraceState::kClosed)) return "";
+  if (header.state != static_cast<uint32_t>(TraceState::kClosed) && !IsExited(header.state)) {
+    return "";
+  }
   if (header.file_bytes <= size) return "";
   return absl::StrCat("The file is incomplete: the last ", Bytes(header.file_bytes - size), " of ",
                       Bytes(header.file_bytes), " are not there.");

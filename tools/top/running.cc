@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 
 #include "absl/strings/numbers.h"
 #include "tools/base/process_state.h"
@@ -79,10 +80,14 @@ bool WasWrittenLately(const std::string& file) {
 }
 
 void LeaveNewest(std::vector<TopProcess>* processes) {
-  std::map<pid_t, TopProcess*> newest;
+  // In containers, several processes have the same id.
+  std::map<std::tuple<std::string, std::string, pid_t>, TopProcess*> newest;
   for (TopProcess& process : *processes) {
     if (process.state != TopState::kRuns) continue;
-    const auto [known, is_first] = newest.try_emplace(process.process, &process);
+    const auto [known, is_first] =
+        newest.try_emplace(std::tuple(Fact(process, "process.host"),
+                                      Fact(process, "process.pid_space"), process.process),
+                           &process);
     if (is_first) continue;
     TopProcess*& last = known->second;
     TopProcess* const older = WrittenAt(process.file) < WrittenAt(last->file) ? &process : last;

@@ -206,10 +206,21 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
                    "without --no-trace, and must have used CUDA."));
 }
 
+// True if the files are found through running processes that have them open.
+bool TopView::FindsOpenFiles() const {
+  int64_t number = 0;
+  std::error_code error;
+  if (target_.empty()) return true;
+  if (std::filesystem::is_directory(target_, error)) return false;
+  return absl::SimpleAtoi(target_, &number) && number > 0 &&
+         number <= std::numeric_limits<pid_t>::max() && IsRunning(static_cast<pid_t>(number));
+}
+
 absl::Status TopView::Look() {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> files;
   if (absl::Status status = FindFiles(&files); !status.ok()) return status;
+  const bool has_open = FindsOpenFiles();
   std::vector<TopProcess> processes;
   std::set<std::string> tables;  // of turns, outside the usual folder
   absl::Status last = absl::OkStatus();
@@ -232,8 +243,7 @@ absl::Status TopView::Look() {
       process.process = 0;
     }
     process.state = StateOf(process);
-    // Without a target the file was found through a process that has it open.
-    if (target_.empty() && process.state == TopState::kElsewhere) process.state = TopState::kRuns;
+    if (has_open && process.state == TopState::kElsewhere) process.state = TopState::kRuns;
     processes.push_back(std::move(process));
   }
   LeaveNewest(&processes);

@@ -89,6 +89,7 @@ class TopView {
   // memory.
   void AddHolders(size_t columns, std::vector<std::string>* page) const;
   absl::Status FindFiles(std::vector<std::string>* files) const;
+  bool FindsOpenFiles() const;
 
   std::string target_;
   void Sort();

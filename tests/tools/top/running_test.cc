@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vector>
+
 namespace vramstow {
 namespace {
 
@@ -30,6 +32,15 @@ TEST(Running, NothingIsSaidOfAProcessOfAnotherHostOrContainer) {
     away.facts.report.closed = true;
     EXPECT_EQ(StateOf(away), TopState::kEnded) << key;
   }
+}
+
+TEST(Running, ProcessesOfTwoContainersMayHaveTheSameId) {
+  std::vector<TopProcess> processes = {OpenTraceOf(1), OpenTraceOf(1), OpenTraceOf(1)};
+  for (TopProcess& process : processes) process.state = TopState::kRuns;
+  processes[1].facts.trace_metadata["process.pid_space"] = "1";
+  LeaveNewest(&processes);
+  EXPECT_EQ(processes[1].state, TopState::kRuns);
+  EXPECT_NE(processes[0].state, processes[2].state);
 }
 
 }  // namespace

@@ -108,7 +108,9 @@ size_t SiteSamples::CountBeforeEnd() const {
   const auto to = all_.begin() + static_cast<ptrdiff_t>(count);
   const uint32_t lowest = *std::min_element(to - static_cast<ptrdiff_t>((count + 3) / 4), to);
   while (count < all && all_[count] >= lowest) ++count;
-  return count;
+  // A process that has been low for longer has not ended, but waits.
+  constexpr size_t kMostOfEnd = 8;
+  return (all - count) * kMostOfEnd <= all + kMostOfEnd ? count : all;
 }
 
 HourFacts SiteSamples::Growth(const std::vector<SiteDetail>& sites, uint64_t end_ns) const {

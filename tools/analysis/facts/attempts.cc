@@ -15,13 +15,14 @@ std::string FactOf(const Facts& trace, const char* name) {
   return fact == trace.trace_metadata.end() ? "" : fact->second;
 }
 
-// Returns when the process ended, or the latest time if it may have lived for long after its last
-// recorded event.
+// Returns the latest moment at which the process may have ended. After the last event of the
+// program there may be no other for a second, in which the recorder samples the host's memory once.
 uint64_t LastMomentOf(const Facts& trace) {
+  constexpr uint64_t kSamplePeriodNs = 1'000'000'000;
   const KnownPart known = KnownPartOf(trace);
   const bool is_cut = known == KnownPart::kBeginning || known == KnownPart::kWithGaps;
   return is_cut || trace.start_unix_ns == 0 ? std::numeric_limits<uint64_t>::max()
-                                            : trace.start_unix_ns + trace.end_ns;
+                                            : trace.start_unix_ns + trace.end_ns + kSamplePeriodNs;
 }
 
 bool IsParentOf(const Facts& parent, const Facts& child) {
@@ -43,6 +44,8 @@ bool AreRestarts(const Facts& a, const Facts& b) {
 // before `earlier`.
 bool AreTogether(const Facts& earlier, const Facts& later) {
   if (AreRestarts(earlier, later)) return false;
+  // In a batch script, different programs may have the same rank.
+  if (FactOf(earlier, "process.command") != FactOf(later, "process.command")) return true;
   return later.start_unix_ns == 0 || later.start_unix_ns <= LastMomentOf(earlier) ||
          IsParentOf(earlier, later);
 }

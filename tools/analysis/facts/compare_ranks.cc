@@ -33,6 +33,8 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces, const Attempts& atte
     if (!trace.rank.has_value()) continue;
     Rank& rank = ranks[*trace.rank];
     if (MayHidePeak(trace)) rank.is_complete = false;
+    rank.allocations += trace.counts.allocations;
+    rank.out_of_memory += trace.counts.out_of_memory;
     if (!attempts.counts[i]) continue;
     rank.number = *trace.rank;
     const auto host = trace.trace_metadata.find("process.host");
@@ -40,8 +42,6 @@ std::vector<Rank> RanksOf(const std::vector<Facts>& traces, const Attempts& atte
     rank.peak_allocated += trace.peak.allocated_bytes;
     rank.peak_reserved += PeakReserved(trace);
     rank.live_at_end += trace.live.device.bytes;
-    rank.allocations += trace.counts.allocations;
-    rank.out_of_memory += trace.counts.out_of_memory;
     for (const SiteFacts& site : trace.by_site) {
       rank.sites[{site.site, site.operation}] += site.at_peak.bytes;
     }

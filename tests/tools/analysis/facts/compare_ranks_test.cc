@@ -102,11 +102,12 @@ TEST(CompareRanks, ProcessesOfOneRankAreAdded) {
   EXPECT_EQ(comparison->sites[0].bytes_at_peak, 11u);
 }
 
-// Returns an attempt of a rank that began and ended at these times.
+// Returns an attempt of a rank that began and ended at these times, in seconds.
 Facts Attempt(int64_t rank, uint64_t reserved, uint64_t begin, uint64_t end) {
   Facts facts = Rank(rank, reserved, {Site("a", reserved)});
-  facts.start_unix_ns = begin;
-  facts.end_ns = end - begin;
+  constexpr uint64_t kSecondNs = 1'000'000'000;
+  facts.start_unix_ns = begin * kSecondNs;
+  facts.end_ns = (end - begin) * kSecondNs;
   facts.report.closed = true;
   return facts;
 }
@@ -121,7 +122,18 @@ TEST(CompareRanks, AttemptsThatRanOneAfterTheOtherAreNotAdded) {
   const RankFigure& reserved = comparison->figures.front();
   EXPECT_EQ(reserved.least, 100u);
   EXPECT_EQ(reserved.most, 107u) << "its processes ran at the same time";
-  EXPECT_EQ(Figure(*comparison, "allocations").least, 7u);
+  EXPECT_EQ(Figure(*comparison, "allocations").least, 14u);
+}
+
+TEST(CompareRanks, ProcessesOfOtherProgramsOrWithAnEndThatIsNotKnownExactlyAreAdded) {
+  Facts client = Attempt(0, 50, 30, 40);
+  client.trace_metadata["process.command"] = "client.py";
+  for (const Facts& second : {client, Attempt(0, 50, 21, 40)}) {
+    const auto comparison = CompareRanks({Attempt(0, 100, 10, 20), second, Rank(1, 100)});
+    ASSERT_TRUE(comparison.has_value());
+    EXPECT_EQ(comparison->attempts, 1u);
+    EXPECT_EQ(comparison->figures.front().most, 150u);
+  }
 }
 
 TEST(CompareRanks, RestartsThatTheLauncherCountsAreAttempts) {

@@ -121,7 +121,11 @@ Found FindLargeRequest(const FailureMoment& moment) {
   const bool is_convolution = OperatorName(site).find("conv") != std::string_view::npos;
   const uint64_t parts = is_workspace && !is_convolution ? 16 : 4;
   if (site.in_optimizer || requested * parts < moment.room()) return std::nullopt;
-  if (is_workspace) return OfWorkspace(moment);
+  if (is_workspace) {
+    Cause cause = OfWorkspace(moment);
+    if (cause.bytes == 0) return std::nullopt;
+    return cause;
+  }
   // Blocks that the same line allocated before for the same result belong to the request.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;

@@ -99,7 +99,9 @@ Found WithoutRoomForContext(uint64_t total) {
       "The driver had no room for a context. This process had no memory of the GPU, "
       "which has " +
       AdviceText(total) + ", and a context with its modules takes at most " +
-      AdviceText(kContextBytes) + " of that; other processes hold the rest.";
+      AdviceText(kContextBytes) +
+      " of that; other processes probably hold the rest. If nvidia-smi lists none, look at the "
+      "limit of the address space (ulimit -v).";
   return cause;
 }
 

@@ -102,6 +102,22 @@ bool RanBackward(const FailureMoment& moment, uint64_t begin, uint64_t end) {
   return false;
 }
 
+// True if the program made a tensor outside of all modules within each turn, such as a batch or a
+// loss. The layers of one forward pass make none.
+bool AreIterations(const FailureMoment& moment, const std::vector<uint64_t>& turns) {
+  const std::vector<Life>& lives = moment.detail().lives;
+  for (size_t i = 0; i + 1 < turns.size(); ++i) {
+    auto life = std::ranges::lower_bound(lives, turns[i], {}, &Life::birth);
+    const auto end = std::ranges::lower_bound(lives, turns[i + 1], {}, &Life::birth);
+    const auto is_outside = [&](const Life& one) {
+      const SiteDetail& site = moment.site_of(one);
+      return one.tensor && !one.pending && site.module.empty() && site.phase != Phase::kForward;
+    };
+    if (std::none_of(life, end, is_outside)) return false;
+  }
+  return true;
+}
+
 // Finds a list of losses whose graphs no backward pass has freed yet. This also finds them in the
 // first step of a job, in which nothing else shows which iterations belong to it.
 Found FindCollectedGraphs(const FailureMoment& moment) {
@@ -111,6 +127,7 @@ Found FindCollectedGraphs(const FailureMoment& moment) {
   KeepRepeated(&list);
   if (list.by_item.size() < kLeastPasses) return std::nullopt;
   const std::vector<uint64_t> turns = TurnsOf(moment, list);
+  if (!AreIterations(moment, turns)) return std::nullopt;
   Cause cause;
   cause.held = list.All();
   if (RanBackward(moment, turns.front(), cause.held.back()->birth)) return std::nullopt;
