@@ -686,7 +686,7 @@ def test_a_job_that_was_started_again_is_a_run_of_its_own(
 
 def test_attempts_of_a_rank_are_not_added_up(vramstow: Installation) -> None:
     """Each process holds at most 8 MiB, and lives before or after the others of its rank."""
-    script = f"for attempt in 0 1 2; do for i in 0 1; do RANK=$i "
+    script = "for attempt in 0 1 2; do for i in 0 1; do RANK=$i "
     script += f"TORCHELASTIC_RESTART_COUNT=$attempt {WRITE_TRACE}; done; done"
     result = vramstow.run("run", "--", "sh", "-c", script)
     assert "6 processes (2 ranks, 3 attempts)" in result.stderr
