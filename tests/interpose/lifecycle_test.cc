@@ -245,6 +245,11 @@ TEST_F(Lifecycle, AnExitWithoutHandlersIsNotTakenForAKill) {
   }
 }
 
+TEST_F(Lifecycle, AnExitWithoutHandlersFindsThatOfTheCLibraryInEachNamespace) {
+  const Outcome outcome = Run({"host", "exit-in-another-namespace"});
+  EXPECT_EQ(outcome.status, 5) << outcome.error;
+}
+
 TEST_F(Lifecycle, AProgramStartedByVforkHasATraceOfItsOwn) {
   const Outcome outcome = Run({"host", "vfork"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;

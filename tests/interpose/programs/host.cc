@@ -257,6 +257,16 @@ int ExitWithoutHandlers() {
   return 98;
 }
 
+// Ends by the _exit() of a second shim, after which there is no other library that defines it.
+int ExitInAnotherNamespace() {
+  Dl_info shim;
+  HOST_CHECK(dladdr(dlsym(RTLD_DEFAULT, "vramstow_version"), &shim) != 0);
+  void* other = dlmopen(LM_ID_NEWLM, shim.dli_fname, RTLD_NOW);
+  HOST_CHECK(other != nullptr);
+  reinterpret_cast<void (*)(int)>(dlsym(other, "_exit"))(5);
+  return 98;
+}
+
 // Executes another program in the same process.
 int Exec(const char* self) {
   const Api api = LoadApi();
@@ -477,6 +487,7 @@ int Run(const std::string& scenario, int argc, char** argv) {
   if (scenario == "fork-title") return Fork(true, false, true);
   if (scenario == "clone-dormant") return Fork(false, true);
   if (scenario == "exit-without-handlers") return ExitWithoutHandlers();
+  if (scenario == "exit-in-another-namespace") return ExitInAnotherNamespace();
   if (scenario == "vfork") return SpawnByVfork(argv[0]);
   if (scenario == "exec") return Exec(argv[0]);
   if (scenario == "threads") return Threads();
