@@ -80,35 +80,32 @@ AdviceFacts Proved(AdviceId id, uint64_t bytes, uint64_t needs) {
   return advice;
 }
 
+// Expects that a cause comes before this advice if another request would not fit beside `needs`.
+void ExpectACauseFirstIfNarrow(const AdviceFacts& fragmentation, uint64_t needs) {
+  Job job;
+  ComposeAdvice({.advice = {fragmentation, Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB)},
+                 .replays = {{.model = "native"}}},
+                &job.facts);
+  const bool is_narrow = needs + 100 * kMiB > 350 * kMiB;
+  EXPECT_EQ(Ids(job.facts).front(),
+            is_narrow ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation)
+      << needs;
+}
+
 TEST(Proof, ACauseComesBeforeFragmentationThatLeavesNoRoomForAnotherRequest) {
   for (const uint64_t needs : {200 * kMiB, 300 * kMiB}) {
-    Job job;
-    ComposeAdvice({.advice = {Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, needs),
-                              Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB)},
-                   .replays = {{.model = "native"}}},
-                  &job.facts);
-    const bool is_narrow = needs + 100 * kMiB > 350 * kMiB;
-    EXPECT_EQ(Ids(job.facts).front(),
-              is_narrow ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation)
-        << needs;
+    ExpectACauseFirstIfNarrow(Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, needs),
+                              needs);
   }
 }
 
 TEST(Proof, ACauseComesBeforeThePoolThatLeavesNoRoomForAnotherRequest) {
   for (const uint64_t needs : {200 * kMiB, 300 * kMiB}) {
-    Job job;
     AdviceFacts fragmentation = Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, 0);
     fragmentation.replays = {
         {.model = "expandable", .peak_reserved_bytes = 360 * kMiB, .would_serve = false},
         {.model = "vramstow", .peak_reserved_bytes = needs, .would_serve = true}};
-    ComposeAdvice(
-        {.advice = {fragmentation, Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB)},
-         .replays = {{.model = "native"}}},
-        &job.facts);
-    const bool is_narrow = needs + 100 * kMiB > 350 * kMiB;
-    EXPECT_EQ(Ids(job.facts).front(),
-              is_narrow ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation)
-        << needs;
+    ExpectACauseFirstIfNarrow(fragmentation, needs);
   }
 }
 
