@@ -69,7 +69,11 @@ def test_other_means_do_the_same(rehearse: Rehearse, python: str, job: str, mean
     command = [python, BENCH / "moves_job.py", job, "--tiny", "--steps", "3", "--results"]
     *plain, held = told(rehearse(*command, "plain", card=CARD))
     *other, less = told(rehearse(*command, means, card=CARD))
-    assert [step["result"] for step in other] == [step["result"] for step in plain]
+    # save_on_cpu() gives tensors back without their strides. On some processors a product in
+    # bfloat16 of such a tensor is rounded differently.
+    tolerance = 1e-3 if means == "save_on_cpu" else 0
+    expected = pytest.approx([step["result"] for step in plain], rel=tolerance, abs=0)
+    assert [step["result"] for step in other] == expected
     assert less["allocated_bytes"] < held["allocated_bytes"]
 
 
