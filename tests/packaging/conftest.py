@@ -26,7 +26,7 @@ BESIDE_TORCH = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libstdc++.so.
 OPTIONAL = {"libvramstow-unwind.so": re.compile(r"liblzma(-\w+)?\.so\.5(\.\d+)*")}
 # The symbols that a host process may see of the libraries that are preloaded into it.
 VISIBLE = {
-    "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|VRAMSTOW_[\w.]+"
+    "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|_[eE]xit|VRAMSTOW_[\w.]+"
     r"|ibv_\w+|IBVERBS_[\d.]+|nccl[A-Z]\w+",
     "libvramstow-core.so": "vramstow_core_attach|InitializeInjectionNvtx2",
     "libvramstow-cupti.so": r"cupti\w+|vramstow_cupti_watch",
