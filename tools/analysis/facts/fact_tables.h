@@ -249,9 +249,9 @@ struct Described<Facts> {
       Derived(
           "iterations",
           [](const Facts&, const S& self) {
-            std::vector<IterationFacts> first = self.iterations.list;
-            if (first.size() > kMaxIterationsWritten) first.resize(kMaxIterationsWritten);
-            return first;
+            const std::vector<IterationFacts>& all = self.iterations.list;
+            const size_t written = std::min(all.size(), kMaxIterationsWritten);
+            return std::vector<IterationFacts>(all.begin(), all.begin() + written);
           },
           "the first 2,000 iterations")
           .WrittenIf(IsOneTrace),

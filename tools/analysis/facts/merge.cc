@@ -252,13 +252,16 @@ FactSet MergeTraces(std::vector<Facts> traces) {
   set.total = traces[holder.value_or(0)];
   if (traces.size() > 1 && !holder.has_value()) {
     const Attempts attempts = AttemptsOf(traces);
-    const auto part_of = [&](size_t i) {
-      return attempts.counts[i] ? traces[i] : WithoutMemory(traces[i]);
-    };
     // Facts that have no meaning for several traces are cleared.
-    set.total = part_of(0);
+    if (!attempts.counts[0]) set.total = WithoutMemory(std::move(set.total));
     Clear<Merge::kOwn>(&set.total);
-    for (size_t i = 1; i < traces.size(); ++i) AddFacts(part_of(i), &set.total);
+    for (size_t i = 1; i < traces.size(); ++i) {
+      if (attempts.counts[i]) {
+        AddFacts(traces[i], &set.total);
+      } else {
+        AddFacts(WithoutMemory(traces[i]), &set.total);
+      }
+    }
     set.total.traces = traces.size();
     set.total.attempts = attempts.most;
   }
