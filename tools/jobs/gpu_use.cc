@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {
@@ -27,11 +28,6 @@ struct SharedGpu {
   std::vector<Share> shares;
 };
 
-std::string FactOf(const Facts& facts, const std::string& name) {
-  const auto fact = facts.trace_metadata.find(name);
-  return fact == facts.trace_metadata.end() ? "" : fact->second;
-}
-
 bool IsUsed(const DeviceFacts& device) {
   return device.total_bytes.has_value() &&
          (device.free_bytes_at_start.has_value() || device.peak_reserved_bytes > 0);
@@ -39,8 +35,9 @@ bool IsUsed(const DeviceFacts& device) {
 
 // Returns a name for the GPU that is the same in all processes that use it.
 std::string KeyOf(const Facts& facts, const DeviceFacts& device) {
-  const std::string uuid = FactOf(facts, absl::StrCat("device.", device.device, ".uuid"));
-  return absl::StrCat(FactOf(facts, "process.host"), "/",
+  const std::string uuid =
+      FactText(facts.trace_metadata, absl::StrCat("device.", device.device, ".uuid"));
+  return absl::StrCat(FactText(facts.trace_metadata, "process.host"), "/",
                       uuid.empty() ? absl::StrCat(device.device) : uuid);
 }
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/analysis/facts/context_request.h"
 #include "tools/analysis/facts/fact_names.h"
-#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"

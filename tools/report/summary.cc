@@ -15,6 +15,7 @@
 #include "base/demangle.h"
 #include "base/host_mapping.h"
 #include "tools/analysis/facts/known_part.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/identity.h"
@@ -97,11 +98,6 @@ std::string MissingInShort(const FactSet& set, size_t unread) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string FactOr(const Facts& trace, const std::string& name) {
-  const auto fact = trace.trace_metadata.find(name);
-  return fact == trace.trace_metadata.end() ? "" : fact->second;
-}
-
 // The operations of one kind that a simulated run left out although the program used their results:
 // their number, and the first of them.
 struct LeftOut {
@@ -116,15 +112,16 @@ LeftOut FindLeftOut(const FactSet& set, const char* count, const char* by, const
   LeftOut found;
   for (const Facts& trace : set.traces) {
     uint64_t more = 0;
-    if (!absl::SimpleAtoi(FactOr(trace, count), &more) || more == 0) continue;
+    if (!absl::SimpleAtoi(FactText(trace.trace_metadata, count), &more) || more == 0) continue;
     found.times += more;
     if (!found.first.empty()) continue;
-    std::string name = FactOr(trace, by);
+    std::string name = FactText(trace.trace_metadata, by);
     if (name.starts_with("_Z")) name = Demangled(name.c_str());
     found.first = Shortened(Printable(name), 40, true);
-    const std::string line = FactOr(trace, at);
+    const std::string line = FactText(trace.trace_metadata, at);
     if (!line.empty()) absl::StrAppend(&found.first, " in ", Printable(line));
-    const bool is_all = absl::StrContains(FactOr(trace, "option.simulate"), "values=all");
+    const bool is_all =
+        absl::StrContains(FactText(trace.trace_metadata, "option.simulate"), "values=all");
     if (name.starts_with("a copy")) {
       found.remedy = "; contents=keep in --simulate stores it";
     } else if (!is_all && !name.starts_with("an unknown instruction")) {
@@ -168,7 +165,7 @@ std::string RanksAlone(const FactSet& set) {
   std::vector<std::string> ranks;
   std::string world;
   for (const Facts& trace : set.traces) {
-    const std::string said = FactOr(trace, "simulated");
+    const std::string said = FactText(trace.trace_metadata, "simulated");
     if (!said.ends_with(others)) continue;
     const std::string job = said.substr(0, said.size() - others.size());
     const size_t rank = job.rfind(rank_is);
@@ -204,8 +201,8 @@ std::string NcclShare(const Facts& total) {
 std::string NothingServed(const FactSet& set) {
   std::string why;
   for (const Facts& trace : set.traces) {
-    if (FactOr(trace, "option.pool") != "on") continue;
-    const std::string said = FactOr(trace, "pool.nothing_served");
+    if (FactText(trace.trace_metadata, "option.pool") != "on") continue;
+    const std::string said = FactText(trace.trace_metadata, "pool.nothing_served");
     if (said.empty()) return "";
     if (why.empty()) why = said;
   }
@@ -217,7 +214,7 @@ std::string NothingServed(const FactSet& set) {
 // simulated run values may read as zeros.
 std::string WithoutHook(const FactSet& set) {
   for (const Facts& trace : set.traces) {
-    const std::string why = FactOr(trace, "python.no_hook");
+    const std::string why = FactText(trace.trace_metadata, "python.no_hook");
     if (why.empty()) continue;
     return absl::StrCat(
         "vramstow: PYTORCH WAS NOT SEEN",
@@ -288,11 +285,13 @@ std::string SharedInWords(const FactSet& set) {
   bool is_shared = false;
   for (const Facts& trace : set.traces) {
     uint64_t value = 0;
-    if (!absl::SimpleAtoi(FactOr(trace, "share.turns"), &value)) continue;
+    if (!absl::SimpleAtoi(FactText(trace.trace_metadata, "share.turns"), &value)) continue;
     is_shared = true;
     turns += value;
-    if (absl::SimpleAtoi(FactOr(trace, "share.waited_ns"), &value)) waited_ns += value;
-    if (absl::SimpleAtoi(FactOr(trace, "share.out_bytes"), &value)) out_bytes += value;
+    if (absl::SimpleAtoi(FactText(trace.trace_metadata, "share.waited_ns"), &value))
+      waited_ns += value;
+    if (absl::SimpleAtoi(FactText(trace.trace_metadata, "share.out_bytes"), &value))
+      out_bytes += value;
   }
   if (!is_shared) return "";
   // A request may wait for an answer for less than a millisecond although there is room.
@@ -358,8 +357,9 @@ std::string RoomOfProcesses(const FactSet& set) {
     if (!IsCertain(trace)) return "";
     for (const DeviceFacts& device : trace.devices) {
       if (device.peak_bytes == 0 && device.peak_reserved_bytes == 0) continue;
-      const std::string uuid = FactOr(trace, absl::StrCat("device.", device.device, ".uuid"));
-      const std::string host = FactOr(trace, "process.host");
+      const std::string uuid =
+          FactText(trace.trace_metadata, absl::StrCat("device.", device.device, ".uuid"));
+      const std::string host = FactText(trace.trace_metadata, "process.host");
       if (uuid.empty() || !cards.insert(absl::StrCat(host, " ", uuid)).second) return "";
     }
     if (trace.peak.allocated_bytes == 0) continue;

@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "absl/strings/numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/base/process_state.h"
 #include "tools/top/held_traces.h"
 
@@ -24,20 +25,15 @@ namespace {
 // By how much the same start can differ if it is computed twice, because clocks are adjusted.
 constexpr int64_t kClockSlack = 2'000'000'000;
 
-std::string Fact(const TopProcess& process, const char* key) {
-  const auto fact = process.facts.trace_metadata.find(key);
-  return fact == process.facts.trace_metadata.end() ? "" : fact->second;
-}
-
 bool IsOfThisHost(const TopProcess& process) {
-  const std::string host = Fact(process, "process.host");
+  const std::string host = FactText(process.facts.trace_metadata, "process.host");
   utsname here = {};
   return host.empty() || uname(&here) != 0 || host == here.nodename;
 }
 
 // True if the process id is valid here, and not in a container of its own.
 bool IsOfThisPidSpace(const TopProcess& process) {
-  const std::string space = Fact(process, "process.pid_space");
+  const std::string space = FactText(process.facts.trace_metadata, "process.pid_space");
   struct stat here = {};
   return space.empty() || stat("/proc/self/ns/pid", &here) != 0 ||
          space == std::to_string(here.st_ino);
@@ -45,7 +41,8 @@ bool IsOfThisPidSpace(const TopProcess& process) {
 
 bool HasStartOf(const TopProcess& process) {
   int64_t recorded = 0;
-  if (!absl::SimpleAtoi(Fact(process, "process.start_time"), &recorded)) return true;
+  if (!absl::SimpleAtoi(FactText(process.facts.trace_metadata, "process.start_time"), &recorded))
+    return true;
   const int64_t start = StartOfProcess(process.process);
   if (start == 0 || std::abs(start - recorded) <= kClockSlack) return true;
   // The clock may have been set since the process started.
@@ -84,10 +81,10 @@ void LeaveNewest(std::vector<TopProcess>* processes) {
   std::map<std::tuple<std::string, std::string, pid_t>, TopProcess*> newest;
   for (TopProcess& process : *processes) {
     if (process.state != TopState::kRuns) continue;
-    const auto [known, is_first] =
-        newest.try_emplace(std::tuple(Fact(process, "process.host"),
-                                      Fact(process, "process.pid_space"), process.process),
-                           &process);
+    const auto [known, is_first] = newest.try_emplace(
+        std::tuple(FactText(process.facts.trace_metadata, "process.host"),
+                   FactText(process.facts.trace_metadata, "process.pid_space"), process.process),
+        &process);
     if (is_first) continue;
     TopProcess*& last = known->second;
     TopProcess* const older = WrittenAt(process.file) < WrittenAt(last->file) ? &process : last;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/base/folder_entries.h"
 #include "tools/base/process_state.h"
 #include "tools/base/words.h"
@@ -33,11 +34,6 @@ namespace {
 constexpr size_t kSitesShown = 8;
 
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-std::string Fact(const Facts& facts, const std::string& key) {
-  const auto fact = facts.trace_metadata.find(key);
-  return fact == facts.trace_metadata.end() ? "" : fact->second;
-}
 
 // True if a signal or a debugger has stopped the process, so that it answers nothing.
 bool IsStopped(pid_t process) {
@@ -86,7 +82,7 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
 // Returns the name of the program. The name of a trace, for example
 // "train-1125-2303-rank2-4711.stow", begins with the name of the script or module.
 std::string ProgramOf(const Facts& facts, const std::string& file) {
-  std::string program = LastPart(Fact(facts, "process.program"));
+  std::string program = LastPart(FactText(facts.trace_metadata, "process.program"));
   if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
   static const auto* const kName =
       new std::regex(R"((.+)-\d{4}-\d{4}(-rank\d+)?-\d+(-[a-z]+)?(-\d+)?\.stow)");
@@ -170,7 +166,8 @@ std::vector<std::string> TracesOfAll() {
 
 }  // namespace
 
-absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
+absl::Status TopView::FindFiles(std::vector<std::string>* files, bool* are_open) const {
+  *are_open = target_.empty();
   if (target_.empty()) {
     *files = TracesOfAll();
     return absl::OkStatus();
@@ -192,6 +189,7 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
     if (!files->empty()) return absl::OkStatus();
     return absl::NotFoundError(absl::StrCat("there is no process ", number, "."));
   }
+  *are_open = true;
   *files = TracesOfProcess(process);
   if (!files->empty()) return absl::OkStatus();
   if (kill(process, 0) != 0 && errno == EPERM) {
@@ -206,21 +204,11 @@ absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
                    "without --no-trace, and must have used CUDA."));
 }
 
-// True if the files are found through running processes that have them open.
-bool TopView::FindsOpenFiles() const {
-  int64_t number = 0;
-  std::error_code error;
-  if (target_.empty()) return true;
-  if (std::filesystem::is_directory(target_, error)) return false;
-  return absl::SimpleAtoi(target_, &number) && number > 0 &&
-         number <= std::numeric_limits<pid_t>::max() && IsRunning(static_cast<pid_t>(number));
-}
-
 absl::Status TopView::Look() {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> files;
-  if (absl::Status status = FindFiles(&files); !status.ok()) return status;
-  const bool has_open = FindsOpenFiles();
+  bool are_open = false;
+  if (absl::Status status = FindFiles(&files, &are_open); !status.ok()) return status;
   std::vector<TopProcess> processes;
   std::set<std::string> tables;  // of turns, outside the usual folder
   absl::Status last = absl::OkStatus();
@@ -239,11 +227,12 @@ absl::Status TopView::Look() {
     process.facts = std::move(analysis->facts);
     process.rank = process.facts.rank;
     process.program = ProgramOf(process.facts, file);
-    if (!absl::SimpleAtoi(Fact(process.facts, "process.pid"), &process.process)) {
+    if (!absl::SimpleAtoi(FactText(process.facts.trace_metadata, "process.pid"),
+                          &process.process)) {
       process.process = 0;
     }
     process.state = StateOf(process);
-    if (has_open && process.state == TopState::kElsewhere) process.state = TopState::kRuns;
+    if (are_open && process.state == TopState::kElsewhere) process.state = TopState::kRuns;
     processes.push_back(std::move(process));
   }
   LeaveNewest(&processes);
@@ -253,9 +242,9 @@ absl::Status TopView::Look() {
       ended_[process.file] = process;
       continue;
     }
-    const std::string socket = Fact(process.facts, "control.path");
+    const std::string socket = FactText(process.facts.trace_metadata, "control.path");
     if (!socket.empty()) process.pool_pending_bytes = PendingOf(process.process, socket);
-    const std::string table = Fact(process.facts, "sharing.table");
+    const std::string table = FactText(process.facts.trace_metadata, "sharing.table");
     if (table.ends_with(".share")) tables.insert(table);
   }
   if (processes.empty() && !target_.empty()) return last;

@@ -88,8 +88,8 @@ class TopView {
   // Adds two parts for the first process to the page: its level over time, and the owners of its
   // memory.
   void AddHolders(size_t columns, std::vector<std::string>* page) const;
-  absl::Status FindFiles(std::vector<std::string>* files) const;
-  bool FindsOpenFiles() const;
+  // Sets *are_open to true if the files were found through running processes that write them.
+  absl::Status FindFiles(std::vector<std::string>* files, bool* are_open) const;
 
   std::string target_;
   void Sort();

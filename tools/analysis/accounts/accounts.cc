@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/base/library_name.h"
 
 namespace vramstow {

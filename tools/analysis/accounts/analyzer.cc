@@ -9,7 +9,7 @@
 #include "tools/analysis/accounts/event_pipe.h"
 #include "tools/analysis/accounts/live_facts.h"
 #include "tools/analysis/accounts/site_details.h"
-#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/base/library_name.h"
 
 namespace vramstow {

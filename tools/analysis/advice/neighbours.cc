@@ -13,7 +13,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/order.h"
 #include "tools/analysis/advice/places.h"
-#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {
@@ -22,11 +22,6 @@ constexpr uint64_t kMaxContext = uint64_t{768} << 20;
 // The end of a killed process is not recorded, so the process may have lived this much longer than
 // its trace (nanoseconds).
 constexpr uint64_t kSlack = 10'000'000'000;
-
-std::string FactOf(const Facts& facts, const std::string& name) {
-  const auto fact = facts.trace_metadata.find(name);
-  return fact == facts.trace_metadata.end() ? "" : fact->second;
-}
 
 std::string OfDevice(int device, const char* what) {
   return "device." + std::to_string(device) + "." + what;
@@ -44,7 +39,9 @@ struct Share {
 // Returns the number that another trace gives to the GPU with this UUID.
 std::optional<int> DeviceOf(const Facts& facts, const std::string& uuid) {
   for (const DeviceFacts& device : facts.devices) {
-    if (FactOf(facts, OfDevice(device.device, "uuid")) == uuid) return device.device;
+    if (FactText(facts.trace_metadata, OfDevice(device.device, "uuid")) == uuid) {
+      return device.device;
+    }
   }
   return std::nullopt;
 }
@@ -90,14 +87,17 @@ std::vector<Share> SharesOf(const std::vector<Recorded>& recorded, const Recorde
                             const OutOfMemoryFacts& failure) {
   std::vector<Share> shares;
   const Facts& own = failed.analysis->facts;
-  const std::string uuid = FactOf(own, OfDevice(failure.device, "uuid"));
+  const std::string uuid = FactText(own.trace_metadata, OfDevice(failure.device, "uuid"));
   if (uuid.empty() || failed.start_unix_ns == 0) return shares;
   const uint64_t failed_at = failed.start_unix_ns + failure.time_ns;
   for (const Recorded& one : recorded) {
     const Analysis& other = *one.analysis;
     if (&other == failed.analysis || one.start_unix_ns == 0 || one.start_unix_ns > failed_at)
       continue;
-    if (FactOf(other.facts, "process.host") != FactOf(own, "process.host")) continue;
+    if (FactText(other.facts.trace_metadata, "process.host") !=
+        FactText(own.trace_metadata, "process.host")) {
+      continue;
+    }
     const uint64_t time = failed_at - one.start_unix_ns;
     const uint64_t end = other.facts.end_ns + (other.facts.report.closed ? 0 : kSlack);
     const std::optional<int> device = DeviceOf(other.facts, uuid);
@@ -111,12 +111,12 @@ std::vector<Share> SharesOf(const std::vector<Recorded>& recorded, const Recorde
 
 // True if one `vramstow run` started both processes.
 bool AreOfOneRun(const Facts& a, const Facts& b) {
-  const std::string run = FactOf(a, "run.id");
-  return !run.empty() && run == FactOf(b, "run.id");
+  const std::string run = FactText(a.trace_metadata, "run.id");
+  return !run.empty() && run == FactText(b.trace_metadata, "run.id");
 }
 
 std::string ProcessOf(const Share& share) {
-  return "process " + FactOf(*share.facts, "process.pid");
+  return "process " + FactText(share.facts->trace_metadata, "process.pid");
 }
 
 // Adds the bytes of all processes to the advice, and names them. The driver did not list them, so

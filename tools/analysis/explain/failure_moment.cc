@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tools/analysis/explain/category_of.h"
-#include "tools/analysis/facts/fact_numbers.h"
 #include "tools/analysis/facts/library_failure.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/analysis/facts/operator_name.h"
 
 namespace vramstow {

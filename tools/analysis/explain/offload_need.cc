@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "tools/analysis/explain/explain.h"
-#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {

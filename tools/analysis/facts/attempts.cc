@@ -6,14 +6,10 @@
 #include <string>
 
 #include "tools/analysis/facts/known_part.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {
-
-std::string FactOf(const Facts& trace, const char* name) {
-  const auto fact = trace.trace_metadata.find(name);
-  return fact == trace.trace_metadata.end() ? "" : fact->second;
-}
 
 // Returns the latest moment at which the process may have ended. After the last event of the
 // program there may be no other for a second, in which the recorder samples the host's memory once.
@@ -26,17 +22,20 @@ uint64_t LastMomentOf(const Facts& trace) {
 }
 
 bool IsParentOf(const Facts& parent, const Facts& child) {
-  const std::string process = FactOf(parent, "process.pid");
-  return !process.empty() && process == FactOf(child, "process.parent") &&
-         FactOf(parent, "process.host") == FactOf(child, "process.host");
+  const std::string process = FactText(parent.trace_metadata, "process.pid");
+  return !process.empty() && process == FactText(child.trace_metadata, "process.parent") &&
+         FactText(parent.trace_metadata, "process.host") ==
+             FactText(child.trace_metadata, "process.host");
 }
 
 // True if the launcher counted other restarts for one process than for the other.
 bool AreRestarts(const Facts& a, const Facts& b) {
   // Slurm does not set its variable before it starts a job again.
-  if (FactOf(a, "run.requeue") != FactOf(b, "run.requeue")) return true;
-  const std::string of_a = FactOf(a, "run.restart");
-  const std::string of_b = FactOf(b, "run.restart");
+  if (FactText(a.trace_metadata, "run.requeue") != FactText(b.trace_metadata, "run.requeue")) {
+    return true;
+  }
+  const std::string of_a = FactText(a.trace_metadata, "run.restart");
+  const std::string of_b = FactText(b.trace_metadata, "run.restart");
   return !of_a.empty() && !of_b.empty() && of_a != of_b;
 }
 
@@ -45,7 +44,10 @@ bool AreRestarts(const Facts& a, const Facts& b) {
 bool AreTogether(const Facts& earlier, const Facts& later) {
   if (AreRestarts(earlier, later)) return false;
   // In a batch script, different programs may have the same rank.
-  if (FactOf(earlier, "process.command") != FactOf(later, "process.command")) return true;
+  if (FactText(earlier.trace_metadata, "process.command") !=
+      FactText(later.trace_metadata, "process.command")) {
+    return true;
+  }
   return later.start_unix_ns == 0 || later.start_unix_ns <= LastMomentOf(earlier) ||
          IsParentOf(earlier, later);
 }

@@ -1,21 +1,18 @@
 #include "tools/analysis/facts/program_end.h"
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/facts/named_facts.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
-namespace {
 
-std::string FactOf(const Facts& facts, const char* key) {
-  const auto fact = facts.trace_metadata.find(key);
-  return fact == facts.trace_metadata.end() ? "" : fact->second;
+std::string UncaughtError(const Facts& facts) {
+  return FactText(facts.trace_metadata, "program.uncaught");
 }
 
-}  // namespace
-
-std::string UncaughtError(const Facts& facts) { return FactOf(facts, "program.uncaught"); }
-
-std::string ExitStatusOf(const Facts& facts) { return FactOf(facts, "process.exit_status"); }
+std::string ExitStatusOf(const Facts& facts) {
+  return FactText(facts.trace_metadata, "process.exit_status");
+}
 
 std::string FailureInWords(const Facts& facts) {
   const std::string error = Printable(UncaughtError(facts));

@@ -5,8 +5,8 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/facts/fact_numbers.h"
 #include "tools/analysis/facts/library_failure.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {

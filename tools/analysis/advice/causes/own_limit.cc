@@ -3,7 +3,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/facts/fact_numbers.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {

@@ -1,10 +1,11 @@
-// FactNumber: returns a fact of a trace ("device.0.total_bytes") as a number. LimitOfOption:
-// returns the fact `option.limit` (--limit) as bytes.
+// NamedFacts: returns a fact of a trace by its name ("device.0.total_bytes"), as a text
+// (FactText), as a number (FactNumber), or as the bytes that --limit allows (LimitOfOption).
 //
-// Ownership: none. Threads: pure functions, callable from any thread. Errors: returns nullopt if
-// there is no such fact, or it is no number. Units: those of the fact.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
+// Ownership: none. Threads: pure functions, callable from any thread. Errors: if there is no such
+// fact, the text is empty, and the other functions return nullopt; so does FactNumber if the fact
+// is no number. Units: those of the fact.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_NAMED_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_NAMED_FACTS_H_
 
 #include <charconv>
 #include <map>
@@ -14,6 +15,12 @@
 #include "base/options.h"
 
 namespace vramstow {
+
+inline std::string FactText(const std::map<std::string, std::string>& facts,
+                            const std::string& key) {
+  const auto fact = facts.find(key);
+  return fact == facts.end() ? "" : fact->second;
+}
 
 template <typename Number>
 std::optional<Number> FactNumber(const std::map<std::string, std::string>& facts,
@@ -40,4 +47,4 @@ inline std::optional<uint64_t> LimitOfOption(const std::map<std::string, std::st
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_NAMED_FACTS_H_
