@@ -266,6 +266,37 @@ def test_in_whatever_state_the_process_is_it_goes_on_with_the_same_losses(
     assert again.process.wait(PATIENCE) == 0
 
 
+def test_no_child_that_the_process_forks_answers_instead_of_it(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("forks.py")
+    command = [VRAMSTOW, "attach", str(job.pid), "--json", "--trace-dir", tmp_path / "t"]
+    command.append(f"--patience={PATIENCE}s")
+    with killed_at_end(command, stdout=subprocess.PIPE, text=True) as attached:
+        wait_until(lambda: bool(request_folders(tmp_path)))
+        time.sleep(1)  # the process has been entered by then
+        with open(tmp_path / "go", "w") as go:
+            go.write("1")
+            go.flush()
+            assert job.line() == "child"
+            go.write("2")
+        text, _ = attached.communicate(timeout=PATIENCE)
+    assert attached.returncode == 0
+    assert re.search(rf"-{job.pid}[-.]", Path(json.loads(text)["trace"]).name)
+    attach(job.pid, "--detach", "--patience", "60s")
+    assert job.end() == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a PID namespace")
+def test_a_process_that_has_another_pid_for_itself_answers(start: Start, tmp_path: Path) -> None:
+    job = start("grows.py", under=("unshare", "--pid", "--fork", "--kill-child"))
+    [pid] = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    attach(pid, "--trace-dir", tmp_path / "t", "--patience", "60s")
+    assert list((tmp_path / "t").glob("*.stow"))
+    attach(pid, "--detach", "--patience", "60s")
+    assert job.end() == 0
+
+
 def test_a_main_thread_that_runs_no_python_is_named_and_nothing_happens_later(
     start: Start, tmp_path: Path
 ) -> None:

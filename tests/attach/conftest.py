@@ -60,10 +60,16 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 class Job:
     """A running program, and the folder with the files that it writes."""
 
-    def __init__(self, folder: Path, *command: str, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *command: str,
+        env: dict[str, str] | None = None,
+        under: tuple[str, ...] = (),
+    ) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [PYTHON, *command],
+            [*under, PYTHON, *command],
             cwd=folder,
             env=plain_environment() | (env or {}),
             stdout=subprocess.PIPE,

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/process_state.h"
 
@@ -26,6 +27,19 @@ std::string LinkOf(const std::string& path) {
 std::string_view NameOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Returns the PID in the innermost PID namespace of the process: the last number of the line NSpid
+// in /proc/PID/status (proc(5)). Kernels before 4.1 have no such line.
+pid_t OwnPidOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
+  pid_t own = pid;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    const size_t last = line.find_last_of(" \t");
+    if (!absl::SimpleAtoi(line.substr(last + 1), &own)) own = pid;
+  }
+  return own;
 }
 
 // Parses a line of /proc/PID/maps: "start-end perms offset device inode path".
@@ -103,6 +117,7 @@ absl::StatusOr<RemoteProcess> RemoteProcess::Open(pid_t pid) {
   }
   RemoteProcess process;
   process.pid_ = pid;
+  process.own_pid_ = OwnPidOf(pid);
   process.user_ = about.st_uid;
   process.group_ = about.st_gid;
   process.program_path_ = LinkOf(absl::StrCat(folder, "/exe"));

@@ -35,6 +35,8 @@ class RemoteProcess {
   static absl::StatusOr<RemoteProcess> Open(pid_t pid);
 
   pid_t pid() const { return pid_; }
+  // The number that the process itself has for itself (getpid). In a container it is another one.
+  pid_t own_pid() const { return own_pid_; }
   const std::vector<RemoteFile>& files() const { return files_; }
   // Returns the first mapped file whose base name begins with `name_begins`, or null if there is
   // none.
@@ -54,6 +56,7 @@ class RemoteProcess {
 
  private:
   pid_t pid_ = 0;
+  pid_t own_pid_ = 0;
   uid_t user_ = 0;
   gid_t group_ = 0;
   std::string program_path_;

@@ -63,14 +63,16 @@ class AsUser {
 // Returns the Python text that the process runs. The text catches all exceptions, and defines no
 // name in the program's module. If the folder of the request no longer exists, it has no effect. It
 // may run long after the request was given up, when another user may have made a folder of that
-// name: so the folder must belong to the user of the process.
-std::string TextFor(const std::string& folder, const std::string& request) {
-  return absl::StrCat("try:\n if __import__('os').lstat('", folder,
-                      "').st_uid == __import__('os').geteuid(): exec(compile(open('", folder,
-                      "/observation.py').read(), '", folder,
-                      "/observation.py', 'exec'), {'__name__': '_vramstow_attach', 'REQUEST': '",
-                      folder, "/", request,
-                      "', 'PAGE': $PAGE, 'BYTES': $BYTES})\nexcept BaseException:\n pass\n");
+// name: so the folder must belong to the user of the process. A child that the process forks in the
+// meantime has a copy of the text, and must not answer instead of the process: so the text runs
+// only in the process with this PID.
+std::string TextFor(pid_t own_pid, const std::string& folder, const std::string& request) {
+  return absl::StrCat(
+      "try:\n if __import__('os').getpid() == ", own_pid, " and __import__('os').lstat('", folder,
+      "').st_uid == __import__('os').geteuid(): exec(compile(open('", folder,
+      "/observation.py').read(), '", folder,
+      "/observation.py', 'exec'), {'__name__': '_vramstow_attach', 'REQUEST': '", folder, "/",
+      request, "', 'PAGE': $PAGE, 'BYTES': $BYTES})\nexcept BaseException:\n pass\n");
 }
 
 absl::Status EndedError(pid_t pid) {
@@ -178,11 +180,11 @@ absl::StatusOr<AttachAnswer> AttachRequest::Ask(const std::string& action,
   }
   // The process may be about to release a lock, or to end a read of a disk.
   const absl::Time begin = absl::Now();
-  auto entered = EnterPython(process_, *python, TextFor(folder_, name));
+  auto entered = EnterPython(process_, *python, TextFor(process_.own_pid(), folder_, name));
   while (absl::IsUnavailable(entered.status()) && absl::Now() - begin < patience &&
          !wants_to_end()) {
     absl::SleepFor(kBetweenEntries);
-    entered = EnterPython(process_, *python, TextFor(folder_, name));
+    entered = EnterPython(process_, *python, TextFor(process_.own_pid(), folder_, name));
   }
   if (!entered.ok()) return entered.status();
 
