@@ -186,7 +186,8 @@ std::vector<KeptModel> SuccessiveModels(const FailureMoment& moment,
   const KeptModel last = most.back();
   for (const KeptModel& model : models) {
     if (model.container.empty() && model.begin() > last.end() &&
-        ParameterSizes(model) == ParameterSizes(last)) {
+        ParameterSizes(model) == ParameterSizes(last) &&
+        HasWorkBetween(moment, most.back().end(), model.begin())) {
       most.push_back(model);
     }
   }
@@ -228,10 +229,13 @@ Found FindEarlierModels(const FailureMoment& moment) {
   cause.grows = row.size() >= kLeastPasses;
   cause.title = "Models from earlier iterations of a loop are still live";
   cause.place = PlaceInProgram(moment, parameters);
-  cause.evidence = std::to_string(row.size()) + (row.size() == 1 ? " model" : " models") +
-                   " that were created and used before the newest one hold " +
-                   AdviceText(cause.bytes) + ", of which " + AdviceText(BytesOf(parameters)) +
-                   " are parameters, and the rest gradients and state of optimizers.";
+  cause.evidence =
+      (row.size() == 1 ? "1 model that was created and used before the newest one holds "
+                       : std::to_string(row.size()) +
+                             " models that were created and used before the newest "
+                             "one hold ") +
+      AdviceText(cause.bytes) + ", of which " + AdviceText(BytesOf(parameters)) +
+      " are parameters, and the rest gradients and state of optimizers.";
   cause.cost = "None, if they are not used any more.";
   cause.action =
       "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()). Delete "
