@@ -15,6 +15,7 @@
 #include "tools/analysis/facts/fact_names.h"
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/named_facts.h"
+#include "tools/analysis/facts/process_images.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
@@ -404,8 +405,8 @@ std::string HealthyTitle(const FactSet& set, const Facts& facts) {
                         OfTrace(set, *open.front()));
   }
   if (set.traces.size() > 1) {
-    return absl::StrCat("Healthy: memory never ran out in ", Count(set.traces.size()),
-                        " processes");
+    return absl::StrCat("Healthy: memory never ran out in ",
+                        Counted(ProcessesOf(set.traces).size(), "process"));
   }
   const bool is_steady =
       facts.lifetimes.known && facts.lifetimes.growing.empty() && !facts.iterations.Grows();

@@ -225,6 +225,9 @@ std::string FailuresInWords(const Facts& facts) {
 }
 
 std::string SumOfPeaksInWords(const Facts& total) {
+  if (total.traces > 1 && total.processes == 1) {
+    return absl::StrCat("the highest of ", total.traces, " programs (exec)");
+  }
   return total.attempts > 1 ? "the sum of the highest attempt of each rank"
                             : "the sum of each process's own";
 }
@@ -241,7 +244,8 @@ std::string PeakSection(const Facts& facts) {
                           Bytes(peak.requested_bytes));
   text += facts.traces == 1
               ? absl::StrCat(", at ", Time(peak.time_ns), "\n")
-              : absl::StrCat(": ", SumOfPeaksInWords(facts), facts.attempts > 1 ? "\n" : " peak\n");
+              : absl::StrCat(": ", SumOfPeaksInWords(facts),
+                             facts.attempts > 1 || facts.processes == 1 ? "\n" : " peak\n");
   const std::string failed = FailuresInWords(facts);
   text += absl::StrFormat("%s, %s, largest block %s, %s\n",
                           Counted(facts.counts.allocations, "allocation"),

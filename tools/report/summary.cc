@@ -16,6 +16,7 @@
 #include "base/host_mapping.h"
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/named_facts.h"
+#include "tools/analysis/facts/process_images.h"
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/identity.h"
@@ -64,7 +65,13 @@ std::string Processes(const FactSet& set) {
     if (trace.rank.has_value()) ranks.insert(*trace.rank);
   }
   const auto pid = highest->trace_metadata.find("process.pid");
-  std::string text = Counted(set.traces.size(), "process");
+  const uint64_t processes = ProcessesOf(set.traces).size();
+  std::string text = Counted(processes, "process");
+  if (processes < set.traces.size()) {
+    absl::StrAppend(&text, processes == 1 ? ", which ran " : ", which ran together ",
+                    set.traces.size(), " programs",
+                    processes == 1 ? " one after the other (exec)" : " (exec)");
+  }
   if (!ranks.empty()) {
     text += absl::StrCat(
         " (", Counted(ranks.size(), "rank"),

@@ -13,9 +13,11 @@
 #include <string>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "tools/analysis/facts/named_facts.h"
+#include "tools/analysis/facts/process_images.h"
 #include "tools/base/process_state.h"
 #include "tools/top/held_traces.h"
 
@@ -74,6 +76,24 @@ bool WasWrittenLately(const std::string& file) {
   constexpr int64_t kLately = 120'000'000'000;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::nanoseconds(now).count() - WrittenAt(file) < kLately;
+}
+
+void EndReplacedPrograms(std::vector<TopProcess>* processes) {
+  std::map<std::pair<std::string, pid_t>, const TopProcess*> newest;
+  for (const TopProcess& process : *processes) {
+    const TopProcess*& last =
+        newest[{FactText(process.facts.trace_metadata, "process.host"), process.process}];
+    if (last == nullptr || last->facts.start_unix_ns < process.facts.start_unix_ns) last = &process;
+  }
+  for (TopProcess& process : *processes) {
+    if (process.state != TopState::kRuns && process.state != TopState::kKilled) continue;
+    const TopProcess& last =
+        *newest[{FactText(process.facts.trace_metadata, "process.host"), process.process}];
+    if (last.facts.start_unix_ns > process.facts.start_unix_ns &&
+        IsSameProcess(last.facts, process.facts)) {
+      process.state = TopState::kEnded;
+    }
+  }
 }
 
 void LeaveNewest(std::vector<TopProcess>* processes) {

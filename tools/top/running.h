@@ -27,6 +27,10 @@ TopState StateOf(const TopProcess& process);
 // Returns true if the file was changed in the last two minutes.
 bool WasWrittenLately(const std::string& file);
 
+// Programs that a process replaced by another one (exec) have ended, although the process runs, or
+// was killed later.
+void EndReplacedPrograms(std::vector<TopProcess>* processes);
+
 // Of several running processes with the same process id, only the one whose trace was written last
 // runs.
 void LeaveNewest(std::vector<TopProcess>* processes);

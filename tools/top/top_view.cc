@@ -235,6 +235,7 @@ absl::Status TopView::Look() {
     if (are_open && process.state == TopState::kElsewhere) process.state = TopState::kRuns;
     processes.push_back(std::move(process));
   }
+  EndReplacedPrograms(&processes);
   LeaveNewest(&processes);
   for (TopProcess& process : processes) {
     if (process.state == TopState::kElsewhere) continue;

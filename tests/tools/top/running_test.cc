@@ -34,6 +34,22 @@ TEST(Running, NothingIsSaidOfAProcessOfAnotherHostOrContainer) {
   }
 }
 
+TEST(Running, AProgramThatWasReplacedInItsProcessHasEnded) {
+  std::vector<TopProcess> processes = {OpenTraceOf(7), OpenTraceOf(7), OpenTraceOf(7)};
+  uint64_t begin = 1;
+  for (TopProcess& process : processes) {
+    process.state = TopState::kKilled;
+    process.facts.start_unix_ns = begin++;
+    process.facts.trace_metadata = {{"process.pid", "7"}, {"process.host", "here"}};
+    process.facts.trace_metadata["process.start_time"] = "1000";
+  }
+  processes[0].facts.trace_metadata["process.start_time"] = "1000000000";  // another process 7
+  EndReplacedPrograms(&processes);
+  EXPECT_EQ(processes[0].state, TopState::kKilled);
+  EXPECT_EQ(processes[1].state, TopState::kEnded);
+  EXPECT_EQ(processes[2].state, TopState::kKilled);
+}
+
 TEST(Running, ProcessesOfTwoContainersMayHaveTheSameId) {
   std::vector<TopProcess> processes = {OpenTraceOf(1), OpenTraceOf(1), OpenTraceOf(1)};
   for (TopProcess& process : processes) process.state = TopState::kRuns;

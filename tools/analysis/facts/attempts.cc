@@ -7,6 +7,7 @@
 
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/named_facts.h"
+#include "tools/analysis/facts/process_images.h"
 
 namespace vramstow {
 namespace {
@@ -42,7 +43,7 @@ bool AreRestarts(const Facts& a, const Facts& b) {
 // True if the two processes of a rank may have held memory at the same time. `later` did not begin
 // before `earlier`.
 bool AreTogether(const Facts& earlier, const Facts& later) {
-  if (AreRestarts(earlier, later)) return false;
+  if (AreRestarts(earlier, later) || IsSameProcess(earlier, later)) return false;
   // In a batch script, different programs may have the same rank.
   if (FactText(earlier.trace_metadata, "process.command") !=
       FactText(later.trace_metadata, "process.command")) {
@@ -56,7 +57,8 @@ bool UsedMemory(const Facts& trace) {
   return trace.counts.allocations > 0 || trace.counts.out_of_memory > 0;
 }
 
-// Looks at the processes of one rank, which are given by their places in `traces`.
+// Looks at the processes of one rank, which are given by their places in `traces`. A process that
+// replaced its program (exec) made one attempt.
 void AddRank(const std::vector<Facts>& traces, std::vector<size_t> places, Attempts* attempts) {
   std::ranges::stable_sort(places, {}, [&](size_t place) { return traces[place].start_unix_ns; });
   uint64_t count = 0;
@@ -70,6 +72,7 @@ void AddRank(const std::vector<Facts>& traces, std::vector<size_t> places, Attem
     bool is_first = UsedMemory(moment);
     for (size_t j = 0; j < places.size(); ++j) {
       const Facts& other = traces[places[j]];
+      if (j < i && IsSameProcess(other, moment)) is_first = false;
       if (other.start_unix_ns > moment.start_unix_ns) break;
       const bool is_there =
           j == i || (j < i ? AreTogether(other, moment) : AreTogether(moment, other));
@@ -101,7 +104,12 @@ Attempts AttemptsOf(const std::vector<Facts>& traces) {
   for (size_t i = 0; i < traces.size(); ++i) {
     if (traces[i].rank.has_value()) ranks[*traces[i].rank].push_back(i);
   }
-  for (auto& [rank, places] : ranks) {
+  std::vector<std::vector<size_t>> groups = ProcessesOf(traces);
+  std::erase_if(groups, [&](const std::vector<size_t>& places) {
+    return traces[places.front()].rank.has_value();
+  });
+  for (auto& [rank, places] : ranks) groups.push_back(std::move(places));
+  for (std::vector<size_t>& places : groups) {
     if (places.size() > 1) AddRank(traces, std::move(places), &attempts);
   }
   return attempts;

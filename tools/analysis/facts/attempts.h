@@ -5,7 +5,9 @@
 // not be added up, but the memory of a rank's processes that run at the same time must. Two
 // processes belong to different attempts if the launcher counted other restarts for them, or if one
 // of them began after the recording of the other had ended. If their times are not known, they are
-// taken to have run at the same time, because a sum that is too high warns of too much.
+// taken to have run at the same time, because a sum that is too high warns of too much. The
+// programs that one process ran one after the other (exec) do not hold memory at the same time,
+// either.
 //
 // Ownership: the result is a copy. Threads: pure functions, callable from any thread. Errors: none.
 // Units: none.
@@ -22,7 +24,7 @@ namespace vramstow {
 struct Attempts {
   uint64_t most = 1;  // of the rank that has most of them
   // For each trace: its memory is part of the job's need. That is false if processes of the same
-  // rank needed more at another time. Traces without a rank always count.
+  // rank, or other programs of the same process, needed more at another time.
   std::vector<bool> counts;
 };
 

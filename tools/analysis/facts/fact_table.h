@@ -96,7 +96,9 @@ struct Described<ReadReport> {
            "the errno of the write that failed and ended the recording, 28 for a full disk; 0 if "
            "none failed"),
       Fact("closed", &S::closed, Merge::kAll,
-           "the process closed the trace; false if it was killed, or is still running"),
+           "the process closed the trace, or replaced its program (exec); false if it was killed, "
+           "or is "
+           "still running"),
   };
 };
 

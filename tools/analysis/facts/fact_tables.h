@@ -150,7 +150,7 @@ struct Described<Facts> {
       Fact("file", &S::file, Merge::kOwn, "name of the file; null for several files")
           .KnownIf(OfOneTrace),
       Fact("traces", &S::traces, Merge::kOwn, "how many traces"), Inner(&S::attempts, Merge::kOwn),
-      Inner(&S::start_unix_ns, Merge::kOwn),
+      Inner(&S::processes, Merge::kOwn), Inner(&S::start_unix_ns, Merge::kOwn),
       Derived(
           "events", [](const Facts&, const S& self) { return self.report.events; },
           "number of events that were read"),

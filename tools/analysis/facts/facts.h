@@ -47,6 +47,7 @@ struct Facts {
   uint64_t traces = 1;
   // How often a rank ran, one attempt after the other. Levels count only its highest attempt.
   uint64_t attempts = 1;
+  uint64_t processes = 1;  // fewer than traces if a process replaced its program (exec)
   Counts counts;
   Peak peak;
   uint64_t largest_block_bytes = 0;  // of device memory

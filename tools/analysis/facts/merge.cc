@@ -13,6 +13,7 @@
 #include "tools/analysis/facts/attempts.h"
 #include "tools/analysis/facts/compare_ranks.h"
 #include "tools/analysis/facts/fact_tables.h"
+#include "tools/analysis/facts/process_images.h"
 
 namespace vramstow {
 namespace {
@@ -207,6 +208,24 @@ Facts WithoutMemory(Facts trace) {
   return trace;
 }
 
+// Raises the peaks of a process that ran several programs one after the other (exec) to the highest
+// of them all: one of the programs counts so far. `places` are those of its traces.
+void RaisePeaks(const std::vector<Facts>& traces, const std::vector<size_t>& places,
+                const std::vector<bool>& counts, Peak* total) {
+  const auto counted = std::ranges::find_if(places, [&](size_t place) { return counts[place]; });
+  if (counted == places.end()) return;
+  ForEachEntry<Peak>([&](const auto& entry) {
+    if constexpr (requires { total->*entry.member += uint64_t{0}; }) {
+      if (entry.merge != Merge::kLevel) return;
+      uint64_t highest = 0;
+      for (const size_t place : places) {
+        highest = std::max(highest, traces[place].peak.*entry.member);
+      }
+      total->*entry.member += highest - traces[*counted].peak.*entry.member;
+    }
+  });
+}
+
 // Returns the index of the only process that held memory (compilers and loaders hold none); no
 // value if several processes held memory.
 std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
@@ -243,6 +262,7 @@ void LeaveOutWhatProcessesWere(std::vector<Facts>* traces) {
 
 FactSet MergeTraces(std::vector<Facts> traces) {
   LeaveOutWhatProcessesWere(&traces);
+  NoteReplacedPrograms(&traces);
   std::stable_sort(traces.begin(), traces.end(), [](const Facts& a, const Facts& b) {
     constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
     return a.rank.value_or(kLast) < b.rank.value_or(kLast);
@@ -263,6 +283,11 @@ FactSet MergeTraces(std::vector<Facts> traces) {
       }
     }
     set.total.traces = traces.size();
+    const auto processes = ProcessesOf(traces);
+    set.total.processes = processes.size();
+    for (const std::vector<size_t>& places : processes) {
+      if (places.size() > 1) RaisePeaks(traces, places, attempts.counts, &set.total.peak);
+    }
     set.total.attempts = attempts.most;
   }
   set.comparison = CompareRanks(traces);

@@ -62,6 +62,45 @@ TEST(Merge, AttemptsOfARankAreCountedButTheirMemoryIsNotAdded) {
   EXPECT_EQ(total.counts.allocations, 3u);
 }
 
+// Returns the facts of a program that was not closed, of process 7, which began `start` seconds
+// after the process.
+Facts ProgramFacts(uint64_t bytes, uint64_t start) {
+  Facts facts = RankFacts("", bytes);
+  facts.trace_metadata["process.pid"] = "7";
+  facts.trace_metadata["process.host"] = "here";
+  facts.trace_metadata["process.start_time"] = "1000000000";
+  facts.start_unix_ns = 1000000000 + start * 1000000000;
+  facts.report.closed = false;
+  return facts;
+}
+
+TEST(Merge, ProgramsThatOneProcessRanOneAfterTheOtherCountOnce) {
+  std::vector<Facts> traces = {ProgramFacts(30, 1), ProgramFacts(20, 2)};
+  const FactSet set = MergeTraces(traces);
+  EXPECT_EQ(set.total.peak.allocated_bytes, 30u);
+  EXPECT_EQ(set.total.processes, 1u);
+  EXPECT_EQ(set.total.attempts, 1u);
+  traces[1].peak.reserved_bytes = 40;
+  EXPECT_EQ(MergeTraces(traces).total.peak.reserved_bytes, 40u);
+  EXPECT_EQ(MergeTraces(traces).total.peak.allocated_bytes, 30u)
+      << "each level has its own program";
+  EXPECT_TRUE(set.traces[0].report.closed) << "its program was replaced";
+  EXPECT_EQ(set.traces[0].trace_metadata.at("process.replaced"), "train");
+  EXPECT_FALSE(set.traces[1].report.closed);
+  traces[1].trace_metadata["process.start_time"] = "2000000000";  // the PID was used again
+  EXPECT_EQ(MergeTraces(traces).total.peak.allocated_bytes, 50u);
+  EXPECT_FALSE(MergeTraces(traces).traces[0].report.closed);
+}
+
+TEST(Merge, ARankThatReplacedItsProgramMadeOneAttempt) {
+  std::vector<Facts> traces = {ProgramFacts(30, 1), ProgramFacts(20, 100), RankFacts("1", 5)};
+  for (int i = 0; i < 2; ++i) traces[static_cast<size_t>(i)].rank = 0;
+  const Facts total = MergeTraces(traces).total;
+  EXPECT_EQ(total.attempts, 1u);
+  EXPECT_EQ(total.peak.allocated_bytes, 35u);
+  EXPECT_EQ(total.processes, 2u);
+}
+
 TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
   History idle;
   idle.Add({.kind = EventKind::kContextCreate});
