@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "tools/analysis/facts/named_facts.h"
 #include "tools/analysis/facts/process_images.h"
 #include "tools/base/process_state.h"
@@ -62,6 +64,8 @@ int64_t WrittenAt(const std::string& file) {
   return int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
 }
 
+std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 }  // namespace
 
 bool IsRunning(pid_t process) { return process > 0 && !HasEnded(process); }
@@ -76,6 +80,19 @@ bool WasWrittenLately(const std::string& file) {
   constexpr int64_t kLately = 120'000'000'000;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::nanoseconds(now).count() - WrittenAt(file) < kLately;
+}
+
+std::string ProgramOf(const Facts& facts, const std::string& file) {
+  std::string program = LastPart(FactText(facts.trace_metadata, "process.program"));
+  if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
+  // The PID itself distinguishes it from the date and from the number of a further trace.
+  const std::string pid = FactText(facts.trace_metadata, "process.pid");
+  const bool is_number = !pid.empty() && pid.find_first_not_of("0123456789") == std::string::npos;
+  const std::regex pattern(absl::StrCat(R"((.+)-\d{4}-\d{4}(-rank\d+)?-)",
+                                        is_number ? pid : R"(\d+)", R"((-[a-z]+)?(-\d+)?\.stow)"));
+  std::smatch parts;
+  const std::string name = LastPart(file);
+  return std::regex_match(name, parts, pattern) ? parts[1].str() : program;
 }
 
 void EndReplacedPrograms(std::vector<TopProcess>* processes) {

@@ -27,6 +27,10 @@ TopState StateOf(const TopProcess& process);
 // Returns true if the file was changed in the last two minutes.
 bool WasWrittenLately(const std::string& file);
 
+// Returns the name of the program that wrote this trace. The name of a trace, for example
+// "train-1125-2303-rank2-4711.stow", begins with the name of the script or module.
+std::string ProgramOf(const Facts& facts, const std::string& file);
+
 // Programs that a process replaced by another one (exec) have ended, although the process runs, or
 // was killed later.
 void EndReplacedPrograms(std::vector<TopProcess>* processes);

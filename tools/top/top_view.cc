@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <limits>
-#include <regex>
 #include <set>
 #include <utility>
 
@@ -32,8 +31,6 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kSitesShown = 8;
-
-std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // True if a signal or a debugger has stopped the process, so that it answers nothing.
 bool IsStopped(pid_t process) {
@@ -77,18 +74,6 @@ std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width)
     curve += kMarks[step];
   }
   return curve;
-}
-
-// Returns the name of the program. The name of a trace, for example
-// "train-1125-2303-rank2-4711.stow", begins with the name of the script or module.
-std::string ProgramOf(const Facts& facts, const std::string& file) {
-  std::string program = LastPart(FactText(facts.trace_metadata, "process.program"));
-  if (!program.starts_with("python") && !program.starts_with("pypy")) return program;
-  static const auto* const kName =
-      new std::regex(R"((.+)-\d{4}-\d{4}(-rank\d+)?-\d+(-[a-z]+)?(-\d+)?\.stow)");
-  std::smatch parts;
-  const std::string name = LastPart(file);
-  return std::regex_match(name, parts, *kName) ? parts[1].str() : program;
 }
 
 }  // namespace

@@ -34,6 +34,15 @@ TEST(Running, NothingIsSaidOfAProcessOfAnotherHostOrContainer) {
   }
 }
 
+TEST(Running, TheNameOfATraceNamesTheScript) {
+  Facts facts;
+  facts.trace_metadata = {{"process.program", "/usr/bin/python3"}, {"process.pid", "9527"}};
+  EXPECT_EQ(ProgramOf(facts, "a/train-1201-0031-9527.stow"), "train");
+  EXPECT_EQ(ProgramOf(facts, "train-1201-0031-9527-2.stow"), "train") << "its second trace";
+  EXPECT_EQ(ProgramOf(facts, "train-1201-0031-rank2-9527-oom-3.stow"), "train");
+  EXPECT_EQ(ProgramOf(facts, "renamed.stow"), "python3");
+}
+
 TEST(Running, AProgramThatWasReplacedInItsProcessHasEnded) {
   std::vector<TopProcess> processes = {OpenTraceOf(7), OpenTraceOf(7), OpenTraceOf(7)};
   uint64_t begin = 1;
