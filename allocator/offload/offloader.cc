@@ -1,6 +1,7 @@
 #include "allocator/offload/offloader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "allocator/core/counter.h"
 #include "allocator/core/relaxed_capture.h"
@@ -14,6 +15,9 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   slice_pages_ = kFirstSlicePages;
   last_out_ns_ = 0;
   wanted_from_clock_ = 0;
+  uses_from_clock_ = 0;
+  last_back_from_clock_ = 0;
+  last_back_clock_ = 0;
   watch_until_ns_ = 0;
   graphs_away_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
@@ -204,6 +208,7 @@ uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
+  last_back_from_clock_ = std::exchange(last_back_clock_, Clock());
   // The pages that could not be mapped before are tried again first.
   mover_.Restore();
   const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
@@ -221,9 +226,53 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   count = EnsureDeviceChunks(count);
   OffloadResult outcome = OffloadResult::kDone;
   standstill_.set_hears_stop(true);
-  const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
+  uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
+  if (count == 0 && quiet_.empty()) moved = ExchangePages(most_bytes / size);
   standstill_.set_hears_stop(false);
   return moved * size;
+}
+
+uint64_t Offloader::ListOftenUsed() {
+  // An exchange costs two copies of a page. It pays if the page would be read on the host more
+  // often than that before its place on the device is used again.
+  constexpr uint64_t kOften = 4;
+  pages_.Fill(PagesThatAre::kOffloaded, kAnyTag, {RankUses}, Clock());
+  pages_.DropRank(0);
+  if (pages_.count() == 0) CountUsesAnew();
+  pages_.DropRanksBelow(kOften);
+  pages_.DropUntouchedSince(last_back_from_clock_);
+  return pages_.count();
+}
+
+void Offloader::CountUsesAnew() {
+  uses_from_clock_ = Clock();
+  pool_->CountUsesAnew();
+}
+
+// In a loop over all memory each page is used as often as any other, so nothing is exchanged: when
+// a page was used often, all others were used, too. If two models are used in turn, or a part of
+// the memory rests for a while, the exchange is soon cheaper than reading on the host. It happens
+// only after `kOften` reads of a page and costs two copies, so it at most doubles the transfers.
+uint64_t Offloader::ExchangePages(uint64_t most) {
+  const uint64_t often = std::min(ListOftenUsed(), most);
+  if (often == 0) return 0;
+  pages_.Fill(PagesThatAre::kResident, kAnyTag, kByAge, Clock());
+  pages_.DropPinned();
+  pages_.DropTouchedSince(uses_from_clock_);
+  uint64_t count = std::min(often, pages_.count());
+  if (count == 0) {
+    // All other pages were used meanwhile. Perhaps some of them are not used from now on.
+    CountUsesAnew();
+    return 0;
+  }
+  pages_.PutSmallestFirst(count);
+  OffloadResult outcome = OffloadResult::kDone;
+  count = MoveSlices(count, Motion::kOut, OffloadReason::kPressure, &outcome);
+  if (count != 0) pool_->MarkOffloaded();
+  wanted_from_clock_ = Clock() + 1;
+  count = std::min(ListOftenUsed(), count);
+  pages_.PutLargestFirst(count);
+  return MoveSlices(EnsureDeviceChunks(count), Motion::kBack, OffloadReason::kTouched, &outcome);
 }
 
 // --- Quiet times --------------------------------------------------------------------------------

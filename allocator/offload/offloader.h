@@ -6,7 +6,8 @@
 // in the arguments of submitted work; the policy chooses the pages to evict (policy.h). A page in
 // host memory stays accessible: work that touches it is slower but correct, so observed touches
 // affect speed only. When the device has memory again, pages that were touched since they left are
-// restored.
+// restored. If it has none, pages that work touches again and again in host memory are exchanged
+// with pages that it did not touch in the same time.
 //
 // In addition, callers with more knowledge can make requests (requests.cc): blocks that were
 // allocated under a tag (BlockRequest::tag) are offloaded, paused or resumed together. Paused
@@ -105,7 +106,8 @@ class Offloader {
   // the pool. Returns the bytes of device memory that were freed.
   static uint64_t Reclaim(void* self, uint64_t bytes);
   uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
-  // Restores offloaded pages that were touched since they left, as far as device memory is free.
+  // Restores offloaded pages that were touched since they left, as far as device memory is free. If
+  // none is free, exchanges pages.
   uint64_t BringBack(uint64_t most_bytes);
   // Notes that the process ends: BringBack moves nothing from now on, and a running call that waits
   // for work gives up within Standstill::kHearingNs. May be called from any thread, without a lock.
@@ -200,6 +202,13 @@ class Offloader {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) / kClockStep) + 1;
   }
   void StartClockAnew() VRAMSTOW_REQUIRES(kDeviceLock);
+  void CountUsesAnew() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Lists the offloaded pages that were used often since the count of uses began, and that are
+  // still used. Returns how many.
+  uint64_t ListOftenUsed() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Exchanges up to `most` offloaded pages that were used often with resident pages that were not
+  // used in the same time. Returns how many pages were restored.
+  uint64_t ExchangePages(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
   void BringBackOthers() VRAMSTOW_REQUIRES(kDeviceLock);
   void Watch(bool wanted);
   // Lists, in no order, all pages that are in the state `which` and have blocks with this tag.
@@ -245,6 +254,9 @@ class Offloader {
   uint64_t last_out_ns_ = 0;
   // A touch with this clock number, or a later one, happened after the pages were evicted.
   uint32_t wanted_from_clock_ = 0;
+  uint32_t uses_from_clock_ = 0;       // when the count of uses began
+  uint32_t last_back_from_clock_ = 0;  // when BringBack was called before the last call
+  uint32_t last_back_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;
   QuietMoves quiet_;

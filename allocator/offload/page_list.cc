@@ -52,6 +52,7 @@ PageUse PageList::UseOf(const Span& span, uint32_t clock) const {
   for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
     const AddressSpace::Touches touches = pool_->TouchesAt(at);
     use.exposed = std::max(use.exposed, touches.exposed);
+    use.uses = std::max(use.uses, touches.uses);
     if (touches.last < use.touched) continue;
     use.touched = touches.last;
     use.gaps = touches.gaps;

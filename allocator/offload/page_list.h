@@ -84,6 +84,9 @@ class PageList {
   void KeepRank(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([rank](const Page& page) { return page.rank != rank; });
   }
+  void DropRanksBelow(uint64_t rank) VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([rank](const Page& page) { return page.rank < rank; });
+  }
   // Retains only the pages that overlap [begin, end).
   void KeepRange(uint64_t begin, uint64_t end) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([begin, end, size = pool_->page_bytes()](const Page& page) {

@@ -34,6 +34,8 @@ uint64_t RankSizeWeighted(const void*, const PageUse& use) {
   return ~((AgeOf(use) + 1) * kibibytes);
 }
 
+uint64_t RankUses(const void*, const PageUse& use) { return use.uses; }
+
 uint64_t ExpectedTouch(const PageUse& use) {
   const uint64_t latest = GapAt(use.gaps, 0);
   uint64_t gap = 0;

@@ -38,6 +38,7 @@ struct PageUse {
   uint32_t now;
   uint32_t born = 0;     // by the clock of touches; 0 if not observed
   uint32_t exposed = 0;  // when its address was last stored; 0 means never
+  uint32_t uses = 0;     // AddressSpace::Touches::uses of the page with most of them
 };
 
 struct OffloadPolicy {
@@ -48,6 +49,9 @@ struct OffloadPolicy {
 uint64_t RankColdest(const void* self, const PageUse& use);
 uint64_t RankSizeWeighted(const void* self, const PageUse& use);
 uint64_t RankNextUse(const void* self, const PageUse& use);
+
+// The number of uses: the pages with the largest rank are used most often.
+uint64_t RankUses(const void* self, const PageUse& use);
 
 // Returns the number of the clock at which the next touch of the page is expected. It is later than
 // `use.now`.

@@ -183,6 +183,11 @@ AddressSpace::PageTouches* AddressSpace::FindTouches(uint64_t address) const {
   return nullptr;
 }
 
+uint32_t AddressSpace::UsesOf(const PageTouches& page) const {
+  const uint32_t uses = page.uses.load(std::memory_order_relaxed);
+  return (uses & ~kMostUses) == NumberOfCount() ? uses & kMostUses : 0;
+}
+
 bool AddressSpace::Touch(uint64_t address, uint32_t when) {
   constexpr uint32_t kMoment = 2;  // touches that are less apart belong to one use
   constexpr uint32_t kLongestGap = 0xFFFF;
@@ -191,6 +196,9 @@ bool AddressSpace::Touch(uint64_t address, uint32_t when) {
   const uint32_t last = page->last.load(std::memory_order_relaxed);
   if (last == when || (last >= kPinned && when != kHeld)) return false;
   page->last.store(when, std::memory_order_relaxed);
+  const uint32_t uses = UsesOf(*page);
+  page->uses.store(NumberOfCount() | (uses < kMostUses ? uses + 1 : kMostUses),
+                   std::memory_order_relaxed);
   if (last != 0 && when < kPinned && when - last >= kMoment) {
     const uint32_t gap = when - last < kLongestGap ? when - last : kLongestGap;
     const uint64_t gaps = page->gaps.load(std::memory_order_relaxed);
@@ -213,12 +221,14 @@ void AddressSpace::Renew(uint64_t address, uint32_t when) {
   PageTouches& page = TouchesOf(address);
   page.last.store(when, std::memory_order_relaxed);
   page.born.store(when, std::memory_order_relaxed);
+  page.uses.store(0, std::memory_order_relaxed);
 }
 
 AddressSpace::Touches AddressSpace::TouchesAt(uint64_t address) const {
   const PageTouches& page = TouchesOf(address);
   return {page.last.load(std::memory_order_relaxed), page.gaps.load(std::memory_order_relaxed),
-          page.exposed.load(std::memory_order_relaxed), page.born.load(std::memory_order_relaxed)};
+          page.exposed.load(std::memory_order_relaxed), page.born.load(std::memory_order_relaxed),
+          UsesOf(page)};
 }
 
 uint64_t AddressSpace::reserved_bytes() const {

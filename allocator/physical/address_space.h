@@ -105,6 +105,7 @@ class AddressSpace {
     uint64_t gaps;
     uint32_t exposed;  // when Expose was last called; 0 means never
     uint32_t born;     // when Renew was last called; 0 means never
+    uint32_t uses;     // touches at different times since CountUsesAnew, at most 255
   };
   // Records a touch. Returns true if it changed the record: the page belongs to the pool, is
   // neither pinned nor held, and was not touched at this time already.
@@ -113,6 +114,8 @@ class AddressSpace {
   void Renew(uint64_t address, uint32_t when);
   // Records that from this time on work may use the page although no call names its address.
   void Expose(uint64_t address, uint32_t when);
+  // Counts the uses of all pages from 0 again.
+  void CountUsesAnew() { count_of_uses_.fetch_add(1, std::memory_order_relaxed); }
   // Returns the touches of a page, which must be the pool's.
   Touches TouchesAt(uint64_t address) const;
 
@@ -136,8 +139,14 @@ class AddressSpace {
     std::atomic<uint32_t> last;
     std::atomic<uint32_t> exposed;
     std::atomic<uint32_t> born;
+    // The uses in the lowest 8 bits, and above them the number of the count to which they belong.
+    std::atomic<uint32_t> uses;
     std::atomic<uint64_t> gaps;
   };
+
+  static constexpr uint32_t kMostUses = 0xFF;
+  uint32_t NumberOfCount() const { return count_of_uses_.load(std::memory_order_relaxed) << 8; }
+  uint32_t UsesOf(const PageTouches& page) const;
 
   struct Arena {
     uint64_t address = 0;
@@ -167,6 +176,7 @@ class AddressSpace {
   uint64_t wanted_ = 0;
   uint64_t least_ = 0;
   std::atomic<int> count_{0};
+  std::atomic<uint32_t> count_of_uses_{0};
   Arena arenas_[kMaxArenas];
 };
 

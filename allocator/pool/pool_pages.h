@@ -47,6 +47,7 @@ class PoolPages {
   // It changes nothing if the page is not the pool's, is pinned, or already has this time.
   bool Touch(uint64_t address, uint32_t when) { return parts_->space.Touch(address, when); }
   void Expose(uint64_t address, uint32_t when) { parts_->space.Expose(address, when); }
+  void CountUsesAnew() { parts_->space.CountUsesAnew(); }
   AddressSpace::Touches TouchesAt(uint64_t address) const {
     return parts_->space.TouchesAt(address);
   }

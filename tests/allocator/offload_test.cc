@@ -67,6 +67,63 @@ TEST_F(OffloadTest, WhatIsTouchedComesBackWhenThereIsRoom) {
   EXPECT_FALSE(offloader_.tracks_touches());
 }
 
+// Tests which pages are exchanged when the device has no room.
+class ExchangeTest : public OffloadTest {
+ protected:
+  uint64_t OnHost(uint64_t block) { return pool_->pages()->BytesOnHost(block, live_.at(block)); }
+  // Uses the blocks in turn, and lets the offloader look between the rounds.
+  void UseInTurn(const std::vector<uint64_t>& blocks, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      for (const uint64_t block : blocks) {
+        for (int k = 0; k < 16; ++k) offloader_.Tick();
+        offloader_.Touch(block);
+      }
+      device_->Advance(60'000'000);
+      offloader_.BringBack(kGiB);
+    }
+  }
+};
+
+TEST_F(ExchangeTest, OfTwoModelsInTurnTheOneAtWorkIsOnTheDevice) {
+  Start(32 * kMiB);
+  const uint64_t one = Take(20 * kMiB);
+  const uint64_t other = Take(20 * kMiB);
+  ASSERT_GT(OnHost(one), 0U);
+  for (int turn = 0; turn < 3; ++turn) {
+    UseInTurn({one}, 20);
+    EXPECT_EQ(OnHost(one), 0U) << turn;
+    UseInTurn({other}, 20);
+    EXPECT_EQ(OnHost(other), 0U) << turn;
+  }
+  ExpectContents();
+}
+
+TEST_F(ExchangeTest, InALoopOverAllMemoryNothingIsExchanged) {
+  Start(32 * kMiB);
+  std::vector<uint64_t> blocks;
+  for (int i = 0; i < 6; ++i) blocks.push_back(Take(8 * kMiB));
+  const uint64_t moved = offloader_.Stats().out_bytes;
+  UseInTurn(blocks, 30);
+  EXPECT_EQ(offloader_.Stats().out_bytes, moved);
+  ExpectContents();
+}
+
+TEST_F(ExchangeTest, AFailureOfTheDriverLosesNothing) {
+  for (uint64_t call = 1; call < 60; ++call) {
+    Start(32 * kMiB);
+    const uint64_t one = Take(20 * kMiB);
+    const uint64_t other = Take(20 * kMiB);
+    UseInTurn({one, other}, 1);
+    device_->FailNth("", call, call % 2 == 0);
+    UseInTurn({one}, 20);
+    device_->FailNothing();
+    Resume();
+    ExpectContents();
+    EXPECT_STREQ(pool_->Check(), nullptr) << call;
+    TearDown();
+  }
+}
+
 TEST_F(OffloadTest, WhatWasTouchedJustBeforeItLeftStaysAway) {
   Start(64 * kMiB);
   const uint64_t block = Take(14 * kMiB);
