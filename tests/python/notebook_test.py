@@ -197,6 +197,30 @@ def test_what_names_of_cells_hold_stays_when_history_is_forgotten(tmp_path: Path
     assert "last_values of cell 2" in outputs[6] and "_ of cell 4" in outputs[6], outputs
 
 
+def test_what_a_name_and_the_history_hold_is_of_the_name(tmp_path: Path) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import torch\nx = torch.ones(1 << 20, device='cuda'); x",
+        "base = torch.ones(1 << 19, device='cuda'); base",
+        "deep = {'a': [{'b': base.view(-1)}]}; del base",
+        "model = torch.nn.Linear(1024, 1024, bias=False).cuda(); model",
+        "torch.nn.Linear(1024, 512, bias=False).cuda()",
+        "def step():\n    inner = torch.ones(1 << 18, device='cuda')\n    raise ValueError(1)\n"
+        "try:\n    step()\nexcept ValueError as error:\n    saved = error\n    raise",
+        "%vramstow free",
+        "%vramstow held",
+        "x = None",
+        "%vramstow free now",
+    ]
+    outputs = run_cells(tmp_path, cells)
+    free, held = outputs[8], outputs[9]
+    assert "2.00 MiB only because of history" in free and free.count("block") == 1, outputs
+    assert "Out[6]" in free and "in no optimizer" in free, outputs
+    names = ("x of cell 2", "deep", "model.weight of cell 5", "Out[6]", "saved: frame step")
+    assert not [name for name in names if name not in held], held
+    assert "Out[2]" in outputs[11] and "6.00 MiB are free again" in outputs[11], outputs
+
+
 def test_cells_names_and_history_are_told_and_history_alone_is_forgotten(
     outputs: dict[int, str],
 ) -> None:

@@ -143,6 +143,8 @@ void PyErr_Restore(Object* type, Object* value, Object* traceback);
 void PyErr_Clear();
 Object* PyFunction_GetCode(Object* function);
 Object* PyFunction_GetClosure(Object* function);
+// Returns a borrowed reference.
+Object* PyMethod_Self(Object* method);
 
 extern Object _Py_FalseStruct;
 extern Object _Py_TrueStruct;

@@ -250,7 +250,8 @@ class HolderDescriber::Chain {
 
   void DescribeKey(Object* dict, const Object* held, Dict kind) {
     if (std::exchange(is_arguments_, false)) return;
-    Object* key = KeyOf(dict, held);
+    const History& history = walk_.history();
+    Object* key = history.HasNamesIn(dict) ? history.NameOf(dict, held) : KeyOf(dict, held);
     if (is_hook_) return;  // the number of the hook
     if (key == nullptr) {
       text() += "[…]";

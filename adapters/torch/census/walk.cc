@@ -88,13 +88,19 @@ void Walk::AddObject(Object* child) {
     if (!is_named || seen_ == &models_) return;
   }
   if (seen_ == &models_ && !MayLeadToModel(child, kind)) return;
+  if (!is_history_next_ && history_.IsPart(child)) {
+    if (seen_ == &models_) return;
+    parts_of_history_.push_back({reinterpret_cast<uint64_t>(child), from_, nth_});
+    return;
+  }
   if (PyObject_GC_IsTracked(child) == 0) return;
   seen_->Add(child, What::kObject, from_, nth_);
 }
 
 bool Walk::MayLeadToModel(Object* child, ObjectKind kind) const {
   if (kind == ObjectKind::kTensor) return IsPartOfModel();
-  // At this point `all_` contains only the dicts of modules. A dict of a module is not followed.
+  // Before the history, `all_` contains only the dicts of modules, which are not followed. At the
+  // history it contains what was followed already.
   return child->type != &PyFunction_Type && all_.Find(child, What::kObject) == kNowhere;
 }
 
@@ -145,7 +151,11 @@ void Walk::ExpandObject(Object* object) {
   if (kind == ObjectKind::kContext) {
     Graph::ExpandContext(object, [this](Impl* impl) { AddImpl(impl); });
   }
-  if (type->traverse != nullptr) type->traverse(object, &VisitObject, this);
+  if (history_.HasNamesIn(object)) {
+    history_.Visit(object, false, &VisitObject, this);
+  } else if (type->traverse != nullptr) {
+    type->traverse(object, &VisitObject, this);
+  }
   if (arrays_.IsArray(object)) ObjectArrays::Visit(object, &VisitObject, this);
 }
 
@@ -296,6 +306,35 @@ void Walk::FindModels() {
   head_ = static_cast<EntryIndex>(module_dicts_.size());
 }
 
+// Adds what the history's names in this dict refer to.
+void Walk::AddHistoryOf(Object* dict) {
+  from_ = seen_->Find(dict, What::kObject);
+  nth_ = 0;
+  if (from_ != kNowhere) history_.Visit(dict, true, &VisitObject, this);
+}
+
+// Follows the references that end when a notebook's history is forgotten, those to models first.
+// An optimizer that only the history holds is added to the optimizers if the search comes this far.
+void Walk::FollowHistory() {
+  if (history_.globals() == nullptr || IsOver()) return;
+  is_history_next_ = true;
+  const EntryIndex head = head_;
+  seen_ = &models_;
+  head_ = static_cast<EntryIndex>(models_.size());
+  AddHistoryOf(history_.globals());
+  Follow();
+  seen_ = &all_;
+  head_ = head;
+  for (const EntryIndex place : module_dicts_) {
+    Object* dict = all_[place].as<Object>();
+    if (history_.HasNamesIn(dict)) AddHistoryOf(dict);
+  }
+  for (const Entry& part : parts_of_history_) {
+    all_.Add(part.as<Object>(), What::kObject, part.from, part.nth);
+  }
+  Follow();
+}
+
 void Walk::Run() {
   MarkModules();
   FindModels();
@@ -311,6 +350,7 @@ void Walk::Run() {
   Follow();
   ExpandModules(RootKind::kLibraryGlobal);
   Follow();
+  FollowHistory();
 }
 
 void Walk::RunExpressions(const std::vector<Object*>& dead) {

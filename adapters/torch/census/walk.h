@@ -3,11 +3,11 @@
 //
 // Idea: this is a breadth-first search in several stages. Chains from the variables of the
 // program's own functions are the easiest to read, so everything that they lead to is found first;
-// then come the program's globals, handled exceptions, and libraries. Classes and modules are not
-// followed from their objects, because everything leads to them. Objects report their references by
-// tp_traverse, as they do to the collector, so no code of the program runs. A tensor that is not
-// found in this way may be a value of an unfinished expression; a separate search finds such
-// tensors.
+// then come the program's globals, handled exceptions, and libraries, and a notebook's history
+// last. Classes and modules are not followed from their objects, because everything leads to them.
+// Objects report their references by tp_traverse, as they do to the collector, so no code of the
+// program runs. A tensor that is not found in this way may be a value of an unfinished expression;
+// a separate search finds such tensors.
 //
 // Ownership: borrowed pointers, valid while the interpreter's lock is held. Threads: one. Errors:
 // if time or memory runs out, why_stopped() returns the reason. Units: bytes, nanoseconds.
@@ -21,6 +21,7 @@
 
 #include "adapters/torch/census/deadline.h"
 #include "adapters/torch/census/graph.h"
+#include "adapters/torch/census/history.h"
 #include "adapters/torch/census/interpreter.h"
 #include "adapters/torch/census/object_arrays.h"
 #include "adapters/torch/census/seen.h"
@@ -85,6 +86,7 @@ class Walk {
 
   ObjectKind KindOf(Type* type);
   const ObjectArrays& arrays() const { return arrays_; }
+  const History& history() const { return history_; }
 
  private:
   static constexpr size_t kMaxOfModels = 60'000;
@@ -103,6 +105,8 @@ class Walk {
   void MarkModules();
   void ExpandModules(RootKind kind);
   void FindModels();
+  void AddHistoryOf(Object* dict);
+  void FollowHistory();
   void Follow();
   void Expand(EntryIndex place);
   void ExpandObject(Object* object);
@@ -118,6 +122,7 @@ class Walk {
   const uint64_t held_bytes_;
   const Deadline deadline_;
   const ObjectArrays arrays_;
+  const History history_;
   Seen all_;
   Seen models_{kMaxOfModels};
   Seen* seen_ = &all_;  // the object to which entries are added now
@@ -131,6 +136,8 @@ class Walk {
   uint64_t busy_nodes_ = 0;
   uint64_t steps_ = 0;
   bool is_late_ = false;
+  bool is_history_next_ = false;         // everything else was followed
+  std::vector<Entry> parts_of_history_;  // to be followed last
   EntryIndex head_ = 0;
   EntryIndex from_ = kNowhere;  // the entry that is expanded now, or a root
   uint32_t nth_ = 0;
