@@ -360,16 +360,23 @@ class Notebook:
             return None
         rows = self._rows(taken, lambda holder: self._cells.history_name(holder) is not None)
         size = sum(row.size for row in rows)
+        nothing = "The notebook's history references no GPU memory"
+        if now:
+            cached = _reserved()
+            if rows:
+                self._forget()
+            _collect()
+            after = _allocated()
+            freed = taken.live_bytes - after if after is not None else size
+            told = f"{size_text(freed)} are free again"
+            returned = cached - _reserved()
+            if returned > 0:
+                told += f", and PyTorch returned {size_text(returned)} to the GPU"
+            return Page(told, (("forgotten", rows),)) if rows else Page(f"{nothing}; {told}")
         if not rows:
-            return Page("The notebook's history references no GPU memory")
-        if not now:
-            heading = f"{size_text(size)} only because of history; %vramstow free now forgets it"
-            return Page(heading, (("held by", rows),))
-        before = taken.live_bytes
-        self._forget()
-        after = _allocated()
-        freed = before - after if after is not None else size
-        return Page(f"{size_text(freed)} are free again", (("forgotten", rows),))
+            return Page(nothing)
+        heading = f"{size_text(size)} only because of history; %vramstow free now forgets it"
+        return Page(heading, (("held by", rows),))
 
     def _forget(self) -> None:
         """Deletes results and the last error from the history, but no names of the user."""
@@ -393,10 +400,6 @@ class Notebook:
         last = self._shell.last_execution_result  # that of the cell before this one
         if last is not None:
             last.result = last.error_in_exec = last.error_before_exec = None
-        gc.collect()
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            torch.cuda.empty_cache()
 
     def run_cell(self, text: str) -> Page | None:
         """Runs the cell, and returns a page about its use of GPU memory. If the cell fails, shows
@@ -481,6 +484,22 @@ def _allocated() -> int | None:
     if torch is None:
         return None
     return sum(torch.cuda.memory_allocated(i) for i in range(torch.cuda.device_count()))
+
+
+def _reserved() -> int:
+    """Returns the bytes that PyTorch has from the GPU, in use or in its cache."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return 0
+    return sum(torch.cuda.memory_reserved(i) for i in range(torch.cuda.device_count()))
+
+
+def _collect() -> None:
+    """Collects garbage, and empties PyTorch's cache."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.cuda.empty_cache()
 
 
 def _census_or_say() -> Census | None:

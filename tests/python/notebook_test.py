@@ -221,6 +221,21 @@ def test_what_a_name_and_the_history_hold_is_of_the_name(tmp_path: Path) -> None
     assert "Out[2]" in outputs[11] and "6.00 MiB are free again" in outputs[11], outputs
 
 
+def test_free_now_collects_and_empties_the_cache_without_history(tmp_path: Path) -> None:
+    cells = [
+        "%load_ext vramstow",
+        "import gc, torch\ngc.disable()\nring = [torch.ones(1 << 20, device='cuda')]\n"
+        "ring.append(ring)\ndel ring\ncached = torch.ones(1 << 23, device='cuda')\ndel cached\n7",
+        "%vramstow free now",
+        "print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), Out)",
+    ]
+    outputs = run_cells(tmp_path, cells)
+    told = outputs[3]
+    assert "history references no GPU memory; 4.00 MiB are free again" in told, outputs
+    assert "PyTorch returned 52.00 MiB to the GPU" in told, outputs
+    assert outputs[4].strip().startswith("0 0 {2: 7"), "no result is forgotten for nothing"
+
+
 def test_cells_names_and_history_are_told_and_history_alone_is_forgotten(
     outputs: dict[int, str],
 ) -> None:
