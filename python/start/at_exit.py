@@ -29,6 +29,9 @@ _MOST_ERRORS = 16
 # Parts of the messages by which PyTorch and CUDA's libraries report a lack of memory.
 _SHORTAGES = ("out of memory", "_STATUS_ALLOC_FAILED", "_STATUS_NOT_INITIALIZED")
 
+_IPYTHON = "IPython.core.interactiveshell"
+_PROMPTS = ("<stdin>", "<console>", "<python-input")  # the files of lines that a user types
+
 _TASKS = "/proc/self/task"
 _COUNTS = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
@@ -51,7 +54,7 @@ def wait_for_rest() -> None:
 def tell_what_ended_it() -> None:
     """Marks the uncaught exception in the trace: `vramstow.fact program.uncaught NAME`."""
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    if error is None:
+    if error is None or _was_survived(error):
         return
     is_of_memory = any(_is_out_of_memory(one) for one in _chain(error))
     name = "OutOfMemoryError" if is_of_memory else type(error).__name__
@@ -59,6 +62,24 @@ def tell_what_ended_it() -> None:
     mark = ctypes.CDLL(None).vramstow_mark
     mark.argtypes = [ctypes.c_char_p]
     mark(f"vramstow.fact program.uncaught {name}".encode())
+
+
+def _was_survived(error: BaseException) -> bool:
+    """Returns True if an interactive shell displayed this error, and the program went on.
+
+    The error of a notebook's last cell is not survived: nothing ran after it.
+    """
+    if isinstance(error, SystemExit):
+        return True  # Python ends by one without storing it, so only a shell stores one
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    first = trace.tb_frame
+    if first.f_globals.get("__name__") == _IPYTHON:
+        shell = getattr(first.f_globals.get("InteractiveShell"), "_instance", None)
+        has_run = getattr(shell, "last_execution_result", None) is not None
+        return has_run and getattr(shell, "last_execution_succeeded", False)
+    return hasattr(sys, "ps1") and first.f_code.co_filename.startswith(_PROMPTS)
 
 
 def _tell_run(name: str) -> None:

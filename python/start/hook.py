@@ -327,6 +327,7 @@ class _Census:
             getattr(self._library, _CENSUS_STOP)()
 
 
+_end_is_told = False
 _census: "_Census | None" = None  # quoted because Python 3.9 cannot evaluate this type
 
 
@@ -468,6 +469,7 @@ def _prepare(torch: object) -> None:
     folder = _folder_of(torch)
     if not folder:
         return
+    atexit.register(_tell_what_ended_it)
     _compile(folder, _wanted())
     if _wants_operators():
         _compute_values(folder)
@@ -544,17 +546,30 @@ class _Finder:
         return spec
 
 
+def _tell_what_ended_it() -> None:
+    """Runs when Python ends; only the first call counts. IPython forgets its cells when it ends, so
+    this is also registered after IPython, when a cell imports PyTorch.
+    """
+    global _end_is_told
+    if _end_is_told:
+        return
+    _end_is_told = True
+    import contextlib
+
+    # No error here may change how the job ends. An exception of the program may not be printable.
+    with contextlib.suppress(Exception):
+        _beside("at_exit").tell_what_ended_it()
+
+
 def _end() -> None:
     """Runs among the last steps before Python is finalised."""
     if "torch" not in sys.modules:
         return
     if _census is not None:
         _census.stop()
+    _tell_what_ended_it()
     import contextlib
 
-    # No error here may change how the job ends. An exception of the program may not be printable.
-    with contextlib.suppress(Exception):
-        _beside("at_exit").tell_what_ended_it()
     with contextlib.suppress(Exception):
         _beside("at_exit").wait_for_rest()
 

@@ -390,6 +390,25 @@ def test_the_first_cell_under_vramstow_run_has_numbers(tmp_path: Path) -> None:
     assert "4.00 MiB more than before, 4.00 MiB more at its peak, 1 allocation" in told
 
 
+@pytest.mark.parametrize(
+    ("cells", "uncaught"),
+    [
+        (["import sys\nsys.exit(1)"], None),
+        (["raise ValueError(1)", "a = 1"], None),
+        (["a = 1", "raise ValueError(1)"], "ValueError"),
+    ],
+)
+def test_an_error_after_which_a_cell_ran_did_not_end_the_program(
+    tmp_path: Path, cells: list[str], uncaught: str | None
+) -> None:
+    use = "import torch\nkept = torch.ones(1 << 20, device='cuda')"
+    told = run_cells_under_vramstow_run(tmp_path, [use, *cells])
+    assert "#### raised" in told, told
+    (trace,) = tmp_path.glob("*.stow")
+    facts = run_program(VRAMSTOW, "analyze", "--json", trace, timeout=60).stdout
+    assert json.loads(facts)["facts"].get("program.uncaught") == uncaught
+
+
 def test_without_pytorch_it_says_so_and_registers_nothing(tmp_path: Path) -> None:
     registered = "print([f.__module__ for f in get_ipython().events.callbacks['post_run_cell']])"
     without = "import sys\nsys.modules['torch'] = None"
