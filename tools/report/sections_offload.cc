@@ -142,9 +142,10 @@ std::string MostMovedInWords(const OffloadFacts& offload) {
 std::string MovesCostInWords(const Facts& facts) {
   const std::optional<double>& cost = facts.offload.step_cost_seconds;
   if (!cost.has_value() || !facts.model_clock.known()) return "";
-  return absl::StrCat("Offload costs about ", Time(Nanoseconds(*cost)), " of the ",
-                      Time(Nanoseconds(facts.model_clock.step_seconds)),
-                      " that an iteration takes.");
+  const std::string usual = Time(Nanoseconds(facts.model_clock.step_seconds));
+  const std::string mean = Time(Nanoseconds(facts.model_clock.mean_seconds));
+  return absl::StrCat("Offload costs about ", Time(Nanoseconds(*cost)), " of the ", mean,
+                      " that an iteration takes", mean == usual ? "." : " on average.");
 }
 
 std::string HandChangeInWords(const Facts& facts, size_t number) {
@@ -166,23 +167,31 @@ std::string HandChangeInWords(const Facts& facts, size_t number) {
 
 std::string StepInWords(const ModelClockFacts& clock) {
   if (!clock.known()) return "";
-  std::string text = absl::StrCat("An iteration takes ", Time(Nanoseconds(clock.step_seconds)),
-                                  " by the model of the GPU");
-  const uint64_t held_ns = Nanoseconds(clock.wait_seconds);
+  const bool is_uneven = clock.is_uneven();
+  const std::string usual = Time(Nanoseconds(clock.step_seconds));
+  std::string text =
+      is_uneven ? absl::StrCat(
+                      "Iterations differ: one takes ", Time(Nanoseconds(clock.mean_seconds)),
+                      " on average by the model of the GPU, and half of them take at most ", usual)
+                : absl::StrCat("An iteration takes ", usual, " by the model of the GPU");
+  const uint64_t held_ns = Nanoseconds(is_uneven ? clock.mean_wait_seconds : clock.wait_seconds);
   if (held_ns != 0) {
-    absl::StrAppend(&text, "; for ", Time(held_ns), " of this time work waits while memory moves");
+    absl::StrAppend(&text, "; for ", Time(held_ns), " of ", is_uneven ? "the mean" : "this time",
+                    " work waits while memory moves");
   }
   constexpr uint64_t kLeastShown = 1 << 20;  // a loss that the program reads takes some bytes
   const std::pair<uint64_t, const char*> moved[] = {
-      {clock.link_read_bytes, " are used directly on the host"},
-      {clock.out_bytes, " are copied to the host"},
-      {clock.in_bytes, " are copied to the GPU"}};
+      {is_uneven ? clock.mean_link_read_bytes : clock.link_read_bytes,
+       " are used directly on the host"},
+      {is_uneven ? clock.mean_out_bytes : clock.out_bytes, " are copied to the host"},
+      {is_uneven ? clock.mean_in_bytes : clock.in_bytes, " are copied to the GPU"}};
   std::vector<std::string> parts;
   for (const auto& [bytes, what] : moved) {
     if (bytes >= kLeastShown) parts.push_back(Bytes(bytes) + what);
   }
   if (parts.empty()) return text + ".";
-  return absl::StrCat(text, ". In it ", absl::StrJoin(parts, ", "), ".");
+  return absl::StrCat(text, is_uneven ? ". In a mean iteration " : ". In it ",
+                      absl::StrJoin(parts, ", "), ".");
 }
 
 }  // namespace vramstow

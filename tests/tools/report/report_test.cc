@@ -352,6 +352,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
             Not(HasSubstr("Costs")), Not(HasSubstr("Instead")), Not(HasSubstr("Healthy")),
             Not(HasSubstr("Step")), Not(HasSubstr("Room"))));
   facts.model_clock = {5, 0.412, 0.180, 3 * kMiB, 2 * kMiB, kMiB, 1, 2};
+  facts.model_clock.mean_seconds = 0.412;
   EXPECT_THAT(Screen({facts}, {120, true, false}),
               AllOf(HasSubstr("Step     An iteration takes 412 ms by the model of the GPU; for "
                               "180 ms of this time work waits while memory moves."),
@@ -369,6 +370,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
 TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
   Facts facts = Carried();
   facts.model_clock = {5, 0.412, 0, 0, 0, 0, 1, 2};
+  facts.model_clock.mean_seconds = 0.412;
   EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"}),
               AllOf(HasSubstr("  ran          This job needs 86.0 GiB of GPU memory; the GPU has "
                               "80.0 GiB. It ran because 7.00 GiB were moved to the host.\n"),
@@ -426,6 +428,7 @@ TEST(ScreenReport, OfAJobThatFilledItsLimitDoesNotCallTheGpuFull) {
 TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldDo) {
   Facts facts = Carried();
   facts.model_clock = {5, 0.412, 0.180, 0, 0, 0, 1, 2};
+  facts.model_clock.mean_seconds = 0.412;
   facts.offload.step_cost_seconds = 0.180;
   facts.offload.by_hand = {
       {"checkpoint_layers", "net.py:8", 79 * kGiB, true, false, 2, 48, 0, 0.009},
@@ -463,6 +466,23 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysWhatThatCostsAndWhatWouldD
                               "Run the job on a simulated GPU with clock=model to see how much "
                               "time this costs."),
                     HasSubstr("at 24 GiB/s"), Not(HasSubstr("Costs"))));
+}
+
+// The typical iteration does not show what moves cost if iterations differ.
+TEST(ScreenReport, OfIterationsThatDifferSaysWhatTheyTakeOnAverage) {
+  Facts facts = Carried();
+  facts.model_clock = {5, 0.010, 0, 0, 0, 0, 1, 2};
+  facts.model_clock.mean_seconds = 0.026;
+  facts.model_clock.mean_wait_seconds = 0.004;
+  facts.model_clock.mean_link_read_bytes = 24 * kMiB;
+  facts.offload.step_cost_seconds = 0.016;
+  EXPECT_THAT(Screen({facts}, {300, true, false}),
+              AllOf(HasSubstr("Costs    Offload costs about 16.0 ms of the 26.0 ms that an "
+                              "iteration takes on average.\n"),
+                    HasSubstr("Step     Iterations differ: one takes 26.0 ms on average by the "
+                              "model of the GPU, and half of them take at most 10.0 ms; for 4.00 "
+                              "ms of the mean work waits while memory moves. In a mean iteration "
+                              "24.0 MiB are used directly on the host.")));
 }
 
 TEST(JsonReport, HasWhatAnIterationTakesByTheModelOrNull) {

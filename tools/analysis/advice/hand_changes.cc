@@ -259,7 +259,7 @@ class HandChangeFinder {
 }  // namespace
 
 void FindHandChanges(const Detail& detail, const CategoryFinder& categories, Facts* facts) {
-  FindOffloadCost(facts);
+  FindOffloadCost(detail, facts);
   const OffloadFacts& offload = facts->offload;
   // Without call stacks the purpose of blocks is unknown.
   const bool has_stacks = std::ranges::any_of(detail.sites, &SiteDetail::by_stack);

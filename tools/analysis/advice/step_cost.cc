@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "base/work_cost.h"
 #include "tools/analysis/advice/precision_use.h"
+#include "tools/analysis/explain/model_steps.h"
 #include "tools/base/words.h"
 
 namespace vramstow {
@@ -20,6 +21,19 @@ const CardRates* RatesOfCard(const Facts& facts) {
     if (const CardRates* rates = FindCardRates({item.data(), item.size()})) return rates;
   }
   return nullptr;
+}
+
+double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+// Moves of memory cost at most the time for which work was held up, accessed memory over PCIe or
+// NVLink, or waited for copies. Moves cost nothing while the GPU or the program was busy anyway.
+double CostOfMovesIn(const ModelStep& step, const CardRates* rates) {
+  const double own = std::max(Seconds(step.work.work_ns),
+                              kProgramSeconds * static_cast<double>(step.work.operators));
+  const double copies =
+      rates == nullptr ? 0 : CostOfMoves(step.sums.out_bytes, step.sums.in_bytes, *rates).link;
+  return std::min(std::max(0.0, Seconds(step.sums.model_ns) - own),
+                  Seconds(step.sums.held_ns + step.work.link_ns) + copies);
 }
 
 }  // namespace
@@ -67,24 +81,20 @@ double StepCost::OfMicroBatches(uint64_t parts, uint64_t gradient_bytes) const {
   return Longer(more * (kKernelSeconds * operators + adding), more * operators);
 }
 
-// Moves of memory cost at most the time for which work was held up, accessed memory over PCIe or
-// NVLink, or waited for copies. Moves cost nothing while the GPU or the program was busy anyway.
-void FindOffloadCost(Facts* facts) {
-  const ModelClockFacts& clock = facts->model_clock;
-  if (facts->offload.out_bytes == 0 || clock.work_seconds <= 0) return;
-  const double own =
-      std::max(clock.work_seconds, kProgramSeconds * static_cast<double>(clock.operators));
+void FindOffloadCost(const Detail& detail, Facts* facts) {
+  if (facts->offload.out_bytes == 0 || facts->model_clock.work_seconds <= 0) return;
   const CardRates* rates = RatesOfCard(*facts);
-  const double copies =
-      rates == nullptr ? 0 : CostOfMoves(clock.out_bytes, clock.in_bytes, *rates).link;
-  facts->offload.step_cost_seconds = std::min(std::max(0.0, clock.step_seconds - own),
-                                              clock.wait_seconds + clock.link_seconds + copies);
+  const std::vector<ModelStep> steps = FindModelSteps(detail, facts->iterations);
+  double cost = 0;
+  for (const ModelStep& step : steps) cost += CostOfMovesIn(step, rates);
+  facts->offload.step_cost_seconds = cost / static_cast<double>(steps.size());
 }
 
 std::string AdviceTime(double seconds) { return Time(static_cast<uint64_t>(seconds * 1e9 + 0.5)); }
 
 std::string OfModelInWords(const StepCost& cost) {
-  return ", by the model of the GPU; an iteration takes " + AdviceTime(cost.step()) + ".";
+  return ", by the model of the GPU; an iteration takes " + AdviceTime(cost.step()) +
+         (cost.is_uneven() ? " on average." : ".");
 }
 
 std::string RecomputationInWords(const Detail& detail, const Facts& facts,

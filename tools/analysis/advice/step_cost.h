@@ -28,7 +28,8 @@ class StepCost {
 
   bool is_known() const { return rates_ != nullptr && facts_.model_clock.work_seconds > 0; }
   // The functions below may be called only if is_known() is true.
-  double step() const { return facts_.model_clock.step_seconds; }
+  double step() const { return facts_.model_clock.mean_seconds; }
+  bool is_uneven() const { return facts_.model_clock.is_uneven(); }
   // Returns the cost of computing `count` of the layers once more.
   double OfRecomputing(const RepeatedLayers& layers, size_t count) const;
   // Returns the time that work waits for copies of this many bytes to the host and back.
@@ -47,9 +48,9 @@ class StepCost {
   const CardRates* rates_;
 };
 
-// Fills in the cost of moves of memory in an iteration. The facts of the clock must be filled in
-// before.
-void FindOffloadCost(Facts* facts);
+// Fills in the cost of moves of memory in an iteration, on average. The facts of the clock and of
+// the iterations must be filled in before.
+void FindOffloadCost(const Detail& detail, Facts* facts);
 
 // "14.2 ms".
 std::string AdviceTime(double seconds);

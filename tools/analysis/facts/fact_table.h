@@ -250,8 +250,8 @@ struct Described<OffloadFacts> {
       Inner(&S::was_full, Merge::kAny),
       Inner(&S::room_bytes, Merge::kMax),
       Fact("step_cost_seconds", &S::step_cost_seconds, Merge::kOwn,
-           "by how much moves make an iteration longer, by the model of the GPU; null without "
-           "`clock=model`, and for several traces"),
+           "by how much moves make an iteration longer on average, by the model of the GPU; null "
+           "without `clock=model`, and for several traces"),
       Fact("by_hand", &S::by_hand, Merge::kOwn,
            "if `carries_job`: changes of the program with which the job would need less memory, "
            "the best first"),

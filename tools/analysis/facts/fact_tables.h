@@ -76,6 +76,11 @@ struct Described<ModelClockFacts> {
            "by how much this takes longer because some memory is used directly on the host")
           .KnownIf([](const Facts&, const S& self) { return self.work_seconds > 0; }),
       Inner(&S::operators, Merge::kMax),
+      Inner(&S::mean_seconds, Merge::kMax),
+      Inner(&S::mean_wait_seconds, Merge::kMax),
+      Inner(&S::mean_link_read_bytes, Merge::kMax),
+      Inner(&S::mean_out_bytes, Merge::kMax),
+      Inner(&S::mean_in_bytes, Merge::kMax),
       Inner(&S::begin_event, Merge::kOwn),
       Inner(&S::end_event, Merge::kOwn),
   };

@@ -10,7 +10,7 @@
 
 namespace vramstow {
 
-// Medians over the complete iterations from the third on.
+// The numbers without another note are medians over the complete iterations from the third on.
 struct ModelClockFacts {
   uint64_t iterations = 0;  // the number of these; 0 if nothing is known
   double step_seconds = 0;
@@ -25,8 +25,19 @@ struct ModelClockFacts {
   double work_seconds = 0;
   uint64_t operators = 0;
   double link_seconds = 0;  // the extra time of operators because memory is on the host
+  // Means over the same iterations. They differ from the medians if a job does different work in
+  // turn, or if only some of its iterations use memory on the host.
+  double mean_seconds = 0;
+  double mean_wait_seconds = 0;
+  uint64_t mean_link_read_bytes = 0;
+  uint64_t mean_out_bytes = 0;
+  uint64_t mean_in_bytes = 0;
 
   bool known() const { return iterations != 0; }
+  // True if the median does not describe the whole run.
+  bool is_uneven() const {
+    return mean_seconds > step_seconds * 1.25 || mean_seconds < step_seconds * 0.8;
+  }
 };
 
 }  // namespace vramstow

@@ -62,7 +62,7 @@ struct OffloadFacts {
   // The highest `needed_bytes` with which no memory would have moved: card_bytes, or less because
   // of the limit. Set if carries_job is true.
   uint64_t room_bytes = 0;
-  // The time that offload costs in an iteration, by the simulated GPU's clock.
+  // The time that offload costs in an iteration on average, by the simulated GPU's clock.
   std::optional<double> step_cost_seconds = {};
   std::vector<HandChange> by_hand;  // if carries_job: the best first; for one trace only
   uint64_t left_out = 0;            // moves that are in the sums only
