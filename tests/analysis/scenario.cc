@@ -337,7 +337,9 @@ class Runner {
       if (OffloadReasonName(one) == reason) why = one;
     }
     if (why == OffloadReason::kUnknown) return Fail("no such reason", line);
-    source_.Add(MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent());
+    Event move = MoveEvent{is_return, block->second.address, block->second.size, 0, why}.ToEvent();
+    move.device = 0;
+    source_.Add(move);
   }
   // Parses a line about the time by the model of the GPU: "clock 12ms read SIZE out SIZE in SIZE
   // held 3ms". It may be followed by "work 9ms 40 operators" and by "due 20ms".
@@ -454,6 +456,11 @@ class Runner {
     if (what == "lacking") {
       const uint64_t lacking = failures.empty() ? 0 : failures.back().demand.lacking_bytes;
       return Same(FormatBytes(lacking).text, rest, line);
+    }
+    if (what == "outside") {
+      const uint64_t outside =
+          failures.empty() ? 0 : failures.back().demand.outside_bytes.value_or(0);
+      return Same(FormatBytes(outside).text, rest, line);
     }
     if (what == "iteration") {
       const int64_t growth = outcome_.facts.iterations.growth_bytes;

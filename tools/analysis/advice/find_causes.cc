@@ -57,9 +57,9 @@ DemandFacts DemandOf(const FailureMoment& moment, const CategoryFinder& categori
     if (device.device != failure.device || !device.total_bytes.has_value()) continue;
     demand.card_bytes = device.total_bytes;
     if (failure.free_from == FreeKnownFrom::kNothing) continue;
+    const uint64_t on_card = demand.live_bytes - std::min(demand.live_bytes, moment.away_bytes());
     const uint64_t held =
-        failure.free_bytes +
-        (failure.has_pool ? failure.pool_free_bytes + demand.live_bytes : demand.live_bytes);
+        failure.free_bytes + on_card + (failure.has_pool ? failure.pool_free_bytes : 0);
     demand.outside_bytes = *device.total_bytes - std::min(*device.total_bytes, held);
   }
   demand.by_category = Sorted(by_category);

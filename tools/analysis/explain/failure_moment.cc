@@ -69,6 +69,9 @@ FailureMoment::FailureMoment(const Detail& detail, const Facts& facts, const Ite
     live_.push_back(&life);
     live_bytes_ += life.size;
   }
+  for (const Life& move : detail.away) {
+    if (move.device == failure.device && move.LivesAt(failure.event)) away_bytes_ += move.size;
+  }
   holders_.NameAlike(live_);
   is_room_known_ = failure.free_from != FreeKnownFrom::kNothing ||
                    OfDevice(facts, failure.device, "total_bytes").has_value();

@@ -55,6 +55,8 @@ class FailureMoment {
   // The device memory that was live, in order of birth.
   const std::vector<const Life*>& live() const { return live_; }
   uint64_t live_bytes() const { return live_bytes_; }
+  // The bytes of live memory that were on the host, or paused, and so not on the GPU.
+  uint64_t away_bytes() const { return away_bytes_; }
   // The iteration in which the request failed; negative if it was in none.
   int64_t pass() const { return pass_; }
   // The event at which the iteration of the failed request begins; 0 if there is no such iteration.
@@ -96,6 +98,7 @@ class FailureMoment {
   std::vector<const Life*> live_;
   std::vector<const Life*> free_segments_;
   uint64_t live_bytes_ = 0;
+  uint64_t away_bytes_ = 0;
   uint64_t lacking_ = 0;
   uint64_t room_ = 0;
   int64_t pass_ = -1;
