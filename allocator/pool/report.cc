@@ -80,6 +80,9 @@ size_t FormatReport(const OutOfMemoryReport& report, char* text, size_t size) {
     any = true;
   }
   out.Add("%s. Last driver result: %d.\n", any ? "" : " nothing", report.driver_result);
+  if (report.capturing) {
+    out.Add("A stream was being captured; until the capture ends, no memory can be moved.\n");
+  }
   for (int i = 0; i < report.holder_count; ++i) {
     const OutOfMemoryReport::Holder& holder = report.holders[i];
     out.Add("  %s at 0x%llx (%s)\n", FormatBytes(holder.bytes).text,

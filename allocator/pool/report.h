@@ -54,6 +54,7 @@ struct OutOfMemoryReport {
   uint64_t pending_bytes;  // freed, but earlier work has not finished
   uint64_t live_blocks;
   uint64_t number;        // the report's number in this pool, from 1; 0 if there is none
+  bool capturing;         // a stream was being captured, so nothing was moved or waited for
   int32_t driver_result;  // result of the driver call that failed last
   Tried tried[kLadderSteps];
   int holder_count;

@@ -69,6 +69,7 @@ OutOfMemoryReport WriteReport(PoolParts* parts, const AllocationAttempt& attempt
   report.live_blocks = stats.live_blocks;
   report.limit_bytes = chunks.budget().limit_bytes();
   report.driver_result = attempt.result;
+  report.capturing = parts->fences.capturing();
   parts->driver->memory_info(parts->driver->self, &report.device_free_bytes,
                              &report.device_total_bytes);
   for (int i = 0; i < kLadderSteps; ++i) report.tried[i] = attempt.tried[i];

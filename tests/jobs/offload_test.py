@@ -78,6 +78,28 @@ def test_host_memory_that_is_too_small_is_not_exceeded(rehearse: Rehearse, pytho
     assert "torch.OutOfMemoryError" in job.err
 
 
+LATE_CAPTURE = """
+import torch
+held = torch.ones(2 << 20, device="cuda")
+kept = [torch.full((4 << 20,), i, device="cuda", dtype=torch.uint8) for i in range(60)]
+with torch.cuda.graph(torch.cuda.CUDAGraph()):
+    for _ in range(40):
+        kept.append(held * 2)
+"""
+
+
+def test_a_capture_that_finds_the_card_full_is_named(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "late.py"
+    program.write_text(LATE_CAPTURE)
+    env = OFFLOAD | {"VRAMSTOW_LEVEL": "tensors"}
+    job = rehearse(python, program, card="h200,memory=200MiB", env=env)
+    assert job.status == 1
+    assert job.analysis()["out_of_memory"][-1]["cause"] == "graph_pools"
+    assert "Capture all graphs before the GPU is" in " ".join(job.err.split())
+
+
 # Each holds more than its limit, and all of it would fit on the GPU.
 FILL = """
 import torch

@@ -53,16 +53,31 @@ void DescribeLimit(Trace& trace, Pool* pool, int device) {
   trace.Describe(key, value);
 }
 
+// Records the fact `device.N.refused_in_capture` if a stream was being captured. A later failure
+// overwrites the fact.
+void DescribeCapture(Trace& trace, Pool* pool, int device) {
+  static constinit std::atomic<bool> described{false};
+  KeepErrno keep_errno;
+  const bool capturing = pool->LastReport().capturing;
+  if (!capturing && !described.load(std::memory_order_relaxed)) return;
+  described.store(true, std::memory_order_relaxed);
+  char key[48];
+  std::snprintf(key, sizeof key, "device.%d.refused_in_capture", device);
+  trace.Describe(key, capturing ? "1" : "0");
+}
+
 }  // namespace
 
 void LogOutOfMemory(Trace& trace, Pool* pool, int device) {
   DescribeLimit(trace, pool, device);
+  DescribeCapture(trace, pool, device);
   Report(trace, pool, true);
   trace.NoteOutOfMemory();
 }
 
 void DescribeOutOfMemory(Trace& trace, Pool* pool, int device) {
   DescribeLimit(trace, pool, device);
+  DescribeCapture(trace, pool, device);
   Report(trace, pool, false);
   trace.NoteOutOfMemory();
 }

@@ -1,0 +1,73 @@
+// A cause of an out-of-memory: the GPU was full when a graph was captured, and --offload moves no
+// memory during a capture.
+#include <algorithm>
+#include <string>
+
+#include "base/options.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/facts/named_facts.h"
+
+namespace vramstow {
+namespace {
+
+uint64_t OnCard(const FailureMoment& moment) {
+  return moment.live_bytes() - std::min(moment.live_bytes(), moment.away_bytes());
+}
+
+// The fact of the trace is about the last request that the pool refused.
+bool IsInCapture(const FailureMoment& moment) {
+  const Facts& facts = moment.facts();
+  OffloadSetting setting;
+  if (!ParseOffload(FactText(facts.trace_metadata, "option.offload"), &setting)) return false;
+  if (!setting.automatic || moment.is_peak() || moment.is_limited()) return false;
+  if (moment.event() != facts.out_of_memory.back().event) return false;
+  const std::string key =
+      "device." + std::to_string(moment.failure().device) + ".refused_in_capture";
+  return FactText(facts.trace_metadata, key) == "1" && OnCard(moment) >= moment.lacking();
+}
+
+Found FindCaptureWhenFull(const FailureMoment& moment) {
+  Cause cause;
+  cause.bytes = OnCard(moment);
+  cause.is_estimate = true;
+  cause.place = PlaceOfRequest(moment);
+  cause.title = "The GPU was full when a graph was captured, and nothing can move meanwhile";
+  cause.evidence =
+      "The request for " + AdviceText(moment.requested()) +
+      " came while a stream was being captured. --offload moves no memory during a capture, "
+      "although " +
+      AdviceText(cause.bytes) + " of live memory were on the GPU. " +
+      (moment.away_bytes() == 0
+           ? ""
+           : AdviceText(moment.away_bytes()) +
+                 " had been moved to the host before; since then the GPU has been full.");
+  cause.cost = "None.";
+  cause.action =
+      "Capture all graphs before the GPU is full: at the start, before caches are filled, each "
+      "shape once. Or make room before a later capture: free memory, or call vramstow.offload(), "
+      "which raises OffloadError if only a part could move.";
+  return cause;
+}
+
+constexpr Precondition kNeedsCapture = {
+    .words =
+        "vramstow's pool refused the request while a stream was being captured, with "
+        "--offload=auto",
+    .in_failure = IsInCapture};
+
+}  // namespace
+
+constinit const Rule kCaptureWhenFull = {
+    .rank = Rank::kMistake,
+    .meaning = "a graph was captured when the GPU was full, so --offload could move nothing",
+    .help =
+        "With --offload, no memory moves while a stream is being captured, because waiting and "
+        "copying would invalidate the capture. If the GPU is full by then, each request of the "
+        "capture fails. Capture graphs before the GPU is full, or make room before the capture.",
+    .needs = {kNeedsCapture},
+    .cause = FindCaptureWhenFull,
+};
+
+}  // namespace vramstow
