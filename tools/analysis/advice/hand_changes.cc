@@ -34,8 +34,10 @@ struct ChangedIteration {
       const std::string name = categories.NameOf(life);
       if (name == "optimizer_state") state.push_back(&life);
       if (life.birth < begin) continue;
-      if (name == "gradients") gradients.push_back(&life);
       const SiteDetail& site = detail.sites[life.site];
+      // What a backward pass leaves to the optimizer's step is a gradient, wherever it is freed.
+      const bool is_for_step = site.in_backward && life.birth < step && life.death > step;
+      if (name == "gradients" || is_for_step) gradients.push_back(&life);
       if (site.in_optimizer) continue;
       if (name == "activations") activations.push_back(&life);
       // Copies of weights in another precision do not grow with the batch.
