@@ -45,7 +45,6 @@ constexpr char kCheckFooter[] =
     "wrong arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
-constexpr char kSchemaName[] = "vramstow.analysis";
 
 // Reads the text of a baseline that is a file of facts. Returns an empty text on success, otherwise
 // one sentence.
@@ -65,6 +64,11 @@ std::string ReadFacts(const std::string& path, JsonValue* baseline) {
   if (schema == nullptr || schema->Text("name") != kSchemaName) {
     return absl::StrCat(path,
                         " is not a baseline: --update or vramstow analyze --json writes one.");
+  }
+  if (const int64_t version = schema->Integer("version"); version != kSchemaVersion) {
+    return absl::StrCat(path, " has version ", version, " of the baseline's format, and this ",
+                        "vramstow reads version ", kSchemaVersion,
+                        ": write the baseline again with --update.");
   }
   *baseline = *std::move(parsed);
   return "";

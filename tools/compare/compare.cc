@@ -242,6 +242,16 @@ std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValu
   return changes;
 }
 
+std::vector<std::string> FiguresOnlyIn(const JsonValue& some, const JsonValue& others) {
+  std::vector<std::string> paths;
+  for (const std::string& path : ComparedFacts()) {
+    if (FigureOf(some, path).has_value() && !FigureOf(others, path).has_value()) {
+      paths.push_back(path);
+    }
+  }
+  return paths;
+}
+
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after) {
   std::map<std::string, SiteChange> by_site;
   // Source lines cannot be compared with libraries.

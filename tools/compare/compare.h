@@ -45,6 +45,8 @@ std::string FullPath(const std::string& name);
 
 // Returns the figures that are compared by default, if both sides have them.
 std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after);
+// Returns the paths of the figures that are compared by default and that only `some` has.
+std::vector<std::string> FiguresOnlyIn(const JsonValue& some, const JsonValue& others);
 // Returns the call sites whose bytes changed, the largest change first. If one side has no call
 // sites, returns the libraries.
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after);

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/units.h"
 #include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/program_end.h"
@@ -73,6 +74,33 @@ std::string OtherProcesses(const JsonValue& baseline, const JsonValue& facts) {
   return text + ", so their figures cannot be compared.";
 }
 
+// True for figures that only some runs have: those of iterations, and those of a simulated clock.
+bool IsOfSomeRuns(const std::string& path) {
+  return path.starts_with("steady.") || path.starts_with("model_clock.");
+}
+
+// Adds failures and warnings for figures that are not compared, because one side lacks them.
+void NoteNotCompared(const JsonValue& baseline, const JsonValue& facts, Verdict* verdict) {
+  std::vector<std::string> lost;
+  std::vector<std::string> added;
+  for (std::string& path : FiguresOnlyIn(facts, baseline)) {
+    (IsOfSomeRuns(path) ? added : lost).push_back(std::move(path));
+  }
+  const std::vector<std::string> gone = FiguresOnlyIn(baseline, facts);
+  const auto not_compared = [](const std::vector<std::string>& paths, const char* where) {
+    return absl::StrCat(absl::StrJoin(paths, ", "), paths.size() == 1 ? " is" : " are",
+                        " not compared, because only ", where, " has ",
+                        paths.size() == 1 ? "it." : "them.");
+  };
+  if (!lost.empty()) {
+    verdict->failures.push_back(absl::StrCat(not_compared(lost, "this run"),
+                                             " Write the baseline again with --update, or with the "
+                                             "whole output of vramstow analyze --json."));
+  }
+  if (!added.empty()) verdict->warnings.push_back(not_compared(added, "this run"));
+  if (!gone.empty()) verdict->warnings.push_back(not_compared(gone, "the baseline"));
+}
+
 }  // namespace
 
 bool ParseTolerance(std::string text, Tolerance* tolerance) {
@@ -132,6 +160,7 @@ void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tole
                    Verdict* verdict) {
   std::string others = OtherProcesses(baseline, facts);
   if (!others.empty()) verdict->failures.push_back(std::move(others));
+  NoteNotCompared(baseline, facts, verdict);
   for (const FigureChange& figure : CompareFigures(baseline, facts)) {
     if (figure.after <= figure.before + tolerance.Of(figure.before)) continue;
     verdict->failures.push_back(

@@ -42,7 +42,9 @@ Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not
 bool WarnOfFailedPrograms(const FactSet& set, Verdict* verdict);
 
 // Adds a failure for each figure that exceeds the baseline by more than the tolerance, and one if
-// other processes used memory than in the baseline, because most figures are sums over them.
+// other processes used memory than in the baseline, because most figures are sums over them. Adds
+// a failure for figures that the baseline lacks although each run has them. Adds a warning for
+// those that only some runs have, if only the run or only the baseline has them.
 void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict);
 

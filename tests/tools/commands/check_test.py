@@ -35,6 +35,44 @@ def test_a_run_passes_against_itself_and_fails_against_less(tmp_path: Path) -> N
     assert len(told["failures"]) == 1
 
 
+def test_a_baseline_that_lacks_figures_does_not_pass(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    base = tmp_path / "base.json"
+    assert vramstow("check", trace, "--baseline", base, "--update").returncode == 0
+    facts = json.loads(base.read_text())
+    del facts["peak"]["allocated_bytes"]
+    base.write_text(json.dumps(facts))
+    failed = vramstow("check", trace, "--baseline", base)
+    assert failed.returncode == 1
+    assert "FAILED: peak.allocated_bytes is not compared, because only this run" in failed.stdout
+    del facts["peak"]
+    base.write_text(json.dumps(facts))
+    assert "peak.reserved_bytes" in vramstow("check", trace, "--baseline", base).stdout
+
+
+def test_figures_that_only_some_runs_have_are_warned_of(tmp_path: Path) -> None:
+    trained = training(tmp_path, "a.csv", 100)
+    short = tmp_path / "b.csv"
+    short.write_text("".join(trained.read_text().splitlines(keepends=True)[:2]))
+    for run, baseline, where in ((short, trained, "the baseline"), (trained, short, "this run")):
+        told = vramstow("check", run, "--baseline", baseline, "--tolerance", "1GiB").stdout
+        assert "WARNING: steady.peak_bytes, steady.between_bytes are not compared, " in told
+        assert f"because only {where} has them." in told
+
+
+@pytest.mark.parametrize("version", [99, 0, None])
+def test_a_baseline_of_another_version_is_refused(tmp_path: Path, version: int | None) -> None:
+    trace = write(tmp_path)
+    base = tmp_path / "base.json"
+    assert vramstow("check", trace, "--baseline", base, "--update").returncode == 0
+    facts = json.loads(base.read_text())
+    facts["schema"]["version"] = version
+    base.write_text(json.dumps(facts))
+    refused = vramstow("check", trace, "--baseline", base)
+    assert refused.returncode == 2
+    assert f"base.json has version {version or 0} of the baseline's format" in refused.stderr
+
+
 def test_no_output_replaces_a_trace_or_an_input(tmp_path: Path) -> None:
     trace = write(tmp_path)
     recorded = trace.read_bytes()
