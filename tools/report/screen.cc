@@ -77,6 +77,12 @@ std::string RoomLine(const Facts& facts, const TextStyle& style) {
     return Labelled("Room", "It is not known, because the recording of the run is incomplete.",
                     style);
   }
+  if (SeesOnlyFramework(facts)) {
+    return Labelled("Room",
+                    "It is not known, because only PyTorch's memory was observed, and not that of "
+                    "the CUDA context, of other libraries and of other processes.",
+                    style);
+  }
   const std::string words = RoomInWords(facts);
   return Labelled("Room",
                   words.empty()
@@ -396,7 +402,7 @@ bool IsCarried(const FactSet& set, const Facts& facts) {
 std::string HealthyTitle(const FactSet& set, const Facts& facts) {
   if (const Facts* trace = FirstUncertain(set)) return UncertainTitle(set, *trace);
   if (facts.kind != "stow") return "Memory did not run out in this recording";
-  if (facts.trace_metadata.contains("process.attached")) {
+  if (SeesOnlyFramework(facts)) {
     return absl::StrCat("Memory did not run out while the process was observed, for ",
                         Time(facts.end_ns));
   }
@@ -452,7 +458,7 @@ std::string GrowthWhileObserved(const Facts& facts) {
 std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& style) {
   const Colour colour = FirstUncertain(set) == nullptr ? Colour::kGreen : Colour::kYellow;
   std::string text = Title(HealthyTitle(set, facts), style, colour);
-  if (facts.trace_metadata.contains("process.attached")) {
+  if (SeesOnlyFramework(facts)) {
     text += Labelled("Seen", GrowthWhileObserved(facts), style);
   }
   text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);

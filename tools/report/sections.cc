@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/analysis/facts/context_request.h"
 #include "tools/analysis/facts/fact_names.h"
+#include "tools/analysis/facts/known_part.h"
 #include "tools/analysis/facts/named_facts.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
@@ -168,6 +169,7 @@ bool HasLibraries(const Facts& facts) {
 }
 
 std::optional<Room> RoomOf(const Facts& facts) {
+  if (SeesOnlyFramework(facts)) return std::nullopt;
   std::optional<Room> least;
   for (const DeviceFacts& device : facts.devices) {
     const uint64_t had = device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));

@@ -29,7 +29,7 @@ struct Room {
 };
 
 // Returns how full the fullest GPU was. Returns nullopt if the trace does not have the size of a
-// GPU.
+// GPU, or if it does not show all memory of the process.
 std::optional<Room> RoomOf(const Facts& facts);
 // Returns "139 GiB of the GPU's 140 GiB were never used" or "the GPU was full"; empty if unknown.
 std::string RoomInWords(const Facts& facts);

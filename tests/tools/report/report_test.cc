@@ -329,6 +329,20 @@ TEST(ScreenReport, OfAnAttachedProcessCountsNoBlockAsGrowthThatWasThereBefore) {
               HasSubstr("Live memory grew by 2.00 MiB, from 12.0 MiB to 14.0 MiB."));
 }
 
+TEST(ScreenReport, OfAnAttachedProcessDoesNotSayHowMuchOfTheGpuWasUsed) {
+  History history;
+  history.Allocate(0x1000, 8 * kMega);
+  AttachedSource source(history);
+  Facts facts = Analyze(&source, "job.stow");
+  facts.devices[0].total_bytes = 4096 * kMega;
+  EXPECT_THAT(
+      Screen({facts}, {200, true, false}),
+      AllOf(HasSubstr("Room     It is not known, because only PyTorch's memory was observed"),
+            Not(HasSubstr("never used"))));
+  facts.trace_metadata.clear();
+  EXPECT_THAT(Screen({facts}, {200, true, false}), HasSubstr("were never used"));
+}
+
 // A job that needed 86 GiB on a GPU of 80 GiB, and ran because some memory was evicted to the host.
 Facts Carried() {
   Facts facts = Ending(80 * kGiB);

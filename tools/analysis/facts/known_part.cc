@@ -22,6 +22,10 @@ bool MayHidePeak(const Facts& facts) {
          report.damaged_chunks > 0 || report.damaged_bytes > 0;
 }
 
+bool SeesOnlyFramework(const Facts& facts) {
+  return facts.trace_metadata.contains("process.attached");
+}
+
 std::string KnownPartInWords(const Facts& facts) {
   switch (KnownPartOf(facts)) {
     case KnownPart::kWhole:

@@ -32,6 +32,10 @@ inline bool IsCertain(const Facts& facts) {
 // True if events were lost, so that the peak may have been higher than the recorded one.
 bool MayHidePeak(const Facts& facts);
 
+// True if only the memory of PyTorch's allocator was recorded, from some moment on, because the
+// process was not started under vramstow. Then the use of the GPU is not known.
+bool SeesOnlyFramework(const Facts& facts);
+
 // Returns "up to 350 ms; what came later is not known"; empty for kWhole.
 std::string KnownPartInWords(const Facts& facts);
 

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/facts/known_part.h"
 
 namespace vramstow {
 namespace {
@@ -138,6 +139,7 @@ std::string TimesText(double least, double most) {
 Hint FindLargerBatch(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t capacity = CardBytes(facts);
+  if (SeesOnlyFramework(facts)) return std::nullopt;
   const bool grows = !facts.lifetimes.growing.empty() ||
                      (evidence.HasTrueIterations() && facts.iterations.Grows());
   if (capacity == 0 || facts.devices.size() != 1 || !facts.out_of_memory.empty() || grows) {
