@@ -38,6 +38,12 @@ class ListSource : public EventSource {
   const std::map<std::string, std::string>& facts() const override { return facts_; }
   ReadReport report() const override { return report_; }
   ReadReport& mutable_report() { return report_; }
+  bool Rewind() override {
+    next_ = 0;
+    return true;
+  }
+  std::vector<TraceGap> Gaps() const override { return gaps_; }
+  void SetGaps(std::vector<TraceGap> gaps) { gaps_ = std::move(gaps); }
 
  private:
   std::vector<Event> events_;
@@ -45,6 +51,7 @@ class ListSource : public EventSource {
   std::vector<std::string> calls_;
   std::vector<std::string> libraries_;
   ReadReport report_;
+  std::vector<TraceGap> gaps_;
   size_t next_ = 0;
 };
 

@@ -40,6 +40,8 @@ class RedactedSource : public EventSource {
   std::optional<uint16_t> OpeningCall() const override { return source_->OpeningCall(); }
   bool ReportsFreeCompleted() const override { return source_->ReportsFreeCompleted(); }
   const TraceSums* Sums() const override { return source_->Sums(); }
+  bool Rewind() override { return source_->Rewind(); }
+  std::vector<TraceGap> Gaps() const override { return source_->Gaps(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   std::vector<std::string> missing() const override;
 

@@ -56,6 +56,8 @@ class StackedSource : public EventSource {
   bool ReportsFreeCompleted() const override { return trace_->ReportsFreeCompleted(); }
   std::optional<uint64_t> Reserved() const override { return trace_->Reserved(); }
   const TraceSums* Sums() const override { return trace_->Sums(); }
+  bool Rewind() override { return trace_->Rewind(); }
+  std::vector<TraceGap> Gaps() const override { return trace_->Gaps(); }
 
  private:
   void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;

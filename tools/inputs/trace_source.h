@@ -47,6 +47,12 @@ class TraceSource : public EventSource {
   std::optional<uint64_t> Reserved() const override { return reserved_; }
   std::vector<std::string> missing() const override;
   const TraceSums* Sums() const override { return reader_.sums(); }
+  bool Rewind() override {
+    reader_.Rewind();
+    reserved_.reset();
+    return true;
+  }
+  std::vector<TraceGap> Gaps() const override { return reader_.gaps(); }
   const TraceReader& reader() const { return reader_; }
 
  private:

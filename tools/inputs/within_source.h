@@ -43,6 +43,11 @@ class WithinSource : public EventSource {
   bool ReportsFreeCompleted() const override { return source_->ReportsFreeCompleted(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   std::vector<std::string> missing() const override { return source_->missing(); }
+  bool Rewind() override {
+    depth_ = 0;
+    return source_->Rewind();
+  }
+  std::vector<TraceGap> Gaps() const override { return source_->Gaps(); }
 
  private:
   std::unique_ptr<EventSource> source_;

@@ -53,6 +53,8 @@ class StoppableSource : public EventSource {
   bool ReportsFreeCompleted() const override { return source_->ReportsFreeCompleted(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   const TraceSums* Sums() const override { return source_->Sums(); }
+  bool Rewind() override { return source_->Rewind(); }
+  std::vector<TraceGap> Gaps() const override { return source_->Gaps(); }
   std::vector<std::string> missing() const override { return source_->missing(); }
   bool stopped() const { return stopped_; }
 

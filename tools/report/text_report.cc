@@ -91,7 +91,8 @@ std::string MissingText(const Facts& facts) {
   }
   if (report.missing_events > 0) {
     text += absl::StrCat("Missing: ", Counted(report.missing_events, "event"),
-                         " of the sequence. Blocks that they freed count as live from there on.\n");
+                         " of the sequence. Blocks that they may have freed do not count after "
+                         "them.\n");
   }
   if (counts.frees_of_unseen > 0) {
     text += absl::StrCat(Counted(counts.frees_of_unseen, "free"),

@@ -40,6 +40,7 @@ class TraceReader::Impl {
   TraceSums sums;
   bool has_sums = false;
   ReadReport report;
+  std::vector<TraceGap> gaps;
 
  private:
   // A chunk that is being read. Its next event has been decoded already.
@@ -50,6 +51,8 @@ class TraceReader::Impl {
     size_t size = 0;
     bool is_cut = false;
     const ChunkEntry* entry = nullptr;
+    uint64_t first_sequence = 0;  // of the chunk's events that Next returned; 0 if there is none
+    uint64_t last_sequence = 0;
   };
   // The numbers of a buffer's events that were read from one ticked chunk: those after `first` up
   // to `last`.
@@ -58,6 +61,9 @@ class TraceReader::Impl {
     uint32_t chunk;
     uint64_t first;
     uint64_t last;
+    uint64_t first_sequence;  // where the chunk's events are in the order of all events
+    uint64_t last_sequence;
+    bool is_damaged;  // the chunk has further events, which cannot be read
   };
   static bool IsLater(const Active* a, const Active* b) {
     return a->next.sequence > b->next.sequence;
@@ -75,11 +81,15 @@ class TraceReader::Impl {
   void NameRange(Event* event);
   void CountDamage(const Active& chunk);
   void Retire(Active* chunk);
-  void NoteSpan(const Active& chunk);
+  void NoteSpan(const Active& chunk, bool is_damaged);
+  void NoteGapBefore(const Active& chunk, const Event& event);
   bool EmitFinalGap(Event* event);
   void Finish();
   uint64_t MissingNumbers() const;
   uint64_t MissingInBuffers();
+  uint64_t FindGapsInBuffers();
+  uint64_t FirstOfLostChunks() const;
+  void FinishGaps();
 
   TraceBytes bytes_;
   FileHeader header_ = {};
@@ -91,7 +101,8 @@ class TraceReader::Impl {
   std::vector<Active*> heap_;  // the one with the least sequence first
   // The last number of each buffer whose event is in the sums.
   std::map<uint32_t, uint64_t> cuts_;
-  Active kept_;  // the chunk of retained events
+  uint64_t last_cut_ = 0;  // the greatest of them
+  Active kept_;            // the chunk of retained events
   size_t pending_kept_ = 0;
   uint64_t last_kept_ = 0;  // the sequence of the last retained event
   bool is_kept_loaded_ = false;
@@ -180,6 +191,7 @@ void TraceReader::Impl::Rewind() {
   current_ = nullptr;
   first_sequence_ = last_sequence_ = last_order_ = last_time_ns_ = 0;
   gap_events_ = events_after_latch_ = 0;
+  gaps.clear();
   spans_.clear();
   replaced_.clear();
   ranges_.clear();
@@ -202,7 +214,10 @@ void TraceReader::Impl::ReadSums() {
   report.folded_events = sums.totals.events;
   report.folded_until_ns = sums.totals.until_ns;
   report.left_out_events = sums.totals.left_out;
-  for (const SumCut& cut : sums.cuts) cuts_[cut.buffer] = cut.last_number;
+  for (const SumCut& cut : sums.cuts) {
+    cuts_[cut.buffer] = cut.last_number;
+    last_cut_ = std::max(last_cut_, cut.last_number);
+  }
   index_.LeaveOut(sums.cuts);
 }
 
@@ -267,6 +282,7 @@ bool TraceReader::Impl::Next(Event* event) {
     if (order <= last_sequence_) [[unlikely]] {
       if (!IsInOrder(*current_)) {
         CountDamage(*current_);
+        NoteSpan(*current_, /*is_damaged=*/true);
         Retire(current_);
         current_ = nullptr;
         continue;
@@ -275,7 +291,10 @@ bool TraceReader::Impl::Next(Event* event) {
     }
     last_order_ = order;
     *event = current_->next;
+    NoteGapBefore(*current_, *event);
     Note(event);
+    if (current_->first_sequence == 0) current_->first_sequence = event->sequence;
+    current_->last_sequence = event->sequence;
     Advance();
     return true;
   }
@@ -355,12 +374,16 @@ void TraceReader::Impl::ActivateNext() {
     }
     ++report.damaged_chunks;
     report.damaged_bytes += entry.available;
+    const uint64_t base = entry.header.base_sequence;
+    const uint64_t order = entry.base_order();
+    spans_.push_back({entry.header.buffer, entry.header.number, base, base, order, order, true});
     return;
   }
+  chunk->first_sequence = chunk->last_sequence = 0;
   chunk->decoder.Begin(entry.header, chunk->payload.data(), chunk->size);
   const DecodeResult result = DecodeNext(chunk);
   if (result == DecodeResult::kDamaged) CountDamage(*chunk);
-  if (result == DecodeResult::kEnd) NoteSpan(*chunk);
+  if (result != DecodeResult::kEvent) NoteSpan(*chunk, result == DecodeResult::kDamaged);
   if (result != DecodeResult::kEvent) return;
   unused_.pop_back();
   heap_.push_back(chunk);
@@ -378,24 +401,38 @@ void TraceReader::Impl::Advance() {
     std::push_heap(heap_.begin(), heap_.end(), IsLater);
   } else {
     if (result == DecodeResult::kDamaged) CountDamage(*current_);
+    NoteSpan(*current_, result == DecodeResult::kDamaged);
     Retire(current_);
   }
   current_ = nullptr;
 }
 
 // Ends the use of a chunk that has no more events.
-void TraceReader::Impl::Retire(Active* chunk) {
-  NoteSpan(*chunk);
-  unused_.push_back(chunk);
-}
+void TraceReader::Impl::Retire(Active* chunk) { unused_.push_back(chunk); }
 
 // Records which events of a buffer the chunk contains. A chunk without events is recorded, too,
 // because it contains the number of the buffer's earlier events.
-void TraceReader::Impl::NoteSpan(const Active& chunk) {
+void TraceReader::Impl::NoteSpan(const Active& chunk, bool is_damaged) {
   if (!chunk.entry->is_ticked()) return;
   const ChunkHeader& header = chunk.entry->header;
-  spans_.push_back(
-      {header.buffer, header.number, header.base_sequence, chunk.decoder.last_number()});
+  const bool has_events = chunk.first_sequence != 0;
+  const uint64_t order = chunk.entry->base_order();
+  spans_.push_back({header.buffer, header.number, header.base_sequence, chunk.decoder.last_number(),
+                    has_events ? chunk.first_sequence : order,
+                    has_events ? chunk.last_sequence : order, is_damaged || chunk.is_cut});
+}
+
+// Notes a gap that lies directly before an event that Next is about to return: the recorder says
+// that it lost events there, or numbers of the one counter of all threads are missing.
+void TraceReader::Impl::NoteGapBefore(const Active& chunk, const Event& event) {
+  if (event.kind == EventKind::kGap) [[unlikely]] {
+    const bool has_events = chunk.last_sequence != 0;
+    gaps.push_back({has_events ? chunk.last_sequence : chunk.entry->base_order(), event.sequence});
+  }
+  if (is_ticked_) return;
+  const bool is_known = last_sequence_ > std::max(last_kept_, last_cut_);
+  if (is_known && event.sequence - last_sequence_ > 1) [[unlikely]]
+    gaps.push_back({last_sequence_, event.sequence});
 }
 
 // Counts the rest of the chunk as damaged.
@@ -416,7 +453,78 @@ void TraceReader::Impl::Finish() {
     report.dropped_events += given_out - std::min(given_out, events_after_latch_);
   }
   report.write_error = header_.latch_error;
+  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
+    return a.buffer != b.buffer ? a.buffer < b.buffer : a.chunk < b.chunk;
+  });
   report.missing_events = is_ticked_ ? MissingInBuffers() : MissingNumbers();
+  FinishGaps();
+}
+
+// Finds where events of a buffer are missing: between two of its chunks, before its first chunk
+// unless older ones were overwritten, and after a damaged chunk. Returns how many are missing
+// between chunks.
+uint64_t TraceReader::Impl::FindGapsInBuffers() {
+  const bool is_ring = header_.ring_bytes != 0;
+  uint64_t missing = 0;
+  uint64_t known = 0;
+  for (size_t i = 0; i < spans_.size(); ++i) {
+    const Span& span = spans_[i];
+    const bool is_first = i == 0 || spans_[i - 1].buffer != span.buffer;
+    if (is_first) {
+      const auto cut = cuts_.find(span.buffer);
+      known = cut == cuts_.end() ? 0 : cut->second;
+      if (is_ring) known = std::max(known, span.first);
+    }
+    if (span.first > known) {
+      missing += span.first - known;
+      gaps.push_back({is_first ? 0 : spans_[i - 1].last_sequence, span.first_sequence});
+    }
+    const bool is_last = i + 1 == spans_.size() || spans_[i + 1].buffer != span.buffer;
+    if (is_last && span.is_damaged) gaps.push_back({span.last_sequence, TraceGap().before});
+    known = std::max(known, span.last);
+  }
+  return missing;
+}
+
+// Returns a place in the order of events before all events of those chunks that were not found at
+// all: chunks are numbered in the order in which they were begun.
+uint64_t TraceReader::Impl::FirstOfLostChunks() const {
+  std::map<uint32_t, uint64_t> begins;  // where each chunk begins, by its number; 0 for tables
+  for (const ChunkEntry& entry : index_.tables()) begins[entry.header.number] = 0;
+  for (const Span& span : spans_) begins[span.chunk] = span.first_sequence;
+  uint64_t begin = 0;
+  uint32_t expected = 1;
+  for (const auto& [number, place] : begins) {
+    if (number != expected) break;
+    begin = std::max(begin, place);
+    ++expected;
+  }
+  return begin;
+}
+
+// Completes the list of gaps, sorts it, and joins those that overlap.
+void TraceReader::Impl::FinishGaps() {
+  if (is_ticked_) {
+    const uint64_t between_chunks = FindGapsInBuffers();
+    // If more events are missing than those between known chunks, the last chunks of a buffer are
+    // missing. Only a closed trace that retained all chunks says how many events it has.
+    const bool knows_total = is_closed_ && header_.ring_bytes == 0;
+    if (knows_total ? report.missing_events > between_chunks
+                    : report.damaged_bytes > 0 && gaps.empty()) {
+      gaps.push_back({FirstOfLostChunks(), TraceGap().before});
+    }
+  }
+  std::sort(gaps.begin(), gaps.end(),
+            [](const TraceGap& a, const TraceGap& b) { return a.after < b.after; });
+  size_t count = 0;
+  for (const TraceGap& gap : gaps) {
+    if (count > 0 && gap.after < gaps[count - 1].before) {
+      gaps[count - 1].before = std::max(gaps[count - 1].before, gap.before);
+    } else {
+      gaps[count++] = gap;
+    }
+  }
+  gaps.resize(count);
 }
 
 // Counts the missing events of a trace in which the events of all threads are numbered by one
@@ -442,9 +550,6 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
     const uint64_t known_events = report.events + report.folded_events + sums.totals.lost_events;
     return header_.last_sequence - std::min(header_.last_sequence, known_events);
   }
-  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
-    return a.buffer != b.buffer ? a.buffer < b.buffer : a.chunk < b.chunk;
-  });
   uint64_t missing = 0;
   uint64_t known = 0;
   uint32_t buffer = 0;
@@ -493,6 +598,7 @@ TraceReader::~TraceReader() = default;
 ReadError TraceReader::Open(const char* path) { return impl_->OpenFile(path); }
 ReadError TraceReader::OpenBytes(std::string_view bytes) { return impl_->OpenBytes(bytes); }
 bool TraceReader::Next(Event* event) { return impl_->Next(event); }
+const std::vector<TraceGap>& TraceReader::gaps() const { return impl_->gaps; }
 double TraceReader::Part() const { return impl_->Part(); }
 void TraceReader::Rewind() { impl_->Rewind(); }
 

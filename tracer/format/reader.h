@@ -79,6 +79,14 @@ struct ReadReport {
   bool closed = false;  // false if the process was killed or is running; true after _exit()
 };
 
+// A part of the order of events from which events of at least one thread are missing: they lie
+// after the event with the sequence `after` and before the one with the sequence `before`. Events
+// of other threads may be known between the two.
+struct TraceGap {
+  uint64_t after = 0;              // 0: from the beginning
+  uint64_t before = ~uint64_t{0};  // the greatest number: up to the end
+};
+
 // A function at an address in a library. A symbol look-up that could read the library has found it.
 // At one address there may be several functions, because of inlining.
 struct TraceFunction {
@@ -140,6 +148,9 @@ class TraceReader {
   const TraceSums* sums() const;
 
   const ReadReport& report() const;
+  // Returns where events are missing, sorted; no two gaps overlap. Events that were overwritten or
+  // folded before all others are no gap. The list is complete after Next() has returned false.
+  const std::vector<TraceGap>& gaps() const;
 
  private:
   class Impl;

@@ -4,7 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/analysis/accounts/analyzer.h"
 #include "tracer/recorder.h"
@@ -80,6 +86,72 @@ TEST(TraceSource, WhatTheRecorderWritesIsWhatTheAnalysisTells) {
   EXPECT_EQ(facts.rank, 4);
   EXPECT_EQ(facts.by_library[0].name, "libjob.so");
   EXPECT_EQ(facts.by_call[0].name, "cuMemAlloc");
+  remove(path.c_str());
+}
+
+// Records a job whose blocks have many sizes, so that their addresses are used again in other ways.
+// The job never has more than `most` bytes.
+std::string RecordJob(uint64_t most) {
+  static Recorder recorder;
+  RecorderConfig config = {testing::TempDir().c_str(), "cut", Slot};
+  EXPECT_EQ(recorder.Open(config), RecorderError::kOk);
+  std::string path = recorder.path();
+  std::mt19937 random(1);
+  std::vector<Event> live;
+  uint64_t bytes = 0;
+  for (int i = 0; i < 40'000; ++i) {
+    Event event = {.address = (1 + random() % 100'000) * 512,
+                   .size = (1 + random() % 64) * 1024,
+                   .device = 0,
+                   .kind = EventKind::kAllocate,
+                   .memory = MemoryKind::kDevice,
+                   .layer = Layer::kFramework};
+    while (bytes + event.size > most) {
+      std::swap(live[random() % live.size()], live.back());
+      bytes -= live.back().size;
+      live.back().kind = EventKind::kFree;
+      recorder.Record(live.back());
+      live.pop_back();
+    }
+    const auto is_there = [&event](const Event& one) { return one.address == event.address; };
+    if (std::ranges::any_of(live, is_there)) continue;
+    recorder.Record(event);
+    live.push_back(event);
+    bytes += event.size;
+  }
+  recorder.Close();
+  return path;
+}
+
+std::string BytesOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+// The newest events of a buffer lie at the beginning of the file. So if the end of the file is
+// missing, events from the middle of the run are missing.
+TEST(TraceSource, AnIncompleteTraceHasNoHigherPeakThanTheJob) {
+  constexpr uint64_t kMost = 4 << 20;
+  const std::string path = RecordJob(kMost);
+  const std::string whole = BytesOf(path);
+  ASSERT_GT(whole.size(), 500'000u);
+  for (size_t part = 2; part < 10; ++part) {
+    const size_t at = whole.size() * part / 10;
+    std::string damaged = whole;
+    damaged.replace(at, 300, std::string(300, 'x'));
+    for (const std::string& bytes : {whole.substr(0, at), damaged}) {
+      std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+      auto source = TraceSource::Open(path);
+      ASSERT_TRUE(source.ok()) << source.status();
+      const Facts facts = Analyze(source->get(), path);
+      EXPECT_GT(facts.report.missing_events, 0u);
+      EXPECT_LE(facts.peak.allocated_bytes, kMost) << part;
+      EXPECT_GT(facts.peak.allocated_bytes, kMost - (64 << 10)) << part;
+      EXPECT_LE(facts.live.device.bytes, kMost) << part;
+    }
+  }
   remove(path.c_str());
 }
 

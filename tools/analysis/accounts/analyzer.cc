@@ -51,6 +51,8 @@ bool IsOfModelClock(EventKind kind) {
 }  // namespace
 
 void Analyzer::Add(const Event& event, uint32_t stack) {
+  if (next_loss_ < losses_.size()) [[unlikely]]
+    LoseBlocks();
   accounts_.Begin(event, stack);
   if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
   samples_.Pass(accounts_.now_ns(), accounts_.levels());
@@ -79,6 +81,21 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
   samples_.Note(accounts_.now_ns(), levels);
   timeline_.Note(levels.allocated(), levels.reserved(), levels.host(), levels.managed());
   level_log_.Note(accounts_.now_ns(), levels.allocated(), levels.reserved(), levels.requested());
+}
+
+// Ends the blocks that do not count any more from the next event on.
+void Analyzer::LoseBlocks() {
+  for (; next_loss_ < losses_.size(); ++next_loss_) {
+    const Loss& loss = losses_[next_loss_];
+    if (loss.event > accounts_.events() + 1) return;
+    if (loss.layer == Layer::kFramework) {
+      framework_.Lose(loss.address);
+    } else if (loss.layer == Layer::kPool) {
+      segments_.Lose(loss.address);
+    } else {
+      driver_.Lose(loss.address, loss.memory);
+    }
+  }
 }
 
 void Analyzer::AddBatch(const EventBatch& batch) {
@@ -255,13 +272,41 @@ void Analyzer::FillOffload(const Detail& detail, OffloadFacts* offload) const {
   JoinAlike(&offload->sites);
 }
 
-Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
+namespace {
+
+Analysis AnalyzeOnce(EventSource* source, std::vector<Loss> losses) {
   Analyzer analyzer(*source);
+  analyzer.SetLosses(std::move(losses));
   {
     EventPipe pipe(source);
     while (const EventBatch* batch = pipe.Next()) analyzer.AddBatch(*batch);
   }
-  Analysis analysis = analyzer.Finish(*source);
+  return analyzer.Finish(*source);
+}
+
+// Raises the reserved bytes to those that were allocated: memory is reserved if blocks lie in it,
+// although it is not known where the gaps of the trace have its allocation.
+void ReserveWhatIsAllocated(Facts* facts) {
+  if (!facts->reserved_known) return;
+  const auto raise = [](uint64_t* reserved, uint64_t allocated) {
+    *reserved = std::max(*reserved, allocated);
+  };
+  raise(&facts->peak.reserved_bytes, facts->peak.allocated_bytes);
+  raise(&facts->peak.reserved_then_bytes, facts->peak.allocated_bytes);
+  for (DeviceFacts& device : facts->devices) raise(&device.peak_reserved_bytes, device.peak_bytes);
+}
+
+}  // namespace
+
+Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
+  Analysis analysis = AnalyzeOnce(source, {});
+  const std::vector<TraceGap> gaps = source->Gaps();
+  if (!gaps.empty() && source->Rewind()) {
+    std::vector<Loss> losses = FindLosses(source, gaps);
+    source->Rewind();
+    analysis = AnalyzeOnce(source, std::move(losses));
+    ReserveWhatIsAllocated(&analysis.facts);
+  }
   Facts& facts = analysis.facts;
   facts.kind = source->Kind();
   facts.file = file;

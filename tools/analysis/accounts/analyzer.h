@@ -17,6 +17,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tools/analysis/accounts/accounts.h"
 #include "tools/analysis/accounts/collection_log.h"
@@ -26,6 +28,7 @@
 #include "tools/analysis/accounts/failures.h"
 #include "tools/analysis/accounts/framework_layer.h"
 #include "tools/analysis/accounts/free_space.h"
+#include "tools/analysis/accounts/losses.h"
 #include "tools/analysis/accounts/mark_log.h"
 #include "tools/analysis/accounts/memory_looks.h"
 #include "tools/analysis/accounts/pool_layer.h"
@@ -47,6 +50,10 @@ class Analyzer : private PooledBlocks {
   explicit Analyzer(const EventSource& source);
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
+
+  // Sets the blocks that may have been freed by events that are missing, in the order of events.
+  // Call it before the first event is added.
+  void SetLosses(std::vector<Loss> losses) { losses_ = std::move(losses); }
 
   // Adds an event. Events must be added in the order of their sequence numbers. `stack` is the
   // number that the source gives the call stack.
@@ -84,6 +91,7 @@ class Analyzer : private PooledBlocks {
     TableOf(event).PrefetchBlock(event.address);
   }
 
+  void LoseBlocks();
   void AddSums(const TraceSums& sums);
   TimelinePoint State() const;
   void CloseInterval();
@@ -113,6 +121,8 @@ class Analyzer : private PooledBlocks {
   LaunchTally launches_;
   ModelClockLog model_clock_;
   TurnLog turns_;
+  std::vector<Loss> losses_;
+  size_t next_loss_ = 0;
   uint64_t lives_gone_ = 0;      // lives of which only sums remain
   bool reserved_known_ = false;  // the source has it
 };

@@ -150,6 +150,13 @@ void DriverLayer::RemoveBlock(const Event& event, ProvisionalFree* free) {
   free->memory = free->block.memory;
 }
 
+void DriverLayer::Lose(uint64_t address, MemoryKind memory) {
+  LiveBlock block;
+  if (!memory_.At(DriverMemory::PlaceOf(memory)).table().Take(address, &block)) return;
+  accounts_.End(block);
+  if (block.pooled) space_.Clear(block);
+}
+
 void DriverLayer::AddRegister(const Event& event) {
   LiveBlock block = accounts_.BlockOf(event);
   block.memory = MemoryKind::kHostRegistered;

@@ -36,6 +36,8 @@ class DriverLayer {
         refusals_(accounts, space, segments, &memory_, &frees_) {}
 
   void Add(const Event& event);
+  // Ends a block that may have been freed by an event that is missing.
+  void Lose(uint64_t address, MemoryKind memory);
 
   // Notes that a framework allocates a block of device memory.
   void NoteTensor(const Event& event) { holding_.NoteTensor(event); }

@@ -77,6 +77,10 @@ class EventSource {
   // Returns the sums that the trace holds in place of events that it no longer has; null if it has
   // all events. They are available after the last event.
   virtual const TraceSums* Sums() const { return nullptr; }
+  // Starts again from the first event. Returns false if the source cannot do this.
+  virtual bool Rewind() { return false; }
+  // Returns where events are missing, as TraceReader::gaps does, after the last event.
+  virtual std::vector<TraceGap> Gaps() const { return {}; }
   // Returns one sentence for each kind of data that the source lacks.
   virtual std::vector<std::string> missing() const { return {}; }
 };

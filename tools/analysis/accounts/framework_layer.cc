@@ -54,6 +54,13 @@ void FrameworkLayer::AddFree(const Event& event) {
   just_freed_[event.device] = block.address;
 }
 
+void FrameworkLayer::Lose(uint64_t address) {
+  LiveBlock block;
+  if (!blocks_.table().Take(address, &block)) return;
+  accounts_.End(block);
+  if (space_.pool().any()) space_.Clear(block);
+}
+
 void FrameworkLayer::NoteNext(const Event& event) {
   const auto freed = just_freed_.find(event.device);
   if (freed == just_freed_.end()) return;

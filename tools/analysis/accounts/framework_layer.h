@@ -33,6 +33,8 @@ class FrameworkLayer {
         blocks_(accounts, space) {}
 
   void Add(const Event& event);
+  // Ends a block that may have been freed by an event that is missing.
+  void Lose(uint64_t address);
 
   const BlockTable& blocks() const { return blocks_.table(); }
   // Returns the highest number of bytes that were freed and had to wait, if the source reports when

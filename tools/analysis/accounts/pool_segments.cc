@@ -105,6 +105,17 @@ bool PoolSegments::EndWhole(const Event& event, bool is_handle, uint64_t* given_
   return true;
 }
 
+void PoolSegments::Lose(uint64_t address) {
+  const auto known = segments_.find(address);
+  if (known == segments_.end()) return;
+  space_.KeepPeak();
+  uint64_t given_back = 0;
+  Unreserve(known->second, known->second.size, &given_back);
+  EndLife(address, known->second.size, known->second);
+  space_.pool().EndSegment(address);
+  segments_.erase(known);
+}
+
 // Ends mappings: a pool may unmap a part of a mapping, or several mappings at once.
 void PoolSegments::EndMapped(uint64_t address, uint64_t size, uint64_t* given_back) {
   const auto end = [&](uint64_t from, const Segment& segment, uint64_t bytes) {

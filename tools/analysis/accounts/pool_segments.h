@@ -32,6 +32,8 @@ class PoolSegments {
   // Removes memory that a pool released: a kFree event or, if `shrinks` is true, a kUnmap event.
   // Returns how many bytes are no longer reserved.
   uint64_t GiveBack(const Event& event, bool shrinks);
+  // Ends a segment that may have been released by an event that is missing.
+  void Lose(uint64_t address);
   // Records that `block`, which was added to the levels before, lies in a pool's memory.
   void Place(const Event& event, const LiveBlock& block);
 
