@@ -32,9 +32,18 @@ std::string LayerOf(const std::string& module) {
   return module;
 }
 
-bool IsOfModule(const FailureMoment& moment, const Life& life) {
+// True if a forward pass made the block: a method forward() is in its call stack, or a graph of
+// autograd holds the block.
+bool IsOfForward(const FailureMoment& moment, const Life& life) {
+  if (moment.site_of(life).phase == Phase::kForward) return true;
   const HeldBlock* block = moment.holders().Of(life);
-  return block != nullptr && (block->role == "buffer" || block->role == "parameter");
+  return block != nullptr && IsInGraph(*block);
+}
+
+bool IsOfModel(const FailureMoment& moment, const Life& life) {
+  const HeldBlock* block = moment.holders().Of(life);
+  if (block == nullptr) return false;
+  return block->role == "buffer" || block->role == "parameter" || IsLeafWeight(*block);
 }
 
 // Returns the most bytes that one earlier iteration made on the lines of these blocks.
@@ -107,8 +116,10 @@ std::vector<const Life*> ActivationsOf(const FailureMoment& moment) {
   for (const Life* life : moment.live()) {
     const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || site.in_backward || site.in_optimizer) continue;
-    if (knows_pass ? moment.PassOf(*life) < moment.pass() : site.phase != Phase::kForward) continue;
-    if (IsOfModule(moment, *life)) continue;
+    const bool is_of_pass =
+        knows_pass ? moment.PassOf(*life) >= moment.pass() : IsOfForward(moment, *life);
+    if (!is_of_pass) continue;
+    if (IsOfModel(moment, *life)) continue;
     if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
     activations.push_back(life);
   }

@@ -9,6 +9,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/layer_turns.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/explain/census_summary.h"
 
@@ -16,6 +17,15 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kSmallPileParts = 20;
+
+// True if the iterations are turns of a loop, and these are the layers of one model.
+bool MayBeLayers(const FailureMoment& moment, const LeftoverBlocks& pile) {
+  const Iterations::By by = moment.passes().by();
+  if (by != Iterations::By::kLoop && by != Iterations::By::kForward) return false;
+  std::vector<uint64_t> begins;
+  for (const Iteration& pass : moment.passes().all()) begins.push_back(pass.begin);
+  return AreLayers(moment, pile.lives, begins);
+}
 
 LeftoverBlocks CollectPile(const FailureMoment& moment) {
   LeftoverBlocks pile;
@@ -37,6 +47,7 @@ LeftoverBlocks CollectPile(const FailureMoment& moment) {
     pile.lives.insert(pile.lives.end(), site.lives.begin(), site.lives.end());
     pile.passes.insert(site.passes.begin(), site.passes.end());
   }
+  if (MayBeLayers(moment, pile)) return {};
   const uint64_t bytes = BytesOf(pile.lives);
   for (const auto& [number, site] : sites) {
     if (site.passes.size() < kLeastPasses) continue;

@@ -40,6 +40,11 @@ bool IsRecorded(const HeldBlock& block) {
   return IsInGraph(block) || block.about.find("made by ") != std::string::npos;
 }
 
+bool IsLeafWeight(const HeldBlock& block) {
+  return block.about.find("requires grad") != std::string::npos &&
+         block.about.find("made by") == std::string::npos;
+}
+
 bool IsGarbage(const HeldBlock& block) { return block.holder.starts_with(kDeadCycle); }
 
 uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives) {

@@ -46,6 +46,9 @@ uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& l
 // True for parameters. A parameter that only an optimizer still references counts as a part of the
 // optimizer's state.
 bool IsParameter(const HeldBlock& block);
+// True for a tensor that records gradients and that no operation made, like a weight of a program
+// without modules.
+bool IsLeafWeight(const HeldBlock& block);
 // True if only objects in a reference cycle hold the block.
 bool IsGarbage(const HeldBlock& block);
 // If an owner's chain begins with this text, the owner is released when the exception handler ends.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/layer_turns.h"
 #include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
@@ -97,6 +98,7 @@ bool AddsUpTurns(const FailureMoment& moment, const LeftoverBlocks& pile) {
   const std::string call = CommonPlace(detail, pile.lives, true);
   if (pile.passes.size() < kLeastTurns || call.empty()) return false;
   if (OneVariable(moment, pile.lives).empty()) return false;
+  if (GraphRootOf(moment, pile.lives) == GraphRoot::kTensor) return false;
   std::set<int64_t> turns;
   for (const Life& life : detail.lives) {
     if (life.birth >= moment.event()) break;

@@ -8,6 +8,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/layer_turns.h"
 #include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
@@ -127,7 +128,7 @@ Found FindCollectedGraphs(const FailureMoment& moment) {
   KeepRepeated(&list);
   if (list.by_item.size() < kLeastPasses) return std::nullopt;
   const std::vector<uint64_t> turns = TurnsOf(moment, list);
-  if (!AreIterations(moment, turns)) return std::nullopt;
+  if (!AreIterations(moment, turns) || AreLayers(moment, list.All(), turns)) return std::nullopt;
   Cause cause;
   cause.held = list.All();
   if (RanBackward(moment, turns.front(), cause.held.back()->birth)) return std::nullopt;
@@ -178,6 +179,7 @@ Found FindGraphsOfTurns(const FailureMoment& moment) {
   cause.bytes = BytesOf(made);
   if (backward * kSmallPart > all || cause.bytes * 2 < all || !moment.IsLarge(cause.bytes))
     return std::nullopt;
+  if (AreLayers(moment, made, turns)) return std::nullopt;
   const CensusSummary summary = SummarizeCensus(moment.holders(), made);
   if (summary.decides() && summary.in_graph * 4 < summary.known) return std::nullopt;
   cause.change = FreedWithTurn(moment, made, turns);
