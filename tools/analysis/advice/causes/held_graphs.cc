@@ -87,6 +87,12 @@ std::string_view FunctionOf(std::string_view line) {
   return line.substr(std::min(line.find(' '), line.size()));
 }
 
+// True if one variable adds up the losses of these iterations.
+bool AddsUpNumbers(const FailureMoment& moment, const LeftoverBlocks& pile) {
+  return !OneVariable(moment, pile.lives).empty() &&
+         GraphRootOf(moment, pile.lives) == GraphRoot::kNumber;
+}
+
 // True if the program calls the model in a loop and adds up the results in one variable. The
 // function that calls the model then allocates memory on at least one other line in each turn of
 // the loop, for example on the line that adds. This distinguishes such a loop from a model that
@@ -210,7 +216,9 @@ Found FindHeldGraphs(const FailureMoment& moment) {
   const LeftoverBlocks pile = PileOf(moment);
   if (!pile.is_graph) return std::nullopt;
   const bool is_first_step = MayBeFirstStep(moment);
-  if (is_first_step && !AddsUpTurns(moment, pile)) return std::nullopt;
+  if (is_first_step && !AddsUpNumbers(moment, pile) && !AddsUpTurns(moment, pile)) {
+    return std::nullopt;
+  }
   Cause cause = OfPile(moment, pile);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Autograd graphs of earlier iterations are still live";
