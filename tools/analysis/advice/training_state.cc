@@ -38,6 +38,17 @@ std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporari
   return lives;
 }
 
+bool AreSharded(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  uint64_t all = 0;
+  uint64_t parts = 0;
+  for (const Life* life : lives) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    all += life->size;
+    if (block != nullptr && block->holder.ends_with("._local_tensor")) parts += life->size;
+  }
+  return parts * 2 > all;
+}
+
 std::string PlaceOfStep(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   if (moment.request_site().in_optimizer) {
     return PlaceOfRequest(moment);

@@ -20,6 +20,9 @@ std::vector<const Life*> Gradients(const FailureMoment& moment);
 // Returns the blocks of optimizers: with `temporaries` the temporary blocks of a step, otherwise
 // the state that they store, which may come from a file.
 std::vector<const Life*> OfOptimizer(const FailureMoment& moment, bool temporaries);
+// True if most of these bytes are parts of tensors that are already divided among the ranks, as
+// with FSDP2 and tensor parallelism.
+bool AreSharded(const FailureMoment& moment, const std::vector<const Life*>& lives);
 // Returns the line that steps the optimizer which made these blocks.
 std::string PlaceOfStep(const FailureMoment& moment, const std::vector<const Life*>& lives);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -76,9 +77,11 @@ Found FindOptimizerState(const FailureMoment& moment) {
     return cause;
   }
   cause.cost = "8-bit state has no known cost; state on the host costs a transfer for each step.";
+  const bool is_sharded = AreSharded(moment, state);
+  if (is_sharded) cause.evidence += " It is already divided among the ranks.";
   cause.action =
-      "Use an optimizer with 8-bit state or with less state (Adafactor, SGD), shard it over the "
-      "ranks, or keep its state on the host.";
+      std::string("Use an optimizer with 8-bit state or with less state (Adafactor, SGD), ") +
+      (is_sharded ? "or" : "shard it over the ranks, or") + " keep its state on the host.";
   return cause;
 }
 
