@@ -109,6 +109,21 @@ TEST(Proof, ACauseComesBeforeThePoolThatLeavesNoRoomForAnotherRequest) {
   }
 }
 
+// The setting leaves 110 MiB, which a large cause that grows soon uses up.
+TEST(Proof, ALargeCauseThatGrowsComesBeforeFragmentation) {
+  for (const bool grows : {false, true}) {
+    Job job;
+    AdviceFacts cause = Proved(AdviceId::kKeptOutputs, 600 * kMiB, 150 * kMiB);
+    cause.proof.grows = grows;
+    ComposeAdvice(
+        {.advice = {Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, 240 * kMiB), cause},
+         .replays = {{.model = "native"}}},
+        &job.facts);
+    EXPECT_EQ(Ids(job.facts).front(),
+              grows ? AdviceId::kKeptOutputs : AdviceId::kOutOfMemoryByFragmentation);
+  }
+}
+
 // If vramstow's pool serves the job, no other allocator can be recommended.
 TEST(Proof, AProvedCauseComesBeforeFragmentationThatNoReplayShows) {
   for (const uint64_t free_bytes : {110 * kMiB, 400 * kMiB}) {

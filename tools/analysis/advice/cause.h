@@ -31,11 +31,8 @@ struct RankedAdvice : AdviceFacts {
 };
 
 // FindCauses (find_causes.cc) sets the id, the rank, the holder, and whether the request would fit.
-// The values below are needed only until all advice is in order.
+// The value below is needed only until all advice is in order.
 struct Cause : RankedAdvice {
-  // True if the memory of this cause grows with each iteration, so that it ends the job sooner or
-  // later.
-  bool grows = false;
   std::vector<const Life*> held;  // the blocks that it is about, if any
 };
 

@@ -150,7 +150,7 @@ std::string RootOfHolder(const std::string& holder) {
 
 Cause OfPile(const FailureMoment& moment, const LeftoverBlocks& pile) {
   Cause cause;
-  cause.grows = true;
+  cause.proof.grows = true;
   cause.held = pile.lives;
   cause.bytes = BytesOf(pile.lives);
   cause.change = FreedWithPass(moment, pile.lives);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -24,7 +25,7 @@ void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<Cause>* causes) {
     const bool is_small = first * kSmallShare < live_bytes;
     const auto more = std::ranges::find_if(*causes, [&](const Cause& cause) {
       return ServesAlone(cause) && cause.bytes >= first * kMuchLarger &&
-             (cause.grows || cause.rank == Rank::kMistake || is_small);
+             (cause.proof.grows || cause.rank == Rank::kMistake || is_small);
     });
     if (more == causes->end() || more == causes->begin()) return;
     std::rotate(causes->begin(), more, std::next(more));
@@ -40,7 +41,7 @@ void PreferTheLargerNeed(std::vector<Cause>* causes) {
     return cause.id == AdviceId::kActivations && cause.fits == state.fits &&
            cause.bytes > state.bytes;
   });
-  if (state.grows || activations == causes->end()) return;
+  if (state.proof.grows || activations == causes->end()) return;
   std::rotate(causes->begin(), activations, std::next(activations));
 }
 
@@ -50,7 +51,7 @@ void PreferOwnGrowth(std::vector<Cause>* causes) {
   if (causes->empty() || causes->front().id != AdviceId::kOtherProcesses) return;
   const uint64_t foreign = causes->front().bytes;
   const auto own = std::ranges::find_if(*causes, [&](const Cause& cause) {
-    return cause.grows && ServesAlone(cause) && cause.bytes * 2 >= foreign;
+    return cause.proof.grows && ServesAlone(cause) && cause.bytes * 2 >= foreign;
   });
   if (own != causes->end()) std::rotate(causes->begin(), own, std::next(own));
 }
@@ -79,9 +80,10 @@ int ClassOf(const AdviceFacts& advice, bool is_first) {
   return advice.together_with == AdviceId::kNone ? 2 : 1;
 }
 
-// True if an allocator without fragmentation would have served this request, but would have had
-// hardly enough free memory for another one.
-bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure) {
+// Returns the memory that an allocator without fragmentation would have left after this request;
+// nullopt if no replay shows it.
+std::optional<uint64_t> RoomLeft(const AdviceFacts& fragmentation,
+                                 const OutOfMemoryFacts& failure) {
   // If a setting of PyTorch serves the request, the advice recommends it before vramstow's pool.
   uint64_t of_setting = kStillLive;
   uint64_t of_pool = kStillLive;
@@ -92,21 +94,25 @@ bool IsNarrow(const AdviceFacts& fragmentation, const OutOfMemoryFacts& failure)
   }
   const uint64_t least = of_setting != kStillLive ? of_setting : of_pool;
   const uint64_t room = failure.demand.room_bytes;
-  return least != kStillLive && room != 0 && least + failure.requested_bytes > room;
+  if (least == kStillLive || room == 0) return std::nullopt;
+  return room - std::min(room, least);
 }
 
-// Advice on fragmentation is narrow (IsNarrow) if it would serve this request but hardly another
-// one. A cause is put before such advice if its removal alone serves the request and leaves more
-// free memory. If no replay shows what the advice brings, a cause whose removal serves the request
-// in a replay is put before it, unless much memory was fragmented.
+// Advice on fragmentation would serve this request, and leave so much memory. A cause is put before
+// such advice if its removal alone serves the request and leaves more free memory, and if the
+// memory that is left does not suffice for another such request, or is little beside a cause that
+// grows: the job would only end a little later. If no replay shows what the advice brings, a cause
+// whose removal serves the request in a replay is put before it, unless much memory was fragmented.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
   if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation) return;
   const bool is_untried = advice->front().replays.empty();
-  if (!is_untried && !IsNarrow(advice->front(), failure)) return;
+  const std::optional<uint64_t> left = RoomLeft(advice->front(), failure);
   const auto cause = std::ranges::find_if(*advice, [&](const AdviceFacts& one) {
     const bool leaves_more = one.bytes >= 2 * failure.requested_bytes;
     if (!one.proof.is_cause || !ServesAlone(one) || !leaves_more) return false;
-    return !is_untried || (one.proof.is_proved && !StrandsMuch(one.bytes, failure));
+    if (is_untried) return one.proof.is_proved && !StrandsMuch(one.bytes, failure);
+    if (!left.has_value()) return false;
+    return *left < failure.requested_bytes || (one.proof.grows && one.bytes >= kMuchLarger * *left);
   });
   if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
 }
@@ -186,7 +192,7 @@ std::vector<AdviceFacts> OrderAdvice(const Facts& facts, const std::vector<Cause
   const bool failed = !facts.out_of_memory.empty();
   const bool grows = !causes.empty() && failed &&
                      !StrandsMuch(causes.front().bytes, facts.out_of_memory.back()) &&
-                     (causes.front().grows || Dwarfs(causes.front(), facts));
+                     (causes.front().proof.grows || Dwarfs(causes.front(), facts));
   std::ranges::stable_sort(hints, [](const RankedAdvice& a, const RankedAdvice& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.bytes > b.bytes;
   });

@@ -47,7 +47,8 @@ WouldFitFacts WouldFit(const AdviceFacts& cause);
 // that they had before; then pairs of changes that serve it together; then other changes, those
 // that save most first. In a job that did not fail, advice that saves nothing is dropped, and so is
 // any change without effect. If an allocator without fragmentation would have served this request
-// but hardly another one, a cause comes before the advice to change the allocator.
+// but hardly another one, a cause comes before the advice to change the allocator. So does a cause
+// that grows and that is several times as large as the memory which such an allocator would leave.
 void ComposeAdvice(ProvedAdvice proved, Facts* facts);
 
 }  // namespace vramstow

@@ -22,6 +22,9 @@ struct AdviceProof {
   bool is_fault = false;       // it names a fault, however much room the job has
   bool is_proved = false;      // a replay has confirmed it
   bool is_untried = false;     // nothing shows that the advice helps
+  // True if the memory of this cause grows with each iteration, so that it ends the job sooner or
+  // later.
+  bool grows = false;
   uint64_t lowered_bytes = 0;  // the reduction of the need, with the allocator that ran
 };
 

@@ -125,7 +125,7 @@ TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt)
   cause.bytes = 900 * kMega;
   cause.id = AdviceId::kHeldGraphs;
   for (const bool grows : {true, false}) {
-    cause.grows = grows;
+    cause.proof.grows = grows;
     EXPECT_EQ(job.FirstOf(cause),
               grows ? AdviceId::kHeldGraphs : AdviceId::kOutOfMemoryByFragmentation);
   }

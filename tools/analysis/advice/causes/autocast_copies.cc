@@ -68,7 +68,7 @@ Found FindAutocastCopies(const FailureMoment& moment) {
   if (!moment.IsLarge(BytesOf(cause.held))) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
   cause.change.spared_later = all - std::min(all, copies);
-  cause.grows = true;
+  cause.proof.grows = true;
   cause.title = "autocast retains a 16-bit copy of each weight until its block ends";
   cause.evidence = AdviceText(copies) +
                    " are copies of weights that autocast made and retains: " + places +

@@ -88,7 +88,7 @@ Found FindConcatenation(const FailureMoment& moment) {
   if (old != by_site.end() && old->second.back()->size * 2 > moment.requested()) {
     cause.bytes = old->second.back()->size;
     cause.held = {old->second.back()};
-    cause.grows = GrewAtThisLine(moment, *cause.held.front());
+    cause.proof.grows = GrewAtThisLine(moment, *cause.held.front());
     cause.title =
         "A tensor grows by being copied: the old and the new one are live at the same time";
     cause.evidence = "A request for " + AdviceText(moment.requested()) +

@@ -92,7 +92,7 @@ Found FindDataOnCard(const FailureMoment& moment) {
   cause.held = data;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), data);
-  cause.grows = IsStillFilled(moment, data);
+  cause.proof.grows = IsStillFilled(moment, data);
   cause.title = "Data were placed on the GPU before the first step, and stay there";
   cause.is_estimate = true;
   cause.place = PlaceInProgram(moment, data);

@@ -50,7 +50,7 @@ Found FindDeadCycles(const FailureMoment& moment) {
   }
   cause.bytes = BytesOf(cause.held);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.grows = true;
+  cause.proof.grows = true;
   cause.change = FreedWithPass(moment, cause.held);
   if (!cause.change.known()) cause.change = Without(moment.detail(), cause.held);
   cause.title =

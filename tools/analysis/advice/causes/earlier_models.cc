@@ -226,7 +226,7 @@ Found FindEarlierModels(const FailureMoment& moment) {
   cause.bytes = BytesOf(cause.held);
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(moment.detail(), cause.held);
-  cause.grows = row.size() >= kLeastPasses;
+  cause.proof.grows = row.size() >= kLeastPasses;
   cause.title = "Models from earlier iterations of a loop are still live";
   cause.place = PlaceInProgram(moment, parameters);
   cause.evidence =

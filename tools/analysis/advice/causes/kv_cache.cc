@@ -72,7 +72,7 @@ Found FindKvCache(const FailureMoment& moment) {
   cause.bytes = bytes / 2;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   const bool grown = AreGrown(moment, caches);
-  cause.grows = grown;
+  cause.proof.grows = grown;
   cause.held = caches;
   cause.change = InParts(moment.detail(), caches, 2);
   cause.is_estimate = true;

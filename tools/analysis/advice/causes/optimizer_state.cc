@@ -29,7 +29,7 @@ bool IsHistory(const FailureMoment& moment, const std::vector<const Life*>& stat
 
 void DescribeHistory(const FailureMoment& moment, const std::vector<const Life*>& state,
                      Cause* cause) {
-  cause->grows = true;
+  cause->proof.grows = true;
   cause->bytes = BytesOf(state);
   cause->change = Without(moment.detail(), state);
   cause->is_estimate = false;

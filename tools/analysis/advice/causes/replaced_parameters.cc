@@ -87,7 +87,7 @@ Found FindReplacedParameters(const FailureMoment& moment) {
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = FreedBefore(moment.detail(), cause.held, moment.pass_begin());
   if (moment.pass_begin() == 0) cause.change = Without(moment.detail(), cause.held);
-  cause.grows = true;
+  cause.proof.grows = true;
   cause.title = "The state of replaced parameters stays in the optimizer (" + AdviceText(all) +
                 " in all rounds)";
   cause.place = PlaceInProgram(moment, old);

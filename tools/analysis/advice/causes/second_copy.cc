@@ -31,6 +31,13 @@ struct Set {
   uint64_t bytes = 0;
 };
 
+// Returns the size that the program asked for, as PyTorch rounds it. A cached block may be larger,
+// which differs from copy to copy.
+uint64_t AskedSize(const Life& life) {
+  constexpr uint64_t kStep = 512;
+  return life.requested == 0 ? life.size : (life.requested + kStep - 1) / kStep * kStep;
+}
+
 bool SamePlace(const SiteDetail& a, const SiteDetail& b) {
   return std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
 }
@@ -51,7 +58,7 @@ std::vector<Set> SetsOf(const FailureMoment& moment) {
     if (!MayBeParameter(site)) {
       place = nullptr;
     } else if (life.LivesAt(moment.event()) && life.size >= kLeastParameter) {
-      add(site, life.size, &life);
+      add(site, AskedSize(life), &life);
     } else if (place != nullptr && !SamePlace(*place, site)) {
       place = nullptr;
     }
@@ -96,7 +103,7 @@ std::vector<const Life*> CopiesOf(const FailureMoment& moment, const Set& set) {
   for (const auto& [number, lives] : by_site) {
     if (lives.size() < kLeastBlocks || BytesOf(lives) * 4 < set.bytes) continue;
     std::multiset<uint64_t> copied;
-    for (const Life* life : lives) copied.insert(life->size);
+    for (const Life* life : lives) copied.insert(AskedSize(*life));
     if (std::ranges::includes(sizes, copied)) return lives;
   }
   return {};
@@ -116,7 +123,7 @@ std::optional<std::pair<std::string, std::string>> ItemOf(const std::string& hol
 
 std::multiset<uint64_t> SizesOf(const std::vector<const Life*>& lives) {
   std::multiset<uint64_t> sizes;
-  for (const Life* life : lives) sizes.insert(life->size);
+  for (const Life* life : lives) sizes.insert(AskedSize(*life));
   return sizes;
 }
 
@@ -193,7 +200,7 @@ Counts CountParameters(const FailureMoment& moment) {
   Counts counts;
   for (const Life* life : moment.live()) {
     const HeldBlock* block = moment.holders().Of(*life);
-    if (block != nullptr && IsParameter(*block)) ++counts[life->size];
+    if (block != nullptr && IsParameter(*block)) ++counts[AskedSize(*life)];
   }
   return counts;
 }
@@ -269,6 +276,14 @@ bool IsReplaced(const FailureMoment& moment, const std::vector<const Life*>& fir
   return std::ranges::all_of(first, [&](const Life* life) { return life->death < last_birth; });
 }
 
+// True if several iterations made copies: the program keeps one more after each of them.
+bool AreMadeByIterations(const FailureMoment& moment, const std::vector<const Life*>& copies) {
+  std::set<int64_t> passes;
+  for (const Life* life : copies) passes.insert(moment.PassOf(*life));
+  passes.erase(-1);
+  return passes.size() >= kLeastPasses;
+}
+
 Found FindSecondCopy(const FailureMoment& moment) {
   if (HasBetterCause(moment)) return std::nullopt;
   const std::vector<Set> sets = SetsOf(moment);
@@ -316,6 +331,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
   const bool are_several = !parameters.empty() && count >= kLeastPasses;
   if (IsBeyondReach(moment, cause.held, are_several)) return std::nullopt;
   cause.held = HeldElsewhere(moment, cause.held);
+  cause.proof.grows = AreMadeByIterations(moment, copies);
   cause.title = "The same parameters exist more than once";
   cause.place = PlaceInProgram(moment, copies);
   cause.evidence = is_list
