@@ -1,7 +1,6 @@
 #include "allocator/offload/offloader.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "allocator/core/counter.h"
 #include "allocator/core/relaxed_capture.h"
@@ -15,14 +14,12 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   slice_pages_ = kFirstSlicePages;
   last_out_ns_ = 0;
   wanted_from_clock_ = 0;
-  uses_from_clock_ = 0;
-  last_back_from_clock_ = 0;
-  last_back_clock_ = 0;
   watch_until_ns_ = 0;
   graphs_away_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pausing_.Open(pool, &mover_);
   pages_.Open(pool);
+  uses_.Open(pool, &pages_);
   quiet_.Open({pool, &mover_, &pages_, &host_, &standstill_, &record_, config.keep_free_bytes});
   host_refusal_ = pool->device().host_memory ? kDriverSuccess : kDriverNotSupported;
   if (!pool->device().copies) config_.host_bytes = 0;
@@ -130,7 +127,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
 void Offloader::EndMoveOut(uint64_t spare_pages) {
   last_out_ns_ = pool_->Now();
   wanted_from_clock_ = Clock() + 1;
-  const uint64_t away = MappedHostBytes() / pool_->page_bytes() + quiet_.parked_pages();
+  const uint64_t away = pool_->exchange().mapped_host_pages() + quiet_.parked_pages();
   quiet_.NoteAway(away - std::min(away, spare_pages));
 }
 
@@ -163,7 +160,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
     return OffloadResult::kDone;
   }
   bytes -= reclaimed;
-  pages_.Fill(PagesThatAre::kResident, kAnyTag, pressure ? config_.policy : kByAge, Clock());
+  pages_.Fill(PagesThatAre::kResident, kAnyTag, pressure ? config_.policy : kColdest, Clock());
   pages_.DropPinned();
   pages_.DropTouchedSince(before);
   const uint64_t count = std::min(bytes / size + (bytes % size != 0 ? 1 : 0), pages_.count());
@@ -176,28 +173,11 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   return outcome;
 }
 
-// Returns how many device chunks can be made. The device's lock is held.
-uint64_t Offloader::NewChunks(uint64_t if_unknown) {
-  uint64_t free_bytes = 0;
-  uint64_t total_bytes = 0;
-  const DriverTable* driver = pool_->driver();
-  if (driver->memory_info(driver->self, &free_bytes, &total_bytes) != kDriverSuccess) {
-    return if_unknown;
-  }
-  return std::min(free_bytes / pool_->page_bytes(), pool_->chunks().ChunksUnderLimit());
-}
-
 // Returns how many bytes may be restored. The device's lock is held.
 uint64_t Offloader::Room() {
-  const uint64_t chunks = NewChunks(/*if_unknown=*/0) + pool_->chunks().idle_chunks();
+  const uint64_t chunks = pool_->NewChunks(/*if_unknown=*/0) + pool_->chunks().idle_chunks();
   const uint64_t bytes = chunks * pool_->page_bytes();
   return bytes > config_.keep_free_bytes ? bytes - config_.keep_free_bytes : 0;
-}
-
-// Returns the bytes that are on the host and can be touched there.
-uint64_t Offloader::MappedHostBytes() const {
-  const ChunkExchange& chunks = pool_->exchange();
-  return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
 }
 
 // Makes device chunks until `count` are idle; returns how many are. The device's lock is held.
@@ -208,12 +188,12 @@ uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
   DeviceLock device_lock(pool_->mutex());
-  last_back_from_clock_ = std::exchange(last_back_clock_, Clock());
+  uses_.Look(Clock());
   // The pages that could not be mapped before are tried again first.
   mover_.Restore();
   const bool is_calm = pool_->Now() - last_out_ns_ >= config_.calm_ns;
   if ((is_calm || most_bytes == 0) && quiet_.MustEnd()) quiet_.Finish();
-  if (MappedHostBytes() == 0) {
+  if (pool_->exchange().mapped_host_pages() == 0) {
     if (pool_->WaitClock() >= watch_until_ns_ && quiet_.empty()) Watch(false);
     return 0;
   }
@@ -232,47 +212,15 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   return moved * size;
 }
 
-uint64_t Offloader::ListOftenUsed() {
-  // An exchange costs two copies of a page. It pays if the page would be read on the host more
-  // often than that before its place on the device is used again.
-  constexpr uint64_t kOften = 4;
-  pages_.Fill(PagesThatAre::kOffloaded, kAnyTag, {RankUses}, Clock());
-  pages_.DropRank(0);
-  if (pages_.count() == 0) CountUsesAnew();
-  pages_.DropRanksBelow(kOften);
-  pages_.DropUntouchedSince(last_back_from_clock_);
-  return pages_.count();
-}
-
-void Offloader::CountUsesAnew() {
-  uses_from_clock_ = Clock();
-  pool_->CountUsesAnew();
-}
-
-// In a loop over all memory each page is used as often as any other, so nothing is exchanged: when
-// a page was used often, all others were used, too. If two models are used in turn, or a part of
-// the memory rests for a while, the exchange is soon cheaper than reading on the host. It happens
-// only after `kOften` reads of a page and costs two copies, so it at most doubles the transfers.
 uint64_t Offloader::ExchangePages(uint64_t most) {
-  const uint64_t often = std::min(ListOftenUsed(), most);
-  if (often == 0) return 0;
-  pages_.Fill(PagesThatAre::kResident, kAnyTag, kByAge, Clock());
-  pages_.DropPinned();
-  pages_.DropTouchedSince(uses_from_clock_);
-  uint64_t count = std::min(often, pages_.count());
-  if (count == 0) {
-    // All other pages were used meanwhile. Perhaps some of them are not used from now on.
-    CountUsesAnew();
-    return 0;
-  }
-  pages_.PutSmallestFirst(count);
+  uint64_t count = uses_.ListResting(most, Clock());
+  if (count == 0) return 0;
   OffloadResult outcome = OffloadResult::kDone;
   count = MoveSlices(count, Motion::kOut, OffloadReason::kPressure, &outcome);
   if (count != 0) pool_->MarkOffloaded();
   wanted_from_clock_ = Clock() + 1;
-  count = std::min(ListOftenUsed(), count);
-  pages_.PutLargestFirst(count);
-  return MoveSlices(EnsureDeviceChunks(count), Motion::kBack, OffloadReason::kTouched, &outcome);
+  count = EnsureDeviceChunks(uses_.ListOftenUsed(count, Clock()));
+  return MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
 }
 
 // --- Quiet times --------------------------------------------------------------------------------
@@ -282,7 +230,7 @@ void Offloader::BeginQuiet(const QuietRange* ranges, uint64_t count) {
   DeviceLock device_lock(pool_->mutex());
   quiet_.Finish();
   // If the job fits on the device, no driver call is made.
-  if (!quiet_.IsWorthIt(MappedHostBytes() / pool_->page_bytes())) return;
+  if (!quiet_.IsWorthIt(pool_->exchange().mapped_host_pages())) return;
   Watch(true);
   StartClockAnew();
   if (quiet_.Set(ranges, count, Clock())) BringBackOthers();

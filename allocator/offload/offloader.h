@@ -38,6 +38,7 @@
 #include "allocator/offload/policy.h"
 #include "allocator/offload/quiet_moves.h"
 #include "allocator/offload/standstill.h"
+#include "allocator/offload/use_count.h"
 #include "allocator/pool/pool_pages.h"
 
 namespace vramstow {
@@ -106,8 +107,7 @@ class Offloader {
   // the pool. Returns the bytes of device memory that were freed.
   static uint64_t Reclaim(void* self, uint64_t bytes);
   uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
-  // Restores offloaded pages that were touched since they left, as far as device memory is free. If
-  // none is free, exchanges pages.
+  // Restores offloaded pages that were touched since they left, if there is room; or exchanges.
   uint64_t BringBack(uint64_t most_bytes);
   // Notes that the process ends: BringBack moves nothing from now on, and a running call that waits
   // for work gives up within Standstill::kHearingNs. May be called from any thread, without a lock.
@@ -192,8 +192,6 @@ class Offloader {
   Standstill& standstill() { return standstill_; }
 
  private:
-  // A policy for lists that are sorted by age, and for lists whose order does not matter.
-  static constexpr OffloadPolicy kByAge = {RankColdest};
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
   static constexpr uint64_t kClockStep = 16;
@@ -202,10 +200,6 @@ class Offloader {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) / kClockStep) + 1;
   }
   void StartClockAnew() VRAMSTOW_REQUIRES(kDeviceLock);
-  void CountUsesAnew() VRAMSTOW_REQUIRES(kDeviceLock);
-  // Lists the offloaded pages that were used often since the count of uses began, and that are
-  // still used. Returns how many.
-  uint64_t ListOftenUsed() VRAMSTOW_REQUIRES(kDeviceLock);
   // Exchanges up to `most` offloaded pages that were used often with resident pages that were not
   // used in the same time. Returns how many pages were restored.
   uint64_t ExchangePages(uint64_t most) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -215,7 +209,7 @@ class Offloader {
   // Returns how many.
   uint64_t ListPages(PagesThatAre which, uint32_t tag, bool graphs = false)
       VRAMSTOW_REQUIRES(kDeviceLock) {
-    return pages_.Fill(which, tag, kByAge, Clock(), graphs);
+    return pages_.Fill(which, tag, kColdest, Clock(), graphs);
   }
   DriverResult TryHost() VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result)
@@ -224,9 +218,7 @@ class Offloader {
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Finishes an eviction of which `spare_pages` were not needed.
   void EndMoveOut(uint64_t spare_pages = 0) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t NewChunks(uint64_t if_unknown) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t MappedHostBytes() const;
   uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
@@ -254,11 +246,9 @@ class Offloader {
   uint64_t last_out_ns_ = 0;
   // A touch with this clock number, or a later one, happened after the pages were evicted.
   uint32_t wanted_from_clock_ = 0;
-  uint32_t uses_from_clock_ = 0;       // when the count of uses began
-  uint32_t last_back_from_clock_ = 0;  // when BringBack was called before the last call
-  uint32_t last_back_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;
+  UseCount uses_;
   QuietMoves quiet_;
   std::atomic<bool> tracks_touches_{false};
   std::atomic<bool> graphs_away_{false};

@@ -47,6 +47,7 @@ struct OffloadPolicy {
 };
 
 uint64_t RankColdest(const void* self, const PageUse& use);
+inline constexpr OffloadPolicy kColdest = {RankColdest};
 uint64_t RankSizeWeighted(const void* self, const PageUse& use);
 uint64_t RankNextUse(const void* self, const PageUse& use);
 

@@ -98,7 +98,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag, true), most);
   // If the free memory of the device is unknown, the pages are restored as if it were enough.
   const uint64_t room =
-      NewChunks(/*if_unknown=*/listed) + pool_->chunks().IdleFor(Fences::kEverything);
+      pool_->NewChunks(/*if_unknown=*/listed) + pool_->chunks().IdleFor(Fences::kEverything);
   const uint64_t lacking = listed > room ? listed - room : 0;
   lacking_.store(lacking * pool_->page_bytes(), std::memory_order_relaxed);
   if (lacking != 0) {

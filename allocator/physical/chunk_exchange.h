@@ -162,6 +162,10 @@ class ChunkExchange {
   // Bytes of pages that are paused or parked; and how many of these bytes belong to pages whose
   // contents were discarded.
   uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
+  // The pages that are on the host and can be touched there.
+  uint64_t mapped_host_pages() const {
+    return (offloaded_bytes() + discarded_bytes() - paused_bytes()) / chunk_bytes();
+  }
   uint64_t discarded_bytes() const { return table_->discarded_pages() * chunk_bytes(); }
   // Notes that a chunk that was taken out is stuck: it is mapped at an address where it is of no
   // use, and cannot be unmapped for now. With `stuck` false it is not stuck any more.

@@ -6,6 +6,16 @@
 
 namespace vramstow {
 
+uint64_t PoolPages::NewChunks(uint64_t if_unknown) {
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+  const DriverTable* const table = driver();
+  if (table->memory_info(table->self, &free_bytes, &total_bytes) != kDriverSuccess) {
+    return if_unknown;
+  }
+  return std::min(free_bytes / page_bytes(), parts_->chunks.ChunksUnderLimit());
+}
+
 void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
   // Large chunks are dissolved, because pages are restored one by one and each needs a chunk of its
   // own.

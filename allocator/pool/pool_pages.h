@@ -63,6 +63,8 @@ class PoolPages {
   // Makes chunks until the store has `count` of them, as far as the limit and the device allow it.
   // `idle` is the number of chunks that the store has now.
   void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Returns how many device chunks can be made; `if_unknown` if the device does not say it.
+  uint64_t NewChunks(uint64_t if_unknown) VRAMSTOW_REQUIRES(kDeviceLock);
   // Moves cached chunks to the store until it has `count` chunks that no work touches. Stops
   // earlier if no more chunks are cached.
   void ReclaimCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -18,10 +18,10 @@ namespace vramstow {
 
 // The evidence that decides which advice comes first (advice/order.h), and how it is worded.
 struct AdviceProof {
-  bool is_cause = false;       // of the last failure
-  bool is_fault = false;       // it names a fault, however much room the job has
-  bool is_proved = false;      // a replay has confirmed it
-  bool is_untried = false;     // nothing shows that the advice helps
+  bool is_cause = false;    // of the last failure
+  bool is_fault = false;    // it names a fault, however much room the job has
+  bool is_proved = false;   // a replay has confirmed it
+  bool is_untried = false;  // nothing shows that the advice helps
   // True if the memory of this cause grows with each iteration, so that it ends the job sooner or
   // later.
   bool grows = false;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "base/rounding.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/leftover_blocks.h"
@@ -35,7 +36,7 @@ struct Set {
 // which differs from copy to copy.
 uint64_t AskedSize(const Life& life) {
   constexpr uint64_t kStep = 512;
-  return life.requested == 0 ? life.size : (life.requested + kStep - 1) / kStep * kStep;
+  return life.requested == 0 ? life.size : RoundUp(life.requested, kStep);
 }
 
 bool SamePlace(const SiteDetail& a, const SiteDetail& b) {
@@ -346,13 +347,10 @@ Found FindSecondCopy(const FailureMoment& moment) {
     SayThatModelsAreKept(&cause);
     return cause;
   }
-  if (AreAdapters(moment, copies)) {
-    SayThatAdaptersAreKept(&cause);
-    return cause;
-  }
   cause.action =
       "Delete the old one before the new one is created (model = None), load with "
       "map_location=\"cpu\", or keep averages and the best weights on the host.";
+  if (AreAdapters(moment, copies)) SayThatAdaptersAreKept(&cause);
   return cause;
 }
 
