@@ -338,6 +338,8 @@ def test_the_address_sanitizer_has_nothing_to_say(
     for program in ("holders.py", "hostile.py", "trainees.py"):
         card = "h200,memory=240MiB,values=off" if program == "hostile.py" else CARD
         job = rehearse(python, OWN / program, card=card, env=OBSERVED | settings, timeout=120)
+        # The folder has the traces of the programs before, too.
+        job.traces = [trace for trace in job.traces if trace.name.startswith(Path(program).stem)]
         assert holders_of(job), job.err[-2000:]
     for way in ("backward", "threads", "quarrel"):
         collect = POOLED | settings | {"VRAMSTOW_COLLECT": "on"}

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
@@ -33,8 +34,8 @@ std::optional<std::string> NameInLayer(const std::string& holder) {
   return std::nullopt;
 }
 
-// Returns the numbers of weights that have the same name and shape in several layers. The weights
-// of a program without modules have no names.
+// Returns the numbers of weights that have the same name and shape in several layers of one model.
+// The weights of a program without modules have no names.
 std::set<size_t> EqualWeights(const FailureMoment& moment) {
   std::map<std::pair<std::string, std::string>, size_t> by_name;  // and by shape
   for (const Life* life : moment.live()) {
@@ -42,7 +43,7 @@ std::set<size_t> EqualWeights(const FailureMoment& moment) {
     if (block == nullptr) continue;
     if (IsParameter(*block)) {
       const std::optional<std::string> name = NameInLayer(block->holder);
-      if (name.has_value()) ++by_name[{*name, block->about}];
+      if (name.has_value()) ++by_name[{RootOfHolder(block->holder) + *name, block->about}];
     } else if (IsLeafWeight(*block)) {
       ++by_name[{"", block->about}];
     }
