@@ -12,6 +12,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/leftover_blocks.h"
+#include "tools/analysis/advice/parameter_sets.h"
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
@@ -56,24 +57,6 @@ bool IsCacheOfFunction(const KeptModel& model) {
 // True if a function's cache holds the models as keys (arguments), not as results.
 bool AreArguments(const KeptModel& model) {
   return model.container.find(kArguments) != std::string::npos;
-}
-
-bool Computes(const FailureMoment& moment, const Life& life) {
-  const SiteDetail& site = moment.site_of(life);
-  return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
-                         site.phase == Phase::kForward);
-}
-
-// True if the program computed anything between two events: after one model was complete, and
-// before the next began. Layers of one network, and members of an ensemble that are made together,
-// have no work between them.
-bool HasWorkBetween(const FailureMoment& moment, uint64_t begin, uint64_t end) {
-  const std::vector<Life>& lives = moment.detail().lives;
-  for (auto life = std::ranges::upper_bound(lives, begin, {}, &Life::birth);
-       life != lives.end() && life->birth < end; ++life) {
-    if (Computes(moment, *life)) return true;
-  }
-  return false;
 }
 
 // Splits the models of one owner that the census (a reference scan) does not distinguish, because

@@ -4,16 +4,15 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "base/rounding.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/leftover_blocks.h"
+#include "tools/analysis/advice/parameter_sets.h"
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
@@ -22,93 +21,6 @@
 
 namespace vramstow {
 namespace {
-
-constexpr size_t kLeastBlocks = 3;
-
-// Blocks that one line made one after the other: a model that was moved, copied or loaded.
-struct Set {
-  std::vector<const Life*> live;
-  std::vector<uint64_t> sizes;  // sizes of these blocks and of the request, in order
-  uint64_t bytes = 0;
-};
-
-// Returns the size that the program asked for, as PyTorch rounds it. A cached block may be larger,
-// which differs from copy to copy.
-uint64_t AskedSize(const Life& life) {
-  constexpr uint64_t kStep = 512;
-  return life.requested == 0 ? life.size : RoundUp(life.requested, kStep);
-}
-
-bool SamePlace(const SiteDetail& a, const SiteDetail& b) {
-  return std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
-}
-
-std::vector<Set> SetsOf(const FailureMoment& moment) {
-  std::vector<Set> sets;
-  const SiteDetail* place = nullptr;
-  const auto add = [&](const SiteDetail& site, uint64_t size, const Life* life) {
-    if (place == nullptr || !SamePlace(*place, site)) sets.emplace_back();
-    place = &site;
-    sets.back().sizes.push_back(size);
-    if (life != nullptr) sets.back().live.push_back(life);
-  };
-  for (const Life& life : moment.detail().lives) {
-    if (life.birth >= moment.event()) break;
-    if (life.pending || !life.tensor) continue;
-    const SiteDetail& site = moment.site_of(life);
-    if (!MayBeParameter(site)) {
-      place = nullptr;
-    } else if (life.LivesAt(moment.event()) && life.size >= kLeastParameter) {
-      add(site, AskedSize(life), &life);
-    } else if (place != nullptr && !SamePlace(*place, site)) {
-      place = nullptr;
-    }
-  }
-  if (MayBeParameter(moment.request_site()))
-    add(moment.request_site(), moment.requested(), nullptr);
-  std::erase_if(sets, [](const Set& set) { return set.live.size() < kLeastBlocks; });
-  for (Set& set : sets) set.bytes = BytesOf(set.live);
-  return sets;
-}
-
-// True if `later` has the same sizes as `first`, or has the first of them and is still being made.
-bool Repeats(const Set& first, const Set& later) {
-  if (later.sizes.size() > first.sizes.size()) return false;
-  if (later.sizes.size() == first.sizes.size()) {
-    std::vector<uint64_t> a = first.sizes;
-    std::vector<uint64_t> b = later.sizes;
-    std::ranges::sort(a);
-    std::ranges::sort(b);
-    return a == b;
-  }
-  const bool is_cut_off = later.live.size() < later.sizes.size();
-  return is_cut_off && std::equal(later.sizes.begin(), later.sizes.end(), first.sizes.begin());
-}
-
-// Returns the blocks that one line copied, if all of them have sizes of an earlier set: copies of
-// its parameters, whatever was made between them.
-std::vector<const Life*> CopiesOf(const FailureMoment& moment, const Set& set) {
-  std::map<uint32_t, std::vector<const Life*>> by_site;
-  const std::set<const Life*> own(set.live.begin(), set.live.end());
-  for (const Life* life : moment.live()) {
-    const SiteDetail& site = moment.site_of(*life);
-    const std::string_view name = OperatorName(site);
-    const bool is_copy = name == "clone" || name == "_to_copy" || name == "to";
-    if (!is_copy || !MayBeParameter(site) || !life->tensor || life->size < kLeastParameter)
-      continue;
-    if (life->birth > set.live.front()->birth && !own.contains(life)) {
-      by_site[life->site].push_back(life);
-    }
-  }
-  const std::multiset<uint64_t> sizes(set.sizes.begin(), set.sizes.end());
-  for (const auto& [number, lives] : by_site) {
-    if (lives.size() < kLeastBlocks || BytesOf(lives) * 4 < set.bytes) continue;
-    std::multiset<uint64_t> copied;
-    for (const Life* life : lives) copied.insert(AskedSize(*life));
-    if (std::ranges::includes(sizes, copied)) return lives;
-  }
-  return {};
-}
 
 // Returns the list and the number of an item: "global members[3].4.weight" is in item 3 of "global
 // members". An item is one of several modules in a list, and has parameters. Layers of one module
@@ -285,9 +197,16 @@ bool AreMadeByIterations(const FailureMoment& moment, const std::vector<const Li
   return passes.size() >= kLeastPasses;
 }
 
+// True if nothing shows that one is a copy of the other, or if the program needs both: two models
+// of the same kind.
+bool AreDifferentModels(const FailureMoment& moment, const std::vector<const Life*>& first,
+                        const std::vector<const Life*>& later) {
+  return AreMadeTogether(moment, first, later) || AreBothTrained(moment, first, later);
+}
+
 Found FindSecondCopy(const FailureMoment& moment) {
   if (HasBetterCause(moment)) return std::nullopt;
-  const std::vector<Set> sets = SetsOf(moment);
+  const std::vector<ParameterSet> sets = ParameterSetsOf(moment);
   const Counts parameters = CountParameters(moment);
   Cause cause;
   std::vector<const Life*> copies;
@@ -297,6 +216,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
       if (!Repeats(sets[i], sets[k]) || !HaveSizesOfParameters(parameters, sets[k].sizes)) continue;
+      if (AreDifferentModels(moment, sets[i].live, sets[k].live)) continue;
       ++count;
       if (count == 1) cause.held = sets[i].live;
       spared = cause.held;
@@ -308,6 +228,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
   }
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     copies = CopiesOf(moment, sets[i]);
+    if (!copies.empty() && AreDifferentModels(moment, sets[i].live, copies)) copies.clear();
     cause.held = sets[i].live;
     cause.bytes = BytesOf(copies);
     spared = copies;
