@@ -93,7 +93,8 @@ TEST(TraceSource, WhatTheRecorderWritesIsWhatTheAnalysisTells) {
 // The job never has more than `most` bytes.
 std::string RecordJob(uint64_t most) {
   static Recorder recorder;
-  RecorderConfig config = {testing::TempDir().c_str(), "cut", Slot};
+  const std::string folder = testing::TempDir();
+  const RecorderConfig config = {folder.c_str(), "cut", Slot};
   EXPECT_EQ(recorder.Open(config), RecorderError::kOk);
   std::string path = recorder.path();
   std::mt19937 random(1);
