@@ -130,6 +130,22 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
+def status_of(child: subprocess.Popen[bytes], limit_s: float) -> int:
+    """Waits for the end of a process. TimeoutExpired is raised if that takes too long.
+
+    Popen.wait() could be interrupted just after it has acquired its lock: each later wait would
+    wait forever. So the process is only asked for while no signal can interrupt.
+    """
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        with masked():
+            status = child.poll()
+        if status is not None:
+            return status
+        time.sleep(0.05)
+    raise subprocess.TimeoutExpired(child.args, limit_s)
+
+
 def last_lines(text: str) -> list[str]:
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return [line[-300:] for line in lines[-LAST_LINES:]]
@@ -190,7 +206,7 @@ def follow(record: Record, command: str, tree: Path, log: Path, ledger: Ledger) 
                 )
             record = replace(record, process=child.pid)
             ledger.put(record)
-            status = child.wait(timeout=LIMIT_S)
+            status = status_of(child, LIMIT_S)
         except subprocess.TimeoutExpired:
             status = 124
             output.write(f"\nIt was ended after {LIMIT_S / 3600:.0f} hours.\n".encode())
