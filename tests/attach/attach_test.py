@@ -347,6 +347,31 @@ def request_folders(words: object) -> list[Path]:
     return found
 
 
+def test_a_request_that_was_given_up_cannot_be_begun_while_its_folder_is_removed(
+    start: Start, tmp_path: Path
+) -> None:
+    job = start("sleeps.py")
+    traces = tmp_path / "t"
+    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", "3s"]
+    with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
+        wait_until(lambda: bool(request_folders(traces)))
+        [folder] = request_folders(traces)
+        for number in range(3000):  # their removal takes a while
+            (folder / f"more-{number}").touch()
+        claim = folder / "answer-1.json.claim"
+        wait_until(lambda: claim.exists() or not folder.exists())
+        is_begun = False
+        while folder.exists() and not is_begun:
+            with contextlib.suppress(OSError):
+                os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                is_begun = True
+        _, said = attaching.communicate(timeout=PATIENCE)
+    shutil.rmtree(folder, ignore_errors=True)
+    assert "The process was not changed" in said
+    assert not is_begun
+    assert not list(Path("/tmp").glob("vramstow-attach-*/more-*"))
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_late_process_runs_no_code_of_another_user(start: Start, tmp_path: Path) -> None:
     job = start("sleeps.py")

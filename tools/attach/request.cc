@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -75,6 +76,20 @@ std::string TextFor(pid_t own_pid, const std::string& folder, const std::string&
       request, "', 'PAGE': $PAGE, 'BYTES': $BYTES})\nexcept BaseException:\n pass\n");
 }
 
+// Removes the folder of a request. It first gets another name, in one step: a process that starts
+// late can then no longer make a file in it, not even after its claim was removed and before the
+// folder itself is.
+void RemoveFolder(const std::string& folder) {
+  std::error_code error;
+  std::string unknown = absl::StrCat(kFolder, "XXXXXX");
+  if (mkdtemp(unknown.data()) != nullptr) {
+    const bool is_moved = rename(folder.c_str(), unknown.c_str()) == 0;
+    std::filesystem::remove_all(unknown, error);
+    if (is_moved) return;
+  }
+  std::filesystem::remove_all(folder, error);
+}
+
 absl::Status EndedError(pid_t pid) {
   return absl::NotFoundError(absl::StrCat("process ", pid, " has ended."));
 }
@@ -104,8 +119,7 @@ AttachRequest::AttachRequest(AttachRequest&& other) noexcept
       asked_(other.asked_) {}
 
 AttachRequest::~AttachRequest() {
-  std::error_code error;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, error);
+  if (!folder_.empty()) RemoveFolder(folder_);
 }
 
 absl::Status AttachRequest::WriteFile(const std::string& name, const std::string& text) const {
