@@ -17,8 +17,13 @@ namespace vramstow {
 struct MoveRecord {
   std::atomic<uint64_t> out_bytes{0};
   std::atomic<uint64_t> in_bytes{0};
-  std::atomic<uint64_t> refused{0};  // moves refused because the gate or work did not stop
-  std::atomic<uint64_t> failed{0};   // moves in which a driver call failed
+  std::atomic<uint64_t> refused{0};             // moves: the gate or work did not stop in time
+  std::atomic<uint64_t> refused_in_capture{0};  // moves: a stream was being captured
+  std::atomic<uint64_t> failed{0};              // moves in which a driver call failed
+
+  void NoteRefusal(const PoolPages& pool) {
+    Bump(pool.fences().capturing() ? &refused_in_capture : &refused, 1);
+  }
 
   // Records one event for each run of neighbouring pages. The first event carries the time for
   // which the submission gate was closed.

@@ -94,7 +94,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_.AddressOf(moved + i);
     std::sort(slice, slice + wanted);
     if (!standstill_.Begin()) {
-      Bump(&record_.refused, 1);
+      record_.NoteRefusal(*pool_);
       *outcome = pool_->fences().capturing() ? OffloadResult::kCapturing : OffloadResult::kBusy;
       break;
     }
@@ -295,6 +295,7 @@ OffloadStats Offloader::Stats() const {
   stats.gate_ns = standstill_.all_ns();
   stats.longest_gate_ns = standstill_.longest_ns();
   stats.refused = record_.refused.load(std::memory_order_relaxed);
+  stats.refused_in_capture = record_.refused_in_capture.load(std::memory_order_relaxed);
   stats.failed = record_.failed.load(std::memory_order_relaxed);
   stats.mappings_used_up = host_.mappings_used_up();
   return stats;

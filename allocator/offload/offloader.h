@@ -68,9 +68,10 @@ struct OffloadStats {
   uint64_t gate_closed;          // how often the gate was closed
   uint64_t gate_ns;              // how long it was closed in total
   uint64_t longest_gate_ns;
-  uint64_t refused;       // moves refused because the gate or work did not stop
-  uint64_t failed;        // moves in which a driver call failed
-  bool mappings_used_up;  // a larger host_mappings would have moved more
+  uint64_t refused;             // moves refused because the gate or work did not stop in time
+  uint64_t refused_in_capture;  // moves refused because a stream was being captured
+  uint64_t failed;              // moves in which a driver call failed
+  bool mappings_used_up;        // a larger host_mappings would have moved more
 };
 
 enum class OffloadResult : uint8_t {

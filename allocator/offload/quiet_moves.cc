@@ -126,7 +126,7 @@ void QuietMoves::ParkHost() {
 uint64_t QuietMoves::Park(uint64_t most) {
   MoveRecord& record = *links_.record;
   if (!links_.standstill->BeginBesideWork()) {
-    Bump(&record.refused, 1);
+    record.NoteRefusal(*links_.pool);
     parking_.CancelLeaving();
     return 0;
   }

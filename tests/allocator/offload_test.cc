@@ -190,6 +190,8 @@ TEST_F(OffloadTest, NothingMovesWhileAStreamIsCaptured) {
   pool_->CaptureBegins();
   EXPECT_EQ(Take(20 * kMiB), 0U);
   EXPECT_FALSE(device_->OnHost(block));
+  EXPECT_GT(offloader_.Stats().refused_in_capture, 0U);
+  EXPECT_EQ(offloader_.Stats().refused, 0U);
   pool_->CaptureEnds();
   EXPECT_NE(Take(20 * kMiB), 0U);
   ExpectContents();

@@ -236,9 +236,13 @@ bool Offloading::Maintain() {
 
 void Offloading::LogTrouble(const Offloader& offloader) {
   const OffloadStats stats = offloader.Stats();
+  if (stats.refused_in_capture != 0 && !logged_capture_.exchange(true, std::memory_order_relaxed)) {
+    Log("--offload could not move some memory, because a stream was being captured: memory moves "
+        "again when the capture has ended.");
+  }
   if (stats.refused != 0 && !logged_busy_.exchange(true, std::memory_order_relaxed)) {
-    Log("--offload could not move some memory, because submitted work did not end or a stream was "
-        "being captured.");
+    Log("--offload could not move some memory, because submitted work did not end in time: memory "
+        "moves again when the work has ended.");
   }
   if (stats.mappings_used_up && !logged_mappings_.exchange(true, std::memory_order_relaxed)) {
     Log("--offload moves no more memory: the memory on the host uses half of the mappings that the "

@@ -111,6 +111,7 @@ class Offloading {
   Offloaders& offloaders_;
   KernelArguments& kernel_arguments_;
   std::atomic<bool> logged_busy_{false};
+  std::atomic<bool> logged_capture_{false};
   std::atomic<bool> logged_mappings_{false};
   std::atomic<bool> logged_graph_{false};
 };

@@ -101,7 +101,8 @@ std::vector<GrowthFacts> GrowingSites(const Detail& detail,
     growing.push_back(std::move(growth));
   }
   std::sort(growing.begin(), growing.end(), [](const GrowthFacts& a, const GrowthFacts& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.site < b.site;
+    return std::tie(b.bytes, a.site, a.operation, a.iterations, a.blocks) <
+           std::tie(a.bytes, b.site, b.operation, b.iterations, b.blocks);
   });
   return growing;
 }

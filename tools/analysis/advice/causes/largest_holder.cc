@@ -11,6 +11,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/rule_table.h"
+#include "tools/analysis/advice/training_state.h"
 
 namespace vramstow {
 namespace {
@@ -76,11 +77,13 @@ Cause OfTraining(const FailureMoment& moment, const std::vector<const Life*>& st
                    LargestPlaces(moment.detail(), state) +
                    ". No other cause explains as much of it.";
   cause.cost = "Precision, or time for transfers.";
-  cause.action = trains ? "Load the model in bfloat16 (half of float32), freeze most layers and "
-                          "train adapters (LoRA), use an optimizer with less state, or shard them "
-                          "over several GPUs (FSDP)."
-                        : "Load it in bfloat16 (half of float32) or quantised, or keep some of its "
-                          "layers on the host.";
+  cause.action =
+      trains ? "Load the model in bfloat16 (half of float32), freeze most layers and "
+               "train adapters (LoRA), use an optimizer with less state, or " +
+                   std::string(AreSharded(moment, state) ? "divide them over more GPUs."
+                                                         : "shard them over several GPUs (FSDP).")
+             : "Load it in bfloat16 (half of float32) or quantised, or keep some of its "
+               "layers on the host.";
   if (IsFound(moment, {AdviceId::kActivations})) {
     cause.action = "Divide the batch or, if this is not enough: " + cause.action;
   }

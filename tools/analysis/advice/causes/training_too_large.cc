@@ -10,6 +10,7 @@
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/rule_table.h"
+#include "tools/analysis/advice/training_state.h"
 #include "tools/analysis/explain/census_summary.h"
 
 namespace vramstow {
@@ -56,10 +57,11 @@ bool LeavesTooLittle(const State& state, uint64_t room) {
          (needed * 2 >= room && (needed + state.libraries) * 10 >= room * 9);
 }
 
-std::string ActionFor(const State& state) {
+std::string ActionFor(const FailureMoment& moment, const State& state) {
   const std::string others =
-      "shard them over several GPUs (FSDP), or keep a part on the host. A smaller batch does not "
-      "help.";
+      (AreSharded(moment, state.lives) ? "divide them over more GPUs, "
+                                       : "shard them over several GPUs (FSDP), ") +
+      std::string("or keep a part on the host. A smaller batch does not help.");
   if (state.wide * 2 < state.parameters) {
     return "Freeze most layers and train adapters (LoRA), " + others;
   }
@@ -102,7 +104,7 @@ Found FindTrainingTooLarge(const FailureMoment& moment) {
                    " The first step of Adam allocates twice the size of the "
                    "parameters in addition.";
   cause.cost = "Precision, or time for transfers.";
-  cause.action = AboutOneWeight(moment) + ActionFor(state);
+  cause.action = AboutOneWeight(moment) + ActionFor(moment, state);
   return cause;
 }
 

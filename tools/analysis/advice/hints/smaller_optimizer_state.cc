@@ -22,15 +22,16 @@ std::string CostOfLessState(const Evidence& evidence, uint64_t state) {
 Hint FindSmallerOptimizerState(const Evidence& evidence) {
   const uint64_t state = evidence.AtPeak("optimizer_state");
   if (!evidence.IsWorthIt(state)) return std::nullopt;
-  return AdviceFacts{.title = "The optimizer's state is a large part of the peak",
-                     .bytes = state,
-                     .evidence = AdviceText(state) + " of the peak (" +
-                                 AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
-                                 ") were allocated by the optimizer and stay.",
-                     .cost = CostOfLessState(evidence, state),
-                     .action =
-                         "Use an optimizer with 8-bit state, shard it over the ranks, or keep its "
-                         "state on the host."};
+  return AdviceFacts{
+      .title = "The optimizer's state is a large part of the peak",
+      .bytes = state,
+      .evidence = AdviceText(state) + " of the peak (" +
+                  AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
+                  ") were allocated by the optimizer and stay.",
+      .cost = CostOfLessState(evidence, state),
+      .action =
+          "Use an optimizer with 8-bit state, shard the state over the ranks if it is "
+          "not sharded yet, or keep it on the host."};
 }
 
 Change SmallerOptimizerStateChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
