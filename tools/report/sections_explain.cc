@@ -71,6 +71,17 @@ std::string AllocatorName(const std::string& model) {
   return model == "vramstow" ? "vramstow's pool" : "the model " + Printable(model);
 }
 
+// Returns the memory that was available, in words. Memory that --offload has moved to the host is a
+// part of it, and so it can be more than the GPU has.
+std::string AvailableInWords(const DemandFacts& demand) {
+  const uint64_t all = demand.room_bytes + demand.outside_bytes.value_or(0);
+  const bool is_more = demand.outside_bytes.has_value() && demand.card_bytes.has_value() &&
+                       all > *demand.card_bytes;
+  if (!is_more) return absl::StrCat(Bytes(demand.room_bytes), " are available");
+  return absl::StrCat(Bytes(demand.room_bytes), " are available, ",
+                      Bytes(all - *demand.card_bytes), " of them on the host");
+}
+
 // Says whether a replay without the cause served the request that failed. The replay ends there, so
 // the words must not be read as the need of the whole job.
 std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
@@ -87,7 +98,7 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
   std::string text =
       absl::StrCat("The", verdict, ". Up to this request ", ReservingAllocator(first.model),
                    " would reserve ", Bytes(first.peak_reserved_bytes), " with this change (",
-                   Bytes(failure.demand.room_bytes), " are available");
+                   AvailableInWords(failure.demand));
   if (!failure.replays.empty()) {
     absl::StrAppend(&text, "; without it ", Bytes(failure.replays.front().peak_reserved_bytes));
   }

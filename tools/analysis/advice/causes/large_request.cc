@@ -155,14 +155,20 @@ Found FindLargeRequest(const FailureMoment& moment) {
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(moment);
   cause.evidence = name + " asked for " + AdviceText(requested) + " at once";
+  const uint64_t on_gpu = moment.room() - std::min(moment.room(), moment.away_bytes());
   if (moment.is_room_known()) {
-    cause.evidence += ", of " + AdviceText(moment.room()) + " that the job can use";
+    cause.evidence += ", of " + AdviceText(on_gpu) + " that the job can use";
   }
   if (on_the_way > 0) {
     cause.evidence += "; the same line had allocated " + AdviceText(on_the_way) + " on the way";
   }
   cause.evidence +=
       largest == 0 ? "." : "; the largest other tensor has " + AdviceText(largest) + ".";
+  if (moment.is_room_known() && requested > on_gpu) {
+    cause.evidence +=
+        " This is more than the whole GPU has for the job: neither freeing other memory nor moving "
+        "it to the host (--offload) makes room for it.";
+  }
   cause.cost = "A loop over pieces.";
   if (IsDecomposition(moment, site)) {
     cause.cost = "None, if the rest of the basis is not needed.";
