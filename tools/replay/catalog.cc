@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "base/units.h"
 #include "tools/formats/text_helpers.h"
 #include "tools/replay/async_pool.h"
@@ -95,7 +96,9 @@ std::vector<ModelSpec> OffloadModels() {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list) {
+absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view text) {
+  std::string list(text);  // PyTorch ignores white space, too
+  std::erase_if(list, absl::ascii_isspace);
   std::vector<ModelSpec> specs;
   for (std::string_view part : SplitSettings(list)) {
     const std::string_view written = part;
@@ -124,6 +127,10 @@ absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list) {
   if (specs.empty()) {
     return absl::InvalidArgumentError(Concat("no model is named; there are ", Names(), "."));
   }
+  for (const ModelSpec& spec : specs) {
+    if (spec.kind != ModelKind::kTorch) continue;
+    if (const absl::Status status = CheckTorchSettings(spec.torch); !status.ok()) return status;
+  }
   return specs;
 }
 
@@ -151,7 +158,6 @@ std::vector<ModelSpec> SearchedModels() {
       "native:max_split_size_mb:512,roundup_power2_divisions:16",
       "native:large_segment_size_mb:64",
       "expandable",
-      "expandable:large_segment_size_mb:2",
       "expandable:large_segment_size_mb:12",
       "expandable:roundup_power2_divisions:8",
   };

@@ -31,7 +31,7 @@ struct ModelSpec {
   OffloadModelChoice offload = OffloadChoice::kColdest;
 };
 
-absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list);
+absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view text);
 
 // Returns the models that the word "all" stands for. They need no other input than requests.
 std::vector<ModelSpec> AllModels();

@@ -9,6 +9,8 @@
 namespace vramstow {
 namespace {
 
+// Larger blocks get segments of their own; smaller ones share a segment of large_segment_size_mb.
+constexpr uint64_t kLargestSharedBlock = 10 * kMiB;
 constexpr int kSizeClasses = 16;  // 1 MiB, 2 MiB, … 32 GiB and more
 
 // Settings that PyTorch accepts and that do not affect device memory.
@@ -45,7 +47,7 @@ absl::Status ReadDivisions(std::string_view value, TorchSettings* settings) {
   };
   uint64_t number = 0;
   if (!value.starts_with('[')) {
-    if (!power(value, &number)) return Wrong(kName, value, kWhat);
+    if (!power(value, &number) || number == 0) return Wrong(kName, value, kWhat);
     divisions.fill(number);
   } else {
     if (!value.ends_with(']')) return Wrong(kName, value, kWhat);
@@ -85,25 +87,29 @@ absl::Status ReadOne(std::string_view name, std::string_view value, TorchSetting
   constexpr std::string_view kMebibytes = "a number of MiB.";
   if (name == "max_split_size_mb") {
     if (!ReadMebibytes(value, &settings->max_split_bytes)) return Wrong(name, value, kMebibytes);
-    // PyTorch refuses a smaller value. It treats a value that is too large to matter like no limit.
-    if (settings->max_split_bytes < settings->large_segment_bytes) {
-      return Wrong(name, value, "not less than large_segment_size_mb (20).");
-    }
   } else if (name == "max_non_split_rounding_mb") {
     if (!ReadMebibytes(value, &settings->max_non_split_rounding_bytes)) {
       return Wrong(name, value, kMebibytes);
     }
+    settings->sets_non_split_rounding = true;
   } else if (name == "large_segment_size_mb") {
     if (!ReadMebibytes(value, &settings->large_segment_bytes)) {
       return Wrong(name, value, kMebibytes);
     }
-  } else if (name == "garbage_collection_threshold" || name == "per_process_memory_fraction") {
-    const bool is_fraction = name.starts_with("per_");
-    const double number = ParseNumber<double>(value).value_or(0);
-    if (!(number > 0 && number <= 1)) {
+    if (settings->large_segment_bytes <= kLargestSharedBlock) {
+      return Wrong(name, value, "a number of MiB that is greater than 10.");
+    }
+  } else if (name == "garbage_collection_threshold") {
+    settings->garbage_collection_threshold = ParseNumber<double>(value).value_or(0);
+    if (!(settings->garbage_collection_threshold > 0 &&
+          settings->garbage_collection_threshold < 1)) {
+      return Wrong(name, value, "a number greater than 0 and less than 1.");
+    }
+  } else if (name == "per_process_memory_fraction") {
+    settings->memory_fraction = ParseNumber<double>(value).value_or(0);
+    if (!(settings->memory_fraction > 0 && settings->memory_fraction <= 1)) {
       return Wrong(name, value, "a number greater than 0 and at most 1.");
     }
-    (is_fraction ? settings->memory_fraction : settings->garbage_collection_threshold) = number;
   } else if (name == "expandable_segments") {
     if (value != "True" && value != "False") return Wrong(name, value, "True or False.");
     settings->expandable_segments = value == "True";
@@ -144,6 +150,21 @@ absl::StatusOr<TorchSettings> ParseTorchSettings(std::string_view text, TorchSet
     }
   }
   return settings;
+}
+
+absl::Status CheckTorchSettings(const TorchSettings& settings) {
+  const auto check = [&](std::string_view name, uint64_t bytes) {
+    if (bytes >= settings.large_segment_bytes) return absl::OkStatus();
+    return Wrong(
+        name, Concat(bytes / kMiB),
+        Concat("not less than large_segment_size_mb (", settings.large_segment_bytes / kMiB, ")."));
+  };
+  if (const absl::Status status = check("max_split_size_mb", settings.max_split_bytes);
+      !status.ok()) {
+    return status;
+  }
+  if (!settings.sets_non_split_rounding) return absl::OkStatus();
+  return check("max_non_split_rounding_mb", settings.max_non_split_rounding_bytes);
 }
 
 }  // namespace vramstow

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/units.h"
 #include "tools/formats/snapshot.h"
@@ -21,6 +22,7 @@ namespace vramstow {
 struct TorchSettings {
   uint64_t max_split_bytes = std::numeric_limits<uint64_t>::max();
   uint64_t max_non_split_rounding_bytes = 20 * kMiB;
+  bool sets_non_split_rounding = false;  // the text names it
   uint64_t large_segment_bytes = 20 * kMiB;
   double garbage_collection_threshold = 0;
   // The fraction of the device's memory that may be reserved. A value over 1 means that no limit
@@ -35,6 +37,9 @@ struct TorchSettings {
 // Adds settings, written as "max_split_size_mb:64,roundup_power2_divisions:[256:4,>:1]", to
 // `settings`. Settings without an effect on device memory are ignored.
 absl::StatusOr<TorchSettings> ParseTorchSettings(std::string_view text, TorchSettings settings);
+
+// Returns an error if PyTorch refuses these values together. It accepts them in any order.
+absl::Status CheckTorchSettings(const TorchSettings& settings);
 
 // Splits the text at commas that are not within brackets.
 std::vector<std::string_view> SplitSettings(std::string_view text);

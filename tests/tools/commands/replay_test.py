@@ -106,12 +106,13 @@ def test_settings_change_what_is_reserved(tmp_path: Path) -> None:
         "native",
         "native:roundup_power2_divisions:[1:1,32:2,>:2]",
         "native:large_segment_size_mb:64",
+        "native:max_split_size_mb:15,large_segment_size_mb:12",
         "rmm-pool:initial_mib:100",
     ]
     models = by_name(replay(log, "--models", ",".join(names)))
     assert list(models) == names
     reserved = [models[name]["peak_reserved_bytes"] // MIB for name in names]
-    assert reserved == [34 + 20, 48 + 20, 34 + 64, 100]
+    assert reserved == [34 + 20, 48 + 20, 34 + 64, 34 + 12, 100]
 
 
 def test_no_model_needs_less_than_the_load_and_search_finds_no_worse() -> None:
@@ -128,7 +129,7 @@ def test_an_option_that_older_releases_lack_is_told(tmp_path: Path) -> None:
     # A block of 3 MiB needs a segment of 20 MiB, unless segments are small.
     small = ("allocate", 0xF000000, 3 * MIB)
     best = (
-        "Try: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,large_segment_size_mb:2\n"
+        "Try: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,large_segment_size_mb:12\n"
         "large_segment_size_mb needs PyTorch 2.11 or newer"
     )
     assert f"{best}.\n" in run(log_of(tmp_path, small), "--search").stdout
@@ -161,6 +162,11 @@ def test_text_has_the_same_numbers(tmp_path: Path) -> None:
         (["--models", "natve"], "there is no model"),
         (["--models", "native:max_split_size_mb:no"], "no value of max_split_size_mb"),
         (["--models", "native:max_split_size_mb:4"], "not less than"),
+        (["--models", "native:large_segment_size_mb:10"], "greater than 10"),
+        (["--models", "native:large_segment_size_mb:64,max_split_size_mb:32"], "not less than"),
+        (["--models", "native:max_non_split_rounding_mb:10"], "not less than"),
+        (["--models", "native:garbage_collection_threshold:1"], "less than 1"),
+        (["--models", "native:roundup_power2_divisions:0"], "power of two"),
         (["--models", "native:sizes:4"], "has no setting"),
         (["--models", "native:roundup_power2_divisions:[3:2]"], "powers of two"),
         (["--models", "bfc:fast:1"], "has no setting"),
