@@ -118,6 +118,20 @@ bool ParseTolerance(std::string text, Tolerance* tolerance) {
   return true;
 }
 
+namespace {
+
+// Warns of what a snapshot does not show, which vramstow did not record itself: usually what came
+// before its first event, perhaps the job's peak.
+void WarnOfUnseen(const Facts& trace, Verdict* verdict) {
+  if (trace.kind == "stow" && !trace.trace_metadata.contains("source.missing")) return;
+  for (const std::string& sentence : trace.missing) {
+    verdict->warnings.push_back(
+        absl::StrCat(Printable(trace.file), " does not show the whole run: ", Printable(sentence)));
+  }
+}
+
+}  // namespace
+
 Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not_read) {
   Verdict verdict;
   for (const std::string& sentence : not_read) verdict.failures.push_back(Printable(sentence));
@@ -135,6 +149,7 @@ Verdict VerdictOnMissing(const FactSet& set, const std::vector<std::string>& not
       verdict.failures.push_back(absl::StrCat(
           file, " is not complete: it shows only what happened ", KnownPartInWords(trace), "."));
     }
+    WarnOfUnseen(trace, &verdict);
   }
   return verdict;
 }

@@ -97,6 +97,17 @@ def test_no_output_replaces_a_trace_or_an_input(tmp_path: Path) -> None:
     assert other.read_text().startswith("Thread")
 
 
+def test_a_snapshot_that_begins_with_live_memory_has_a_warning() -> None:
+    began_late = corpus_file("lm-medium-ctx128-training.pickle")
+    told = json.loads(
+        vramstow("check", began_late, "--assert", "peak_allocated < 1TiB", "--json").stdout
+    )
+    assert told["passed"]
+    [warning] = told["warnings"]
+    assert "does not show the whole run: live before the first event" in warning
+    assert "perhaps also the job's peak): 664 blocks." in warning
+
+
 def test_what_grew_is_told_with_its_site(tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     small = corpus_file("lm-medium-ctx128-training.pickle")
