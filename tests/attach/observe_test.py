@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from built import ROOT, VRAMSTOW, facts_of
-from conftest import PATIENCE, Job
+from conftest import PATIENCE, Job, plain_environment
+
+MIB = 1 << 20
 
 PROGRAM = """
 import os, sys, torch
@@ -47,3 +50,35 @@ def test_a_trace_that_cannot_have_its_name_leaves_no_observation(job: Job) -> No
     assert job.process.wait(PATIENCE) == 0
     facts = facts_of(job.folder / "traces/mine.stow")
     assert facts["peak"]["allocated_bytes"] >= 5 << 20
+
+
+FULL = """
+import sys, torch, vramstow
+MIB = 1 << 20
+def take(mib):
+    return torch.ones(mib * MIB, dtype=torch.uint8, device="cuda")
+early = take(20)
+with vramstow.observe(sys.argv[1]):
+    kept = take(30)
+    try:
+        take(2000)
+    except torch.OutOfMemoryError as error:
+        print(error)
+"""
+
+
+def test_what_the_gpu_has_left_is_known_at_a_failure(tmp_path: Path) -> None:
+    trace = tmp_path / "full.stow"
+    env = plain_environment("h200,memory=1GiB") | {
+        "PYTHONPATH": str(ROOT / "python"),
+        "VRAMSTOW_PROGRAM": str(VRAMSTOW),
+    }
+    job = Job(tmp_path, "-c", FULL, str(trace), env=env)
+    told = re.search(r"of which ([\d.]+) MiB is free", job.line())
+    assert told is not None
+    assert job.process.wait(PATIENCE) == 0
+    [failure] = facts_of(trace)["out_of_memory"]
+    assert failure["free_known_from"] == "memory_info"
+    assert failure["free_bytes"] == float(told[1]) * MIB
+    assert failure["demand"]["lacking_bytes"] == 2000 * MIB - failure["free_bytes"]
+    assert failure["demand"]["room_bytes"] == failure["free_bytes"] + 50 * MIB

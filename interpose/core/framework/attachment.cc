@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <link.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -23,6 +24,8 @@
 
 namespace vramstow {
 namespace {
+
+constinit std::atomic<bool> is_attached{false};
 
 // Binds the driver only if it is loaded: a program that uses CUDA has opened it already.
 void BindDriver() {
@@ -44,6 +47,7 @@ int Begin(const char* folder, char* path, size_t size) {
   }
   std::snprintf(path, size, "%s", framework_context.trace.path());
   framework_context.trace.Describe("process.attached", "1");
+  is_attached.store(true, std::memory_order_relaxed);
   framework_context.start_service();
   return VRAMSTOW_OK;
 }
@@ -100,6 +104,7 @@ int Adopted(int device, uint64_t blocks, uint64_t bytes) {
 int End() {
   if (!framework_context.trace.is_open()) return VRAMSTOW_NOT_ACTIVE;
   const KeepErrno keep_errno;
+  is_attached.store(false, std::memory_order_relaxed);
   framework_context.end_service();
   framework_context.trace.Close();
   framework_context.observed.AbandonAfterFork();
@@ -129,5 +134,7 @@ const vramstow_table* AttachmentTable() {
   if (!process.Start() || IsPreloaded()) return nullptr;
   return &kTable.head;
 }
+
+bool IsAttached() { return is_attached.load(std::memory_order_relaxed); }
 
 }  // namespace vramstow

@@ -18,6 +18,9 @@ namespace vramstow {
 // started.
 const vramstow_table* AttachmentTable();
 
+// True while a trace is recorded that began in the running process, without hooks.
+bool IsAttached();
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ATTACHMENT_H_

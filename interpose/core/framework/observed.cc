@@ -5,9 +5,11 @@
 
 #include "base/keep_errno.h"
 #include "base/typed_event.h"
+#include "interpose/core/framework/attachment.h"
 #include "interpose/core/framework/card_processes.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
+#include "interpose/core/record/free_bytes.h"
 #include "interpose/core/record/observed_memory.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
@@ -119,6 +121,9 @@ int Refuse(const vramstow_framework_event& observed, FailureEnd end) {
   const KeepErrno keep_errno;
   Event event = BlockOf(EventKind::kAllocate, observed).ToEvent();
   if (observed.address != 0) DescribeLimit(trace, observed);
+  // Without hooks, nothing else in the trace tells how much memory the device has left. No lock of
+  // the framework is held, and the device is the current one.
+  if (IsAttached()) framework_context.free_bytes.Record(event.device);
   event.address = 0;
   event.object = ObjectOf(end);
   event.result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -27,11 +27,13 @@ void FreeBytes::Describe(int16_t device) const {
 }
 
 void FreeBytes::Sample(int16_t device) const {
+  if (trace_.WantsSample(device)) Record(device);
+}
+
+void FreeBytes::Record(int16_t device) const {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  if (trace_.WantsSample(device) && Ask(&free_bytes, &total_bytes)) {
-    trace_.RecordFreeBytes(device, free_bytes, total_bytes);
-  }
+  if (Ask(&free_bytes, &total_bytes)) trace_.RecordFreeBytes(device, free_bytes, total_bytes);
 }
 
 }  // namespace vramstow

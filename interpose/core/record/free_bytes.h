@@ -27,6 +27,8 @@ class FreeBytes {
   void Describe(int16_t device) const;
   // Records the free memory as an event, at most once a second for each device.
   void Sample(int16_t device) const;
+  // Records the free memory as an event, whenever it was recorded last.
+  void Record(int16_t device) const;
 
  private:
   bool Ask(size_t* free_bytes, size_t* total_bytes) const;
