@@ -272,6 +272,17 @@ def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> l
     return found
 
 
+def _let_go_of_last_failure() -> None:
+    """Removes what pytest keeps of the last test that failed, for a debugger.
+
+    It removes this itself when it begins the next test, but would do so within the measurement: the
+    tensors in the frames of the failed test would be subtracted from what the next test leaves.
+    """
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
@@ -281,6 +292,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if limits is None:
         return (yield)
     session = item.config.stash[_KEY]
+    _let_go_of_last_failure()
     gc.collect()
     with track(item.nodeid) as seen:
         result = yield

@@ -269,3 +269,32 @@ def test_a_missing_file_after_the_flag_is_told_as_one(
     result = tests_of("", "--gpu-memory", "test_missing.py")
     assert result.ret != 0
     result.stderr.fnmatch_lines(["*file or directory not found: test_missing.py*"])
+
+
+AFTER_A_FAILURE = """
+import pytest
+import device
+from device import MIB
+
+class Block:
+    def __init__(self, size):
+        self.address = device.allocate(size)
+
+    def __del__(self):
+        device.free(self.address)
+
+@pytest.mark.gpu_memory
+def test_fails_with_memory():
+    held = Block(50 * MIB)
+    assert held is None
+
+@pytest.mark.gpu_memory(limit_leaks="1 MiB")
+def test_leaks():
+    device.allocate(40 * MIB)
+"""
+
+
+def test_what_a_failed_test_held_hides_no_leak_of_the_next_one(tests_of: Pytest) -> None:
+    result = tests_of(AFTER_A_FAILURE, "--gpu-memory=h200")
+    result.assert_outcomes(failed=2)
+    assert "leaves 40.0 MiB of device memory behind" in result.stdout.str()
