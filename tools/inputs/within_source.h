@@ -2,7 +2,8 @@
 //
 // Idea: a test needs the memory use of its own body, and not of earlier code. Ranges are the marks
 // that the application pushed and popped; all ranges with the name count. Memory that was allocated
-// outside of the ranges is unknown, and freeing it within a range does not change a level.
+// outside of the ranges is unknown, and freeing it within a range does not change a level. Memory
+// that was allocated in a range and freed between two ranges is freed when the second one begins.
 //
 // Ownership: owns the other source. Threads: one at a time. Errors: none; found() returns whether
 // there was such a range. Units: those of the source.
@@ -14,9 +15,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "tools/analysis/accounts/event_source.h"
 
 namespace vramstow {
@@ -36,24 +39,34 @@ class WithinSource : public EventSource {
   const std::map<std::string, std::string>& facts() const override { return source_->facts(); }
   ReadReport report() const override { return source_->report(); }
   std::string_view Kind() const override { return source_->Kind(); }
-  uint32_t Stack() const override { return source_->Stack(); }
+  // The source has read on already when an event between two ranges is returned.
+  uint32_t Stack() const override { return begin_.has_value() ? 0 : source_->Stack(); }
   std::vector<CallFrame> Frames(uint32_t stack) const override { return source_->Frames(stack); }
   std::string_view MarkText(const Event& mark) const override { return source_->MarkText(mark); }
   std::optional<uint16_t> OpeningCall() const override { return source_->OpeningCall(); }
   bool ReportsFreeCompleted() const override { return source_->ReportsFreeCompleted(); }
   std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
   std::vector<std::string> missing() const override { return source_->missing(); }
-  bool Rewind() override {
-    depth_ = 0;
-    return source_->Rewind();
-  }
+  bool Rewind() override;
   std::vector<TraceGap> Gaps() const override { return source_->Gaps(); }
 
  private:
+  using Place = std::tuple<EventKind, Layer, uint64_t>;
+  // Returns what memory at an address is known by. `begin` is the kind of the event with which such
+  // memory begins.
+  static Place PlaceOf(const Event& event, EventKind begin);
+  void NoteInside(const Event& event);
+  void NoteOutside(const Event& event);
+  bool NextGone(Event* event);
+
   std::unique_ptr<EventSource> source_;
   std::string name_;
   uint64_t depth_ = 0;  // number of open ranges with the name
   bool found_ = false;
+  absl::flat_hash_set<Place> made_;  // the memory that was allocated in ranges
+  std::vector<Event> gone_;          // the events since the last range that ended such memory
+  size_t next_gone_ = 0;             // the first of them that was not returned
+  std::optional<Event> begin_;       // the begin of the next range, which follows them
 };
 
 }  // namespace vramstow
