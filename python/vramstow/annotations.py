@@ -1,7 +1,8 @@
 """Adds a program's annotations to the trace: moments, ranges, iterations, and purposes of memory.
 
-Without a trace the functions do nothing and return False. That is so without vramstow, with
---no-trace, and before the first use of CUDA.
+Without a trace the functions do nothing and return False. That is so without vramstow and with
+--no-trace. The trace begins with the first use of CUDA: what the thread annotated before is in it
+if it is still open then (ranges, and the last iteration).
 """
 
 from __future__ import annotations

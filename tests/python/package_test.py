@@ -284,6 +284,32 @@ except ValueError as error:
         assert wanted in text, wanted
 
 
+def test_what_is_open_when_cuda_is_first_used_is_in_the_trace(run: Run, tmp_path: Path) -> None:
+    program = """
+import ctypes, threading, vramstow
+ctypes.CDLL("libcuda.so.1").cuInit  # import torch looks functions up, too
+for i in range(3):
+    assert vramstow.iteration(i)
+with vramstow.range("ended early"):
+    pass
+worker = threading.Thread(target=vramstow.mark, args=("of another thread",))
+worker.start(), worker.join()
+with vramstow.range("load"):
+    import device
+    from device import MIB
+    device.allocate(8 * MIB)
+vramstow.iteration(3)
+device.allocate(MIB)
+"""
+    assert said(run(program, "--pool=on")) == []
+    text = marks(tmp_path)
+    assert "load" in text
+    assert "ended early" not in text and "of another thread" not in text
+    (trace,) = tmp_path.glob("*.stow")
+    for wanted in (["iterations==2"], ["peak_allocated==8MiB", "--within", "load"]):
+        run_vramstow("check", trace, "--assert", *wanted, check=True)
+
+
 def test_a_report_is_text_json_and_a_page(run: Run, tmp_path: Path) -> None:
     said(run("import device; device.allocate(device.MIB)", "--pool=on"))
     program = f"""

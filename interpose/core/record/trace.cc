@@ -112,7 +112,12 @@ void Trace::OpenAs(State* state) {
     return;
   }
   const RecorderError error = MakeFile(options.trace_dir);
-  if (error == RecorderError::kOk) return;
+  if (error == RecorderError::kOk) {
+    early_marks_.Take(ThisThread(), [this](const EarlyMarks::Entry& early) {
+      Mark(early.kind, early.text, early.number);
+    });
+    return;
+  }
   const char* const remedy = RemedyOf(error, errno);
   Log("no trace is written, because no file can be created in '%.300s' (%s): %s.",
       options.trace_dir, Why(error), remedy);
@@ -324,8 +329,18 @@ uint16_t Trace::Library(const void* return_address) {
   return NumberOfLibrary(return_address);
 }
 
+// Ranges of the process are left out: their end names them by a number, which a text has only in
+// a trace.
+uint64_t Trace::KeepMark(MarkKind kind, const char* text, uint64_t number) {
+  const bool is_of_process = kind != MarkKind::kMoment && number != 0;
+  if (is_of_process || !process_.is_active() || !process_.options().trace) return 0;
+  return early_marks_.Keep(ThisThread(), kind, text, number) ? 1 : 0;
+}
+
 uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
-  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
+  const State state = state_.load(std::memory_order_acquire);
+  if (state == State::kClosed) return KeepMark(kind, text, number);
+  if (state != State::kOpen) return 0;
   KeepErrno keep_errno;
   callbacks_.before_mark();
   if (model_clock_.is_there()) SampleClock(/*at_mark=*/true);

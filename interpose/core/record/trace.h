@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/event.h"
+#include "interpose/core/record/early_marks.h"
 #include "interpose/core/record/model_clock.h"
 #include "interpose/core/runtime/call_site.h"
 #include "interpose/core/runtime/core.h"
@@ -95,7 +96,8 @@ class Trace {
 
   // Records a mark of the application, if there is a trace. Returns the number of the mark's text,
   // or any other number except 0 if the text has no number. `number` identifies an iteration or a
-  // process-wide range.
+  // process-wide range. If a trace may still begin, the mark of a moment or of a thread's range is
+  // kept until then (EarlyMarks), and the result is 1.
   uint64_t Mark(MarkKind kind, const char* text, uint64_t number);
   // Records the end of a process-wide range, by the number that Mark returned.
   void EndRange(uint64_t annotation, uint64_t number);
@@ -160,6 +162,7 @@ class Trace {
   uint16_t NumberOfCall(std::atomic<uint16_t>* place, const char* name);
   uint16_t NumberOfLibrary(const void* return_address);
   Layer LayerOf(const Event& event) const;
+  uint64_t KeepMark(MarkKind kind, const char* text, uint64_t number);
 
   static constexpr int kMaxDevices = 64;
 
@@ -167,6 +170,7 @@ class Trace {
   const Driver& driver_;
   CallerTable& callers_;
   ModelClock model_clock_{driver_};
+  EarlyMarks early_marks_;
   const Callbacks callbacks_;
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};

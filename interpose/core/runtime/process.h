@@ -54,6 +54,10 @@ class Process {
   // Start. Async-signal-safe.
   bool IsSameProcessId() const;
 
+  // Returns true if the settings are valid, and CUDA may be used: not before Start, and in a forked
+  // child not before it has initialised CUDA itself.
+  bool is_active() const { return state_.load(std::memory_order_acquire) == State::kActive; }
+
   bool is_forked_child() const { return state_.load(std::memory_order_relaxed) == State::kForked; }
 
   // Returns the settings; call it only after Start has returned true.

@@ -106,7 +106,11 @@ int Main() {
   HOST_CHECK(vramstow_mark("too early") == VRAMSTOW_NOT_ACTIVE);
   if (has_nvtx) SpeakNvtx();
   const Api api = LoadApi();
-  HOST_CHECK(vramstow_iteration(0) == VRAMSTOW_NOT_ACTIVE);
+  HOST_CHECK(vramstow_iteration(9) == VRAMSTOW_OK);  // an earlier one than the last
+  HOST_CHECK(vramstow_range_push("ends early") == VRAMSTOW_OK);
+  HOST_CHECK(vramstow_range_pop() == VRAMSTOW_OK);
+  HOST_CHECK(vramstow_range_pop() == VRAMSTOW_NOT_ACTIVE);
+  HOST_CHECK(vramstow_iteration(10) == VRAMSTOW_OK);
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
   CUdeviceptr block = 0;
   HOST_CHECK(api.alloc(&block, 4096) == CUDA_SUCCESS);
@@ -117,6 +121,7 @@ int Main() {
     HOST_CHECK(vramstow_range_pop() == VRAMSTOW_OK);
     HOST_CHECK(api.free(block) == CUDA_SUCCESS);
   }
+  for (int i = 0; i < 8; ++i) HOST_CHECK(api.alloc(&block, 4096) == CUDA_SUCCESS);
   HOST_CHECK(vramstow_mark("the end") == VRAMSTOW_OK);
   HOST_CHECK(vramstow_mark(nullptr) == VRAMSTOW_INVALID);
   HOST_CHECK(vramstow_range_push(nullptr) == VRAMSTOW_INVALID);
