@@ -41,11 +41,16 @@ void Report(Trace& trace, Pool* pool, bool on_stderr) {
 }
 
 // Records the pool's limit as the fact `device.N.allowed_bytes`. When PyTorch's own allocator
-// fails, the same fact is set to that allocator's limit. A later failure overwrites the fact.
+// fails, the same fact is set to that allocator's limit. A later failure overwrites the fact: if
+// the pool has no limit any more, with the device's size.
 void DescribeLimit(Trace& trace, Pool* pool, int device) {
+  static constinit std::atomic<bool> described{false};
   KeepErrno keep_errno;
-  const uint64_t limit = pool->LastReport().limit_bytes;
-  if (limit == 0 || limit >= pool->device_bytes()) return;
+  uint64_t limit = pool->LastReport().limit_bytes;
+  const bool is_limited = limit != 0 && limit < pool->device_bytes();
+  if (!is_limited && !described.load(std::memory_order_relaxed)) return;
+  if (!is_limited) limit = pool->device_bytes();
+  described.store(true, std::memory_order_relaxed);
   char key[48];
   char value[24];
   std::snprintf(key, sizeof key, "device.%d.allowed_bytes", device);

@@ -54,6 +54,8 @@ Accounts::Accounts(const EventSource& source) : opening_call_(source.OpeningCall
     DeviceLevel& level = levels_.Device(device);
     level.free_from = FreeKnownFrom::kStart;
     level.free = bytes;
+    const std::string total = "device." + std::to_string(device) + ".total_bytes";
+    level.total = FactNumber<uint64_t>(source.facts(), total).value_or(0);
   }
 }
 

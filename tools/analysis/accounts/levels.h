@@ -85,6 +85,7 @@ struct DeviceLevel {
   uint64_t highest_reserved = 0;
   uint64_t outside_pools = 0;  // the part of `allocated` that no pool holds
   uint64_t out_of_memory = 0;
+  uint64_t total = 0;  // the device's whole memory; 0 if the source does not have it
   // The driver's latest answer about free memory, and the bytes reserved at that time.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free = 0;

@@ -143,6 +143,34 @@ TEST(AnalyzerLayers, WhatAnOutOfMemoryFoundFreeIsWithoutWhatThePoolReservedSince
   }
 }
 
+// The pool answers a program with what its limit leaves, and with the limit as the device's size.
+TEST(AnalyzerLayers, AnAnswerThatIsOfThePoolsLimitDoesNotTellWhatTheDeviceHasFree) {
+  const std::map<std::string, std::string> facts = {
+      {"device.0.free_bytes_at_start", std::to_string(900 * kMega)},
+      {"device.0.total_bytes", std::to_string(1000 * kMega)}};
+  PoolHistory history;
+  history.Segment(EventKind::kAllocate, 7, 8 * kMega, MemoryKind::kPhysical);
+  history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kPhysical, 7);
+  history.Tensor(EventKind::kAllocate, kBase, 8 * kMega);
+  const auto says = [&history](uint64_t free, uint64_t total) {
+    history.Add({.size = free * kMega,
+                 .requested = total * kMega,
+                 .device = 0,
+                 .call = 5,
+                 .kind = EventKind::kMemoryInfo});
+    history.Tensor(EventKind::kAllocate, 0, 30 * kMega, 2);
+  };
+  says(24, 32);    // all that a limit of 32 MiB leaves
+  says(10, 32);    // less than that: the device is full
+  says(20, 1000);  // no limit
+  const Facts found = history.Analyze(facts);
+  ASSERT_EQ(found.out_of_memory.size(), 3u);
+  EXPECT_EQ(found.out_of_memory[0].free_bytes, 892 * kMega);
+  EXPECT_EQ(found.out_of_memory[0].free_from, FreeKnownFrom::kStart);
+  EXPECT_EQ(found.out_of_memory[1].free_bytes, 10 * kMega);
+  EXPECT_EQ(found.out_of_memory[2].free_bytes, 20 * kMega);
+}
+
 TEST(AnalyzerLayers, WhatTheFrameworkDoesWithoutIsNoFailureOfTheProgram) {
   PoolHistory history;
   const auto refuse = [&history](uint64_t size, FailureEnd end) {
