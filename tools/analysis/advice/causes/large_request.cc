@@ -57,8 +57,9 @@ std::string ForScores(const FailureMoment& moment, const std::string& name) {
 // no such line in parentheses, so names are compared without it.
 std::string_view WithoutCall(std::string_view site) { return site.substr(0, site.find(" (")); }
 
-// True if the block was allocated for the same computation as the request: by the same line or, in
-// a backward pass whose line is not known, by the same function.
+// True if the block was allocated for the same computation as the request: by the same line, called
+// from the same lines (a helper function may allocate for many results), or, in a backward pass
+// whose line is not known, by the same function.
 bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
   const SiteDetail& made = moment.site_of(life);
   const SiteDetail& request = moment.request_site();
@@ -67,7 +68,7 @@ bool IsOnTheWay(const FailureMoment& moment, const Life& life) {
     return made.own.empty() && request.own.empty() && made.in_backward && request.in_backward &&
            WithoutCall(made.site) == WithoutCall(request.site);
   }
-  return made.own.back().text == request.own.back().text;
+  return std::ranges::equal(made.own, request.own, {}, &CodeLine::text, &CodeLine::text);
 }
 
 // Returns the live workspaces of cuBLAS that are larger than `bytes`: those that it requested from
