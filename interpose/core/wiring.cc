@@ -128,7 +128,7 @@ struct Parts {
                ForgetFunctions,
                {CanCollect, CollectGarbage, nullptr}}};
   Offloading offloading{driver, pools, offloaders, kernel_arguments};
-  Application application{process, pools, observed_memory};
+  Application application{process, trace, pools, observed_memory};
   OpenCollectives open_collectives;
   Residency residency{process, pools, offloaders, regions, open_collectives};
   Exports exports{driver, pools};

@@ -1,7 +1,8 @@
 """Records which source line of the program limits the memory that PyTorch may use on a GPU.
 
 PyTorch refuses requests above the limit, but its error does not show who set the limit. Each limit
-becomes two marks in the trace: `vramstow.fact device.N.limited_at FILE:LINE FUNCTION`, and
+becomes three marks in the trace: `vramstow.fact device.N.limited_at FILE:LINE FUNCTION`,
+`vramstow.fact device.N.limited_by FUNCTION`, and
 `vramstow.fact device.N.limited_fraction FRACTION`. Errors in this file never reach the program.
 """
 
@@ -14,6 +15,7 @@ import sys
 
 _VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 _SETTING = "per_process_memory_fraction"
+_FUNCTION = "torch.cuda.set_per_process_memory_fraction()"
 
 
 def follow(torch: object) -> None:
@@ -28,6 +30,7 @@ def follow(torch: object) -> None:
         result = set_fraction(fraction, device)
         try:
             mark(f"vramstow.fact device.{device}.limited_fraction {float(fraction)}".encode())
+            mark(f"vramstow.fact device.{device}.limited_by {_FUNCTION}".encode())
             mark(f"vramstow.fact device.{device}.limited_at {_line_of_program()}".encode())
         except Exception:
             return result
@@ -44,6 +47,7 @@ def _tell_of_all(torch: object, mark: object, variable: str) -> None:
     fraction = os.environ.get(variable, "").partition(f"{_SETTING}:")[2].partition(",")[0]
     for device in range(torch.cuda.device_count()):
         mark(f"vramstow.fact device.{device}.limited_fraction {fraction}".encode())
+        mark(f"vramstow.fact device.{device}.limited_by {_SETTING}".encode())
         mark(f"vramstow.fact device.{device}.limited_at {place}".encode())
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     import torch
 
 # The number of a GPU, or its name or object in PyTorch.
@@ -24,6 +26,7 @@ Device = Union[int, str, "torch.device"]
 ALL_DEVICES = -1
 OK = 0
 _PRESSURE = 0
+_MOST_DEVICES = 64
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,23 @@ def name_whole(text: str, copy: str) -> str:
 def set_limit(limit: int | None, device: Device = ALL_DEVICES) -> bool:
     """Sets the limit of the pool's bytes; None means no limit. Returns False without a pool."""
     found = function("vramstow_set_limit")
-    return found is not None and found(_number_of(device), ctypes.c_uint64(limit or 0)) == OK
+    number = _number_of(device)
+    if found is None or found(number, ctypes.c_uint64(limit or 0)) != OK:
+        return False
+    _tell_line_of_limit(number, sys._getframe(1))
+    return True
+
+
+def _tell_line_of_limit(device: int, frame: FrameType) -> None:
+    """Writes into the trace which line limited the pool, as the analysis writes lines."""
+    mark = function("vramstow_mark")
+    if mark is None:
+        return
+    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # exists since Python 3.11
+    place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} {name}"
+    for one in range(_MOST_DEVICES) if device == ALL_DEVICES else [device]:
+        if stats(one) is not None:
+            mark(f"vramstow.fact device.{one}.limited_at {place}".encode())
 
 
 def _hook_for(callback: Callable[[int], None]) -> object:

@@ -189,6 +189,25 @@ except MemoryError:
     assert lines == ["lacks True", "refused", "limited"]
 
 
+def test_the_trace_tells_which_line_limits_the_pool(run: Run, tmp_path: Path) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+device.allocate(MIB)
+assert vramstow.set_limit(100 * MIB)
+try:
+    device.allocate(200 * MIB)
+except MemoryError:
+    print("limited")
+assert vramstow.set_limit(None)
+"""
+    assert said(run(program, "--pool=on", card="h200,memory=1GiB")) == ["limited"]
+    facts = facts_of(next(tmp_path.glob("*.stow")))["facts"]
+    assert facts["device.0.limited_at"].partition(":")[2] == "5 <module>"
+    assert facts["device.0.limited_by"] == "vramstow_set_limit()"
+    assert facts["device.0.limited_bytes"] == str(100 << 20)
+
+
 def test_a_device_may_have_its_name_in_pytorch(run: Run) -> None:
     program = """
 import device, sys, types, vramstow

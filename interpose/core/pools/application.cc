@@ -1,6 +1,7 @@
 #include "interpose/core/pools/application.h"
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 #include "base/keep_errno.h"
@@ -8,6 +9,7 @@
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/record/observed_memory.h"
+#include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
@@ -59,6 +61,19 @@ void AddPiece(void* context, const PoolSpan& span) {
   const uint64_t begin = RoundUp(span.address, chunk);
   const uint64_t end = (span.address + span.size) / chunk * chunk;
   pieces->bytes += span.size - (end > begin ? end - begin : 0);
+}
+
+// Records what limits a device's pools from now on, as marks, so that the analysis knows when. The
+// Python package then replaces the place by the line of its caller.
+void TellLimit(Trace& trace, int device, uint64_t bytes, const char* by) {
+  char text[96];
+  std::snprintf(text, sizeof text, "vramstow.fact device.%d.limited_bytes %llu", device,
+                static_cast<unsigned long long>(bytes));
+  trace.Mark(MarkKind::kMoment, text, 0);
+  for (const char* fact : {"limited_by", "limited_at"}) {
+    std::snprintf(text, sizeof text, "vramstow.fact device.%d.%s %s", device, fact, by);
+    trace.Mark(MarkKind::kMoment, text, 0);
+  }
 }
 
 // vramstow_stats contains exactly the statistics of statistics.def, in that order.
@@ -137,10 +152,17 @@ int Application::EmptyCache(int device, uint64_t* released_bytes, uint64_t* dura
   return VRAMSTOW_OK;
 }
 
-int Application::SetLimit(int device, uint64_t bytes) const {
+int Application::SetLimit(int device, uint64_t bytes, const char* by) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  const int seen =
-      VisitPools(device, [bytes](const Pools::Use& pool, int) { pool->SetLimit(bytes); });
+  uint64_t devices = 0;  // bit N stands for device N
+  const int seen = VisitPools(device, [&](const Pools::Use& pool, int owner) {
+    pool->SetLimit(bytes);
+    if (owner >= 0 && owner < 64) devices |= uint64_t{1} << owner;
+  });
+  for (int i = 0; devices >> i != 0; ++i) {
+    if ((devices >> i & 1) != 0) TellLimit(trace_, i, bytes, by);
+    if (i == 63) break;
+  }
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 

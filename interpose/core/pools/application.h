@@ -43,8 +43,9 @@ struct GivenBack {
 
 class Application {
  public:
-  constexpr Application(const Process& process, Pools& pools, ObservedMemory& observed)
-      : process_(process), pools_(pools), observed_(observed) {}
+  constexpr Application(const Process& process, Trace& trace, Pools& pools,
+                        ObservedMemory& observed)
+      : process_(process), trace_(trace), pools_(pools), observed_(observed) {}
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
@@ -52,7 +53,9 @@ class Application {
   // Releases the cached memory of a device, as EmptyCache does. *given also contains the number of
   // bytes of host memory that were released.
   int GiveBack(int device, GivenBack* given) const;
-  int SetLimit(int device, uint64_t bytes) const;
+  // Limits the pools of a device, and records in the trace what set the limit: `by` is the name of
+  // the function or of the command.
+  int SetLimit(int device, uint64_t bytes, const char* by = "vramstow_set_limit()") const;
   // Makes the statistics count as pending only what submitted work may still use. This asks the
   // driver, so it is called before numbers are shown, and not by the program's own requests.
   void SettleFrees(int device) const;
@@ -76,6 +79,7 @@ class Application {
   int AddObserved(int device, vramstow_stats* sum) const;
 
   const Process& process_;
+  Trace& trace_;
   Pools& pools_;
   ObservedMemory& observed_;
 };

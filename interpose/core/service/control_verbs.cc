@@ -183,7 +183,7 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
         "%sERROR limit takes a number of bytes (20GiB) or none, and optionally the number of a "
         "device\n",
         kControlGreeting);
-  } else if (links.application.SetLimit(device, bytes) != VRAMSTOW_OK) {
+  } else if (links.application.SetLimit(device, bytes, "vramstow ctl limit") != VRAMSTOW_OK) {
     answer->Add(
         "%sERROR %s; without the pool, only the program itself can limit PyTorch, with "
         "torch.cuda.set_per_process_memory_fraction()\n",

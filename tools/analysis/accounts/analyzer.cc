@@ -191,6 +191,9 @@ Analysis Analyzer::Finish(const EventSource& source) {
   facts.end_ns = accounts_.now_ns();
   facts.trace_metadata = marks_.MoveOutFacts();
   failures_.End(source, &facts.trace_metadata);
+  for (const auto& [device, event] : failures_.LastEvents()) {
+    marks_.SetLimitAt(device, event, &facts.trace_metadata);
+  }
   accounts_.FillFacts(source, &facts);
   facts.peak.mapped_bytes = space_.addresses().highest_mapped_bytes();
   facts.peak.address_range_bytes = space_.addresses().highest_reserved_bytes();

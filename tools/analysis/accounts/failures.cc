@@ -1,6 +1,7 @@
 #include "tools/analysis/accounts/failures.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -136,6 +137,14 @@ void Failures::End(const EventSource& source, std::map<std::string, std::string>
   ++accounts_.counts().out_of_memory;
   ++accounts_.levels().Device(static_cast<int16_t>(given_up_->facts.device)).out_of_memory;
   Keep(std::move(*given_up_));
+}
+
+std::map<int, uint64_t> Failures::LastEvents() const {
+  std::map<int, uint64_t> last;
+  for (const OutOfMemory& failure : out_of_memory_) {
+    last[failure.facts.device] = failure.facts.event;
+  }
+  return last;
 }
 
 void Failures::FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {

@@ -58,6 +58,8 @@ class Failures {
   // replaced.
   void End(const EventSource& source, std::map<std::string, std::string>* trace_metadata);
 
+  // Returns the last failed request of each device: the number of its event.
+  std::map<int, uint64_t> LastEvents() const;
   // Returns the out-of-memory events, with names. `sites` is indexed by number of call site.
   std::vector<OutOfMemoryFacts> Facts(const EventSource& source,
                                       const std::vector<SiteDetail>& sites) const;

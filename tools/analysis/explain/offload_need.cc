@@ -38,9 +38,13 @@ bool WasAnyFull(const Facts& facts) {
   });
 }
 
-// True if the program's last call of set_per_process_memory_fraction() set this limit.
-bool IsOfFraction(const Facts& facts, const DeviceFacts& device, uint64_t limit) {
+// True if the program's last call that limits the pool, or its last call of
+// set_per_process_memory_fraction(), set this limit.
+bool IsOfLastCall(const Facts& facts, const DeviceFacts& device, uint64_t limit) {
   constexpr double kRounding = 2 << 20;
+  if (IsLimitOfPool(facts.trace_metadata, KeyOf(device, "limited_by"))) {
+    return FactNumber<uint64_t>(facts.trace_metadata, KeyOf(device, "limited_bytes")) == limit;
+  }
   const auto text = facts.trace_metadata.find(KeyOf(device, "limited_fraction"));
   double fraction = 0;
   if (text == facts.trace_metadata.end() || !absl::SimpleAtod(text->second, &fraction)) {
@@ -57,7 +61,7 @@ std::string PlaceOfLimit(const Facts& facts, const DeviceFacts& device, uint64_t
     return "--limit=" + metadata.at("option.limit");
   }
   const auto place = metadata.find(KeyOf(device, "limited_at"));
-  if (place == metadata.end() || !IsOfFraction(facts, device, limit)) return "";
+  if (place == metadata.end() || !IsOfLastCall(facts, device, limit)) return "";
   return place->second;
 }
 

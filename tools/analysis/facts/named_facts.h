@@ -34,6 +34,12 @@ std::optional<Number> FactNumber(const std::map<std::string, std::string>& facts
   return number;
 }
 
+// True if the last limit of the device is one of vramstow's pool (vramstow_set_limit, vramstow ctl)
+// and not PyTorch's fraction. `key` is that of the fact "limited_by".
+inline bool IsLimitOfPool(const std::map<std::string, std::string>& facts, const std::string& key) {
+  return FactText(facts, key).starts_with("vramstow");
+}
+
 // Returns how many bytes --limit allows on a device of this size; nullopt if there is no limit.
 inline std::optional<uint64_t> LimitOfOption(const std::map<std::string, std::string>& facts,
                                              uint64_t total_bytes) {
