@@ -21,9 +21,35 @@ namespace {
 
 constexpr size_t kLeastIterations = 4;  // fewer iterations have no steady second half
 
-// The merged facts of several processes have no call sites, only libraries, and so have those of a
-// trace without call stacks.
-bool HasSites(const JsonValue& facts) { return !facts.Items("by_site").empty(); }
+// Returns the processes of the facts that used memory. Of a rank that ran several times, one
+// attempt after the other, returns the attempt with the highest peak. If the facts are those of one
+// process, returns them.
+std::vector<const JsonValue*> HighestOfRanks(const JsonValue& facts) {
+  if (facts.Items("ranks").size() < 2) return {&facts};
+  const auto peak_of = [](const JsonValue& process) {
+    return FigureOf(process, "peak.allocated_bytes").value_or(0);
+  };
+  std::map<double, const JsonValue*> of_rank;
+  double number = 0;
+  for (const JsonValue& process : facts.Items("ranks")) {
+    if (peak_of(process) <= 0) continue;
+    // A process without a rank counts like a rank of its own.
+    const double rank = FigureOf(process, "process.rank").value_or(--number);
+    const JsonValue*& highest = of_rank[rank];
+    if (highest == nullptr || peak_of(process) > peak_of(*highest)) highest = &process;
+  }
+  std::vector<const JsonValue*> processes;
+  for (const auto& [rank, process] : of_rank) processes.push_back(process);
+  return processes;
+}
+
+// A trace without call stacks has no call sites, only libraries.
+bool HasSites(const JsonValue& facts) {
+  const std::vector<const JsonValue*> processes = HighestOfRanks(facts);
+  return !processes.empty() && std::ranges::none_of(processes, [](const JsonValue* process) {
+    return process->Items("by_site").empty();
+  });
+}
 
 const JsonValue* SteadySitesOf(const JsonValue& facts) {
   const JsonValue* steady = facts.Find("steady");
@@ -256,9 +282,15 @@ std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& a
   std::map<std::string, SiteChange> by_site;
   // Source lines cannot be compared with libraries.
   const bool are_alike = HasSites(before) == HasSites(after);
-  const char* const list = HasSites(before) && HasSites(after) ? "by_site" : "by_library";
-  AddSites(before, list, false, &by_site);
-  AddSites(after, list, true, &by_site);
+  const bool is_by_site = HasSites(before) && HasSites(after);
+  const auto add = [&](const JsonValue& facts, bool is_after) {
+    if (!is_by_site) return AddSites(facts, "by_library", is_after, &by_site);
+    for (const JsonValue* process : HighestOfRanks(facts)) {
+      AddSites(*process, "by_site", is_after, &by_site);
+    }
+  };
+  add(before, false);
+  add(after, true);
   if (are_alike && SteadySitesOf(before) != nullptr && SteadySitesOf(after) != nullptr) {
     AddSteadySites(before, false, &by_site);
     AddSteadySites(after, true, &by_site);

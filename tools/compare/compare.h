@@ -47,8 +47,9 @@ std::string FullPath(const std::string& name);
 std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after);
 // Returns the paths of the figures that are compared by default and that only `some` has.
 std::vector<std::string> FiguresOnlyIn(const JsonValue& some, const JsonValue& others);
-// Returns the call sites whose bytes changed, the largest change first. If one side has no call
-// sites, returns the libraries.
+// Returns the call sites whose bytes changed, the largest change first. The bytes of several
+// processes are added up, like their figures. If a process has no call sites, returns the
+// libraries.
 std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after);
 
 // Adds the steady state, which is the second half of the iterations, if there are at least four. It

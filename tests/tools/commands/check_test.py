@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -482,7 +483,7 @@ def test_a_misspelt_name_gets_its_likely_meaning(tmp_path: Path, given: str, mea
 
 
 def test_source_lines_are_not_compared_with_libraries(tmp_path: Path) -> None:
-    # Several ranks together have no call sites, only libraries.
+    # A trace without call stacks has no call sites, only libraries.
     small = corpus_file("lm-medium-ctx128-training.pickle")
     large = corpus_file("lm-medium-ctx512-training.pickle")
     base = tmp_path / "base.json"
@@ -497,6 +498,35 @@ def test_source_lines_are_not_compared_with_libraries(tmp_path: Path) -> None:
         assert site.partition(" at the peak: ")[2] in libraries
     risen = (12074 - 6900) * 2**20
     assert sum(map(bytes_of, told["sites"])) < risen * 1.1
+
+
+def test_several_processes_are_compared_by_call_site(tmp_path: Path) -> None:
+    small = corpus_file("lm-medium-ctx128-training.pickle")
+    large = corpus_file("lm-medium-ctx512-training.pickle")
+    before, after, base = tmp_path / "before", tmp_path / "after", tmp_path / "base.json"
+    for folder, second in ((before, small), (after, large)):
+        folder.mkdir()
+        shutil.copy(small, folder / "0.pickle")
+        shutil.copy(second, folder / "1.pickle")
+    alone = json.loads(vramstow("check", large, "--baseline", small, "--json").stdout)["sites"]
+    assert vramstow("check", before, "--baseline", base, "--update").returncode == 0
+    for baseline in (before, base):
+        told = json.loads(vramstow("check", after, "--baseline", baseline, "--json").stdout)
+        assert told["sites"] == alone
+    both, one = (
+        json.loads(vramstow("diff", *paths, "--json").stdout)["sites"]
+        for paths in ((before, after), (small, large))
+    )
+    changes = [
+        {
+            row["site"]: row["bytes_at_peak_after"] - row["bytes_at_peak_before"]
+            for row in rows
+            if row["bytes_at_peak_after"] != row["bytes_at_peak_before"]
+        }
+        for rows in (both, one)
+    ]
+    assert changes[0] == changes[1]
+    assert changes[0]
 
 
 def bytes_of(site: str) -> float:
