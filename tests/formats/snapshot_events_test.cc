@@ -6,10 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/formats/pickles.h"
+#include "tools/formats/snapshot_reader.h"
+#include "tools/formats/snapshot_writer.h"
 
 namespace vramstow {
 namespace {
@@ -244,8 +249,109 @@ TEST(SnapshotEvents, ContradictionsAreCountedAndSaid) {
   EXPECT_EQ(events.counts().vanished_blocks, 1U);
   EXPECT_EQ(events.counts().unexplained_blocks, 1U);
   EXPECT_EQ(events.counts().contradictory_segments, 1U);
-  EXPECT_EQ(events.missing().size(), 5U);
-  EXPECT_EQ(All(&events).size(), 8U);  // the segment at the start, and the seven
+  EXPECT_EQ(events.missing().size(), 6U);
+  EXPECT_FALSE(events.fits());
+  EXPECT_EQ(All(&events).size(), 9U);  // segments around the two blocks, and the seven
+}
+
+// The highest sums of what is allocated and reserved at one time, of each device and of all.
+struct Levels {
+  std::map<int, int64_t> allocated;
+  std::map<int, int64_t> reserved;
+};
+
+constexpr int kAll = -1;
+
+Levels PeaksOf(const Snapshot& snapshot) {
+  SnapshotEvents events(&snapshot);
+  Levels now;
+  Levels peaks;
+  for (const Event& event : All(&events)) {
+    const bool is_pool = event.layer == Layer::kPool;
+    const bool adds = event.kind == EventKind::kAllocate || event.kind == EventKind::kMap;
+    const bool takes = event.kind == EventKind::kFree || event.kind == EventKind::kUnmap;
+    const int64_t change = (int64_t{adds} - int64_t{takes}) * static_cast<int64_t>(event.size);
+    for (const int place : {int{event.device}, kAll}) {
+      int64_t& level = (is_pool ? now.reserved : now.allocated)[place];
+      level += change;
+      int64_t& peak = (is_pool ? peaks.reserved : peaks.allocated)[place];
+      peak = std::max(peak, level);
+      EXPECT_GE(level, 0);
+      EXPECT_TRUE(is_pool || level <= now.reserved[place]);
+    }
+  }
+  return peaks;
+}
+
+// Two devices that use memory at different times. After empty_cache(), larger segments lie at the
+// addresses of the old ones.
+Snapshot TwoPhases(bool is_expandable) {
+  constexpr uint64_t kPlace = 64 * kMebibyte;  // the distance of segments
+  Snapshot snapshot;
+  snapshot.device.traces.resize(2);
+  const auto add = [&](int device, int64_t time_us, bool allocates, uint64_t place, uint64_t mib) {
+    using enum TraceAction;
+    const auto put = [&](TraceAction action) {
+      snapshot.device.traces[static_cast<size_t>(device)].push_back(
+          EventEntry(action, place * kPlace, mib * kMebibyte, time_us));
+    };
+    if (allocates) put(is_expandable ? kSegmentMap : kSegmentAlloc);
+    put(allocates ? kAlloc : kFreeRequested);
+    if (allocates) return;
+    put(kFreeCompleted);
+    put(is_expandable ? kSegmentUnmap : kSegmentFree);
+  };
+  for (uint64_t place = 1; place <= 4; ++place) add(0, 100, true, place, 20);
+  add(0, 110, false, 9, 30);  // it was allocated before the window
+  for (uint64_t place = 1; place <= 4; ++place) add(0, 120, false, place, 20);
+  for (const uint64_t place : {1, 2, 9}) add(0, 130, true, place, 50);
+  add(1, 10, true, 1, 40);
+  add(1, 20, false, 1, 40);
+  for (int64_t i = 0; i < 20; ++i) {
+    add(1, 200 + i, true, 3, 2);
+    add(1, 200 + i, false, 3, 2);
+  }
+  add(1, 300, true, 3, 20);
+  const auto hold = [&](int device, uint64_t place, uint64_t mib) {
+    AddBlock(&snapshot, {.address = place * kPlace,
+                         .size = mib * kMebibyte,
+                         .requested = mib * kMebibyte,
+                         .state = BlockState::kActiveAllocated});
+    snapshot.device.segments.back().device = device;
+    snapshot.device.segments.back().is_expandable = is_expandable;
+  };
+  for (const uint64_t place : {1, 2, 9}) hold(0, place, 50);
+  hold(1, 3, 20);
+  hold(1, 5, 10);  // it was allocated before the window
+  return snapshot;
+}
+
+TEST(SnapshotEvents, LevelsOfACutFileAreLowerBounds) {
+  for (const bool is_expandable : {false, true}) {
+    const Snapshot whole = TwoPhases(is_expandable);
+    EXPECT_TRUE(SnapshotEvents(&whole).fits());
+    const Levels peaks = PeaksOf(whole);
+    std::ostringstream sink;
+    ASSERT_TRUE(WriteSnapshot(whole, &sink).ok());
+    const std::string bytes = sink.str();
+    int64_t highest = 0;
+    for (size_t size = 1; size < bytes.size(); ++size) {
+      const absl::StatusOr<Input> input =
+          Input::OfBytes("cut.pickle", std::string_view(bytes).substr(0, size));
+      if (!input.ok()) continue;
+      const absl::StatusOr<Snapshot> cut = ReadSnapshot(*input);
+      if (!cut.ok()) continue;
+      SCOPED_TRACE(size);
+      const Levels seen = PeaksOf(*cut);
+      for (const auto& [device, peak] : seen.allocated) {
+        EXPECT_LE(peak, peaks.allocated.at(device));
+        highest = std::max(highest, peak);
+      }
+      for (const auto& [device, peak] : seen.reserved) EXPECT_LE(peak, peaks.reserved.at(device));
+    }
+    // The last cuts leave all events.
+    EXPECT_EQ(highest, peaks.allocated.at(kAll));
+  }
 }
 
 TEST(SnapshotEvents, TimesNeverGoBackAndNeverOverflow) {
@@ -273,11 +379,8 @@ TEST(SnapshotEvents, ManyDevicesAreMergedByTimeAndThenByNumber) {
       const int64_t time_us = i % 2 == 0 ? 1000 + i * (device % 7 + 1) : kNoTime;
       slot.push_back(EventEntry(TraceAction::kAlloc, 512, 512, time_us));
     }
-    SnapshotSegment segment;
-    segment.device = device;
-    segment.address = 4096;
-    segment.total_size = 4096;
-    snapshot.device.segments.push_back(segment);
+    AddBlock(&snapshot, {.address = 512, .size = 512, .state = BlockState::kActiveAllocated});
+    snapshot.device.segments.back().device = device;
   }
   SnapshotEvents events(&snapshot);
   uint64_t time_ns = 0;

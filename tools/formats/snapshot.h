@@ -115,6 +115,7 @@ struct SnapshotSpace {
   std::vector<SnapshotSegment> segments;
   std::vector<SnapshotBlock> blocks;            // of all segments
   std::vector<std::vector<TraceEntry>> traces;  // one for each device slot
+  bool is_trace_cut = false;  // the file is damaged in the last of the traces, or at its end
   std::span<const SnapshotBlock> BlocksOf(const SnapshotSegment& segment) const {
     return {blocks.data() + segment.first_block, segment.block_count};
   }

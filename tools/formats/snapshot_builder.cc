@@ -148,6 +148,8 @@ void SnapshotBuilder::BuildRoot() {
   const std::span<const PickleValue> pairs = root_.AsDict();
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const PickleValue value = pairs[i + 1];
+    // What was read completely is followed by another key.
+    const bool is_cut = !tree_.complete() && i + 2 >= pairs.size();
     switch (FieldOf(pairs[i])) {
       case Field::kSegments:
         is_snapshot = true;
@@ -156,6 +158,7 @@ void SnapshotBuilder::BuildRoot() {
       case Field::kDeviceTraces:
         is_snapshot = true;
         AddTraces(value, "device_traces", &snapshot_.device);
+        snapshot_.device.is_trace_cut = is_cut;
         break;
       case Field::kAllocatorSettings:
         AddSettings(tree_, value, "", 0, &budget_, &snapshot_.settings);
@@ -168,6 +171,7 @@ void SnapshotBuilder::BuildRoot() {
         break;
       case Field::kHostTraces:
         AddTraces(value, "host_traces", &snapshot_.host);
+        snapshot_.host.is_trace_cut = is_cut;
         break;
       default:
         break;

@@ -7,7 +7,6 @@
 
 #include "base/driver_result.h"
 #include "base/typed_event.h"
-#include "tools/formats/mapped_ranges.h"
 #include "tools/formats/text_helpers.h"
 
 namespace vramstow {
@@ -19,6 +18,7 @@ constexpr uint16_t kFirstAction = 1;
 constexpr uint16_t kWindowStart = kFirstAction + kTraceActions;
 constexpr uint16_t kAnnotationStart = kWindowStart + 1;
 constexpr uint16_t kAnnotationEnd = kWindowStart + 2;
+constexpr uint16_t kWindowEnd = kWindowStart + 3;
 
 bool IsEndOf(const Annotation& begin, const Annotation& other) {
   return other.stage == AnnotationStage::kEnd && other.name == begin.name &&
@@ -62,7 +62,8 @@ std::string_view SnapshotEvents::CallName(uint16_t call) {
   if (call == kWindowStart) return "window_start";
   if (call == kAnnotationStart) return "annotation_start";
   if (call == kAnnotationEnd) return "annotation_end";
-  if (call < kFirstAction || call > kAnnotationEnd) return "unknown";
+  if (call == kWindowEnd) return "window_end";
+  if (call < kFirstAction || call > kWindowEnd) return "unknown";
   return TraceActionName(static_cast<TraceAction>(call - kFirstAction));
 }
 
@@ -83,7 +84,8 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
         {.entries = has_entries ? &space_.traces[static_cast<size_t>(slot)] : &no_entries,
          .device = slot,
          .exact_sizes = {},
-         .sudden_ends = {}});
+         .sudden_ends = {},
+         .held = {}});
   }
   const int32_t first = slots_.empty() ? 0 : slots_.front().device;
   for (const SnapshotSegment& segment : space_.segments) {
@@ -99,8 +101,7 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
     std::ranges::stable_sort(annotations_, {}, &Annotation::time_us);
   }
   FindStart();
-  for (Slot& slot : slots_) OpenSegments(slot);
-  for (Slot& slot : slots_) Prepare(&slot);
+  Prepare();
   for (size_t slot = 0; slot < slots_.size(); ++slot) Enqueue(slot);
   NoteWhatIsMissing();
 }
@@ -116,57 +117,65 @@ void SnapshotEvents::FindStart() {
   if (start != std::numeric_limits<int64_t>::max()) start_time_us_ = start;
 }
 
-// Computes the segments at the beginning by applying the events backwards to the segments at the
-// end.
-void SnapshotEvents::OpenSegments(const Slot& slot) {
-  std::map<uint64_t, const SnapshotSegment*> at_end;
-  std::map<uint64_t, uint64_t> fixed;  // address → size
-  MappedRanges mapped;
-  for (const SnapshotSegment* segment : slot.segments) {
-    at_end.emplace(segment->address, segment);
-    if (segment->is_expandable) {
-      mapped.Add(segment->address, segment->total_size);
-    } else {
-      fixed.emplace(segment->address, segment->total_size);
+// True if entries of the slot lie after the damage of the file.
+bool SnapshotEvents::LacksEntries(size_t slot) const {
+  if (!space_.is_trace_cut) return false;
+  const auto device = static_cast<size_t>(slots_[slot].device);
+  // If no entry was read at all, the file has only one state, and it is known.
+  const bool has_entries =
+      std::ranges::any_of(space_.traces, [](const auto& entries) { return !entries.empty(); });
+  return has_entries && device + 1 >= space_.traces.size();
+}
+
+void SnapshotEvents::Prepare() {
+  std::vector<Followed> followed;
+  std::vector<OpeningSegments> segments;
+  fits_ = true;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    followed.push_back(FollowEntries(&slot));
+    segments.push_back(SegmentsByEnd(slot.segments, *slot.entries));
+    counts_.contradictory_segments += segments[i].contradictions;
+    const uint64_t contradictions =
+        segments[i].contradictions + CompareWithEnd(followed[i].lives, &slot);
+    // A file without segments has no end that could contradict the entries.
+    slot.fits = !LacksEntries(i) && (contradictions == 0 || space_.segments.empty());
+    if (!slot.fits) {
+      slot.exact_sizes.clear();  // the blocks at the end may be later ones
+      segments[i] = SegmentsByEntries(slot.segments, *slot.entries, rounding_);
     }
+    fits_ = fits_ && slot.fits;
   }
-  for (size_t i = slot.entries->size(); i-- > 0;) {
-    const TraceEntry& entry = (*slot.entries)[i];
-    bool contradiction = false;
-    switch (entry.action) {
-      case TraceAction::kSegmentAlloc:
-        contradiction = fixed.erase(entry.address) == 0;
-        break;
-      case TraceAction::kSegmentFree:
-        contradiction = !fixed.emplace(entry.address, entry.size).second;
-        break;
-      case TraceAction::kSegmentMap:
-        contradiction = !mapped.Remove(entry.address, entry.size);
-        break;
-      case TraceAction::kSegmentUnmap:
-        mapped.Add(entry.address, entry.size);
-        break;
-      default:
-        break;
-    }
-    counts_.contradictory_segments += contradiction;
+  for (size_t i = 0; i < slots_.size(); ++i) OpenSegments(segments[i], &slots_[i]);
+  for (size_t i = 0; i < slots_.size(); ++i) OpenBlocks(followed[i], &slots_[i]);
+}
+
+void SnapshotEvents::OpenSegments(const OpeningSegments& segments, Slot* slot) {
+  std::map<uint64_t, const SnapshotSegment*> at_end;
+  if (slot->fits) {
+    for (const SnapshotSegment* segment : slot->segments) at_end.emplace(segment->address, segment);
   }
   const auto open = [&](EventKind kind, uint64_t address, uint64_t size) {
     const auto known = at_end.find(address);
     const SnapshotSegment* segment = known == at_end.end() ? nullptr : known->second;
     Event event = SegmentEvent(kind, address, size, segment ? segment->stream : kUnknownStream);
-    event.device = host_ ? kNoDevice : static_cast<int16_t>(slot.device);
+    event.device = host_ ? kNoDevice : static_cast<int16_t>(slot->device);
     event.call = kWindowStart;
-    opening_.push_back({event, segment ? segment->stack : kNoStack});
+    Open({event, segment ? segment->stack : kNoStack}, slot);
     ++counts_.opening_segments;
     counts_.opening_segment_bytes += size;
   };
-  for (const auto& [address, size] : fixed) open(EventKind::kAllocate, address, size);
-  for (const auto& [from, to] : mapped.ranges()) open(EventKind::kMap, from, to - from);
+  for (const auto& [address, size] : segments.fixed) open(EventKind::kAllocate, address, size);
+  for (const auto& [from, to] : segments.mapped.ranges()) open(EventKind::kMap, from, to - from);
 }
 
-void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream,
-                               Opening waits) {
+void SnapshotEvents::Open(Ready ready, Slot* slot) {
+  if (!slot->fits) Follow(ready.event, &slot->held);
+  opening_.push_back(ready);
+}
+
+void SnapshotEvents::OpenBlock(const SnapshotBlock& block, uint64_t stream, Opening waits,
+                               Slot* slot) {
   const bool is_waiting = block.state == BlockState::kActivePendingFree;
   Event event;
   event.kind = EventKind::kAllocate;
@@ -176,21 +185,32 @@ void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint6
   event.size = block.size;
   event.requested = block.requested;
   event.stream = stream;
-  event.device = host_ ? kNoDevice : static_cast<int16_t>(device);
+  event.device = host_ ? kNoDevice : static_cast<int16_t>(slot->device);
   event.call = kWindowStart;
   const bool is_first = is_waiting && waits == Opening::kWaitsToEnd;
-  opening_.push_back({event, block.stack, is_first ? waits : Opening::kAllocated});
+  Open({event, block.stack, is_first ? waits : Opening::kAllocated}, slot);
   ++counts_.opening_blocks;
   counts_.opening_block_bytes += block.size;
   if (!is_waiting) return;
   event.kind = EventKind::kFree;
-  opening_.push_back({event, block.stack, waits});
+  Open({event, block.stack, waits}, slot);
 }
 
-void SnapshotEvents::Prepare(Slot* slot) {
+void SnapshotEvents::OpenBlocks(const Followed& followed, Slot* slot) {
   const size_t first_opening = opening_.size();
-  const Lives lives = FollowEntries(slot);
-  CompareWithEnd(lives, slot);
+  // If levels are lower bounds, a block does not count in addition to all others because it may
+  // have been live together with them.
+  const bool is_bound = !fits_ || !snapshot_.complete;
+  for (const auto& [block, stream] : followed.freed) {
+    OpenBlock(block, stream, is_bound ? Opening::kWaitsToEnd : Opening::kWaits, slot);
+  }
+  for (const SnapshotSegment* segment : slot->segments) {
+    if (!slot->fits) break;
+    for (const SnapshotBlock& block : space_.BlocksOf(*segment)) {
+      if (block.state == BlockState::kInactive || followed.lives.contains(block.address)) continue;
+      OpenBlock(block, segment->stream, Opening::kWaitsToEnd, slot);
+    }
+  }
   std::ranges::stable_sort(
       opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(), {},
       [](const Ready& ready) { return std::pair(ready.opening, ready.event.address); });
@@ -198,17 +218,18 @@ void SnapshotEvents::Prepare(Slot* slot) {
 
 // Computes the state of each address at the end from the entries alone. Blocks that are freed
 // without having been allocated existed from the beginning.
-SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
-  Lives lives;
+SnapshotEvents::Followed SnapshotEvents::FollowEntries(Slot* slot) {
+  Followed followed;
+  Lives& lives = followed.lives;
   const bool has_requests = HasRequests(*slot->entries);
   const auto open = [&](const TraceEntry& entry, BlockState state) {
-    OpenBlock(slot->device,
-              {.address = entry.address,
-               .size = BlockSize(entry),
-               .requested = entry.size,
-               .stack = kNoStack,  // the entry has the stack of the free, not of the allocation
-               .state = state},
-              entry.stream, Opening::kWaits);
+    followed.freed.push_back(
+        {{.address = entry.address,
+          .size = BlockSize(entry),
+          .requested = entry.size,
+          .stack = kNoStack,  // the entry has the stack of the free, not of the allocation
+          .state = state},
+         entry.stream});
   };
   for (size_t i = 0; i < slot->entries->size(); ++i) {
     const TraceEntry& entry = (*slot->entries)[i];
@@ -248,29 +269,26 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
         break;
     }
   }
-  return lives;
+  return followed;
 }
 
-// Compares the state that follows from the entries with the blocks at the end. A block that is live
-// at the end and occurs in no entry existed from the beginning. A block that agrees with the
-// entries has its exact size.
-void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
+// Compares the state that follows from the entries with the blocks at the end. A block that agrees
+// with the entries has its exact size.
+uint64_t SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
+  uint64_t unexplained = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;
 
   for (const SnapshotSegment* segment : slot->segments) {
     for (const SnapshotBlock& block : space_.BlocksOf(*segment)) {
       if (block.state == BlockState::kInactive) continue;
       const auto known = lives.find(block.address);
-      if (known == lives.end()) {
-        OpenBlock(slot->device, block, segment->stream, Opening::kWaitsToEnd);
-        continue;
-      }
+      if (known == lives.end()) continue;  // the block existed from the beginning
       const Life& life = known->second;
       const Life::State expected =
           block.state == BlockState::kActiveAllocated ? Life::kLive : Life::kPending;
       if (life.state != expected) {
-        ++counts_.unexplained_blocks;
+        ++unexplained;
         live -= life.state != Life::kFreed && live != 0;
         continue;
       }
@@ -280,7 +298,10 @@ void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
     }
   }
   // Blocks can only be missing from segments if the file has segments.
-  if (!space_.segments.empty()) counts_.vanished_blocks += live;
+  if (space_.segments.empty()) live = 0;
+  counts_.vanished_blocks += live;
+  counts_.unexplained_blocks += unexplained;
+  return live + unexplained;
 }
 
 void SnapshotEvents::NoteWhatIsMissing() {
@@ -290,18 +311,25 @@ void SnapshotEvents::NoteWhatIsMissing() {
   const auto say = [&](uint64_t count, std::string_view noun, std::string_view what) {
     if (count != 0) missing_.push_back(Concat(what, ": ", NumberOf(count, noun)));
   };
-  constexpr std::string_view kEnded = " (the recording ended before the snapshot was taken)";
+  const std::string_view ended = space_.is_trace_cut
+                                     ? " (events after the damage are missing)"
+                                     : " (the recording ended before the snapshot was taken)";
   say(counts_.opening_blocks, "block",
       "live before the first event (what came before is not recorded, perhaps also the job's "
       "peak)");
   say(counts_.live_twice, "event", "allocations of memory that is already live");
   say(counts_.freed_twice, "event", "frees of memory that was already freed");
   say(counts_.vanished_blocks, "block",
-      Concat("live according to the events, but not in the segments", kEnded));
+      Concat("live according to the events, but not in the segments", ended));
   say(counts_.unexplained_blocks, "block",
-      Concat("in the segments, but not according to the last event of their address", kEnded));
+      Concat("in the segments, but not according to the last event of their address", ended));
   say(counts_.contradictory_segments, "event",
-      Concat("changes of segments that contradict the segments", kEnded));
+      Concat("changes of segments that contradict the segments", ended));
+  if (!fits_) {
+    missing_.emplace_back(
+        "the blocks and segments of the snapshot existed after events that are missing, so the "
+        "levels count only what the events show");
+  }
 }
 
 void SnapshotEvents::Enqueue(size_t slot) {
@@ -339,6 +367,9 @@ bool SnapshotEvents::Next(Event* event) {
       AddAnnotation();
     } else {
       AddEntry(slot);
+      // The memory of this slot may be freed while other slots continue.
+      const bool is_last = slot->next == slot->entries->size();
+      if (is_last && !slot->fits && !queue_.empty()) AddWindowEnd(slot);
       Enqueue(static_cast<size_t>(slot - slots_.data()));
     }
     std::ranges::reverse(ready_);
@@ -398,6 +429,7 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     event.device = host_ ? kNoDevice : static_cast<int16_t>(slot->device);
     event.call = CallOf(entry.action);
     Add(event, entry.stack, entry.time_us);
+    if (!slot->fits) Follow(event, &slot->held);
   };
   const auto add_segment = [&](EventKind kind) {
     // An entry of the driver exists only because a viewer needs a segment around the driver's
@@ -443,6 +475,38 @@ void SnapshotEvents::AddEntry(Slot* slot) {
       return add(mark);
     }
   }
+}
+
+void SnapshotEvents::Follow(const Event& event, Held* held) {
+  const bool is_pool = event.layer == Layer::kPool;
+  std::map<uint64_t, Event>& memory = is_pool ? held->segments : held->blocks;
+  if (event.kind == EventKind::kAllocate && event.result == 0) {
+    memory.insert_or_assign(event.address, event);
+  } else if (event.kind == EventKind::kFree) {
+    memory.erase(event.address);
+  } else if (event.kind == EventKind::kMap) {
+    held->mapped.Add(event.address, event.size);
+  } else if (event.kind == EventKind::kUnmap) {
+    held->mapped.Remove(event.address, event.size);
+  }
+}
+
+void SnapshotEvents::AddWindowEnd(Slot* slot) {
+  const auto add = [&](Event event, EventKind kind) {
+    event.kind = kind;
+    event.device = host_ ? kNoDevice : static_cast<int16_t>(slot->device);
+    event.call = kWindowEnd;
+    Add(event, kNoStack, kNoTime);
+  };
+  for (const auto& [address, block] : slot->held.blocks) {
+    add(block, EventKind::kFree);
+    if (block.layer == Layer::kFramework) add(block, EventKind::kFreeCompleted);
+  }
+  for (const auto& [address, segment] : slot->held.segments) add(segment, EventKind::kFree);
+  for (const auto& [from, to] : slot->held.mapped.ranges()) {
+    add(SegmentEvent(EventKind::kUnmap, from, to - from, kUnknownStream), EventKind::kUnmap);
+  }
+  slot->held = {};
 }
 
 void SnapshotEvents::AddAnnotation() {

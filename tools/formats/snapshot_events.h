@@ -7,6 +7,13 @@
 // that state, the other events end exactly in the snapshot's own segments and blocks, or missing()
 // says how they differ.
 //
+// If events are missing between the last one and the snapshot (the file is damaged, or the
+// recording ended earlier), the end does not show what existed before. The state before the first
+// event is then reconstructed from the events alone, so that each level is a lower bound: blocks
+// and segments that are freed without having been allocated, and the addresses of the other blocks
+// as segments. If devices have later events than such a device, its memory is freed after its last
+// event, with the call "window_end", because it may have been freed while they continue.
+//
 //   PyTorch           event
 //   segment_alloc     kAllocate  layer kPool, memory kDevice
 //   segment_free      kFree      layer kPool, memory kDevice
@@ -41,6 +48,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/event.h"
 #include "tools/formats/block_rounding.h"
+#include "tools/formats/mapped_ranges.h"
+#include "tools/formats/opening_segments.h"
 #include "tools/formats/snapshot.h"
 
 namespace vramstow {
@@ -78,6 +87,9 @@ class SnapshotEvents {
   // The counts and the sentences are complete before the first call of Next().
   const SnapshotEventCounts& counts() const { return counts_; }
   const std::vector<std::string>& missing() const { return missing_; }
+  // True if the events lead to the blocks and segments of the snapshot. If false, levels are lower
+  // bounds.
+  bool fits() const { return fits_; }
   // Returns the moment of time 0 in microseconds since 1970. Returns kNoTime if no entry has a
   // time.
   int64_t start_time_us() const { return start_time_us_; }
@@ -85,6 +97,12 @@ class SnapshotEvents {
  private:
   struct Life;
   using Lives = absl::flat_hash_map<uint64_t, Life>;  // by address
+  // The memory that is live after the events that were returned, as events that allocate it.
+  struct Held {
+    std::map<uint64_t, Event> blocks;    // by address
+    std::map<uint64_t, Event> segments;  // by address
+    MappedRanges mapped;
+  };
   struct Slot {
     const std::vector<TraceEntry>* entries;
     int32_t device;
@@ -93,6 +111,8 @@ class SnapshotEvents {
     int64_t time_us = kNoTime;                          // time of the last entry that has one
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, if its block still exists
     absl::flat_hash_set<size_t> sudden_ends;            // entries that complete an unrequested free
+    bool fits = true;  // no events are missing between the last one and the snapshot
+    Held held = {};    // only if it does not fit
   };
   // The order of the events that allocate the state at the beginning of the recording. Blocks whose
   // free is pending until the end of the recording come first, because the allocator counts them as
@@ -105,11 +125,21 @@ class SnapshotEvents {
     Opening opening = Opening::kAllocated;
   };
 
-  void Prepare(Slot* slot);
-  Lives FollowEntries(Slot* slot);
-  void CompareWithEnd(const Lives& lives, Slot* slot);
-  void OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream, Opening waits);
-  void OpenSegments(const Slot& slot);
+  // What follows from the entries of a slot alone.
+  struct Followed {
+    Lives lives;
+    // Blocks that are freed without having been allocated, with their streams.
+    std::vector<std::pair<SnapshotBlock, uint64_t>> freed;
+  };
+  void Prepare();
+  Followed FollowEntries(Slot* slot);
+  // Returns how many blocks contradict the entries.
+  uint64_t CompareWithEnd(const Lives& lives, Slot* slot);
+  bool LacksEntries(size_t slot) const;
+  void OpenBlocks(const Followed& followed, Slot* slot);
+  void OpenBlock(const SnapshotBlock& block, uint64_t stream, Opening waits, Slot* slot);
+  void OpenSegments(const OpeningSegments& segments, Slot* slot);
+  void Open(Ready ready, Slot* slot);
   void FindStart();
   void NoteWhatIsMissing();
 
@@ -120,11 +150,12 @@ class SnapshotEvents {
   // annotation, sets *slot to null. Returns false if there is no event.
   bool Choose(Slot** slot);
   void AddEntry(Slot* slot);
+  // Frees what the slot holds after its last entry.
+  void AddWindowEnd(Slot* slot);
+  static void Follow(const Event& event, Held* held);
   void AddAnnotation();
   void Add(Event event, StackId stack, int64_t time_us);
-  uint64_t BlockSize(const TraceEntry& entry) const {
-    return entry.block_size != 0 ? entry.block_size : rounding_.Round(entry.size);
-  }
+  uint64_t BlockSize(const TraceEntry& entry) const { return BlockSizeOf(entry, rounding_); }
   Event BlockEvent(EventKind kind, const TraceEntry& entry, uint64_t size) const;
   Event SegmentEvent(EventKind kind, uint64_t address, uint64_t size, uint64_t stream) const;
 
@@ -138,6 +169,7 @@ class SnapshotEvents {
   std::vector<std::pair<int64_t, size_t>> queue_;
   std::vector<const Annotation*> annotations_;
   size_t next_annotation_ = 0;
+  bool fits_ = true;
   std::vector<Ready> opening_;
   size_t next_opening_ = 0;
   std::vector<Ready> ready_;  // events of the current entry, in reverse

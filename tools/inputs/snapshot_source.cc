@@ -65,7 +65,7 @@ bool SnapshotSource::Next(Event* event) {
 ReadReport SnapshotSource::report() const {
   ReadReport report;
   for (const uint64_t count : events_->counts().entries) report.events += count;
-  report.closed = snapshot_->complete;
+  report.closed = snapshot_->complete && events_->fits();
   return report;
 }
 
