@@ -53,6 +53,7 @@ bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& f
   libraries_.clear();
   // The levels are computed by the analysis, so that queries give the same figures.
   Analyzer analyzer(*source);
+  analyzer.SetLosses(FindLossesAhead(source));
   Event event;
   while (source->Next(&event)) {
     analyzer.Add(event, source->Stack());

@@ -2,10 +2,11 @@
 // ui.perfetto.dev opens): each allocation and free at its time in the row of its thread, under the
 // operator that was active, and allocated and reserved bytes as counters of the process.
 //
-// Idea: both traces have Unix time. Kineto's clock and ours differ by microseconds, and the
-// allocator reports an allocation while the operator that requests it runs, so the time shows the
-// operator. The time before the first operator and after the last one is left out, so that the
-// profiled steps fill the page.
+// Idea: a source that can start again is read twice, because the levels of a trace with gaps are
+// lower bounds only if it is known what later events show. Both traces have Unix time. Kineto's
+// clock and ours differ by microseconds, and the allocator reports an allocation while the operator
+// that requests it runs, so the time shows the operator. The time before the first operator and
+// after the last one is left out, so that the profiled steps fill the page.
 //
 // Ownership: refers to the source and the timeline. Threads: one at a time. Errors: StartOfTrace
 // returns one sentence. Units: bytes, nanoseconds since 1970.
@@ -34,7 +35,9 @@ absl::StatusOr<TraceStart> StartOfTrace(const std::string& file);
 class MergedTrace {
  public:
   MergedTrace(EventSource* source, const TraceStart& start, const ProfilerTimeline& timeline)
-      : source_(*source), start_(start), timeline_(timeline), analyzer_(*source) {}
+      : source_(*source), start_(start), timeline_(timeline), analyzer_(*source) {
+    analyzer_.SetLosses(FindLossesAhead(source));
+  }
 
   // Appends the next events to the text, each with a comma after it. Returns false if these were
   // the last.

@@ -139,4 +139,18 @@ std::vector<Loss> FindLosses(EventSource* source, const std::vector<TraceGap>& g
   return finder.Finish();
 }
 
+std::vector<Loss> FindLossesAhead(EventSource* source) {
+  if (!source->Rewind()) return {};
+  Event event;
+  while (source->Next(&event)) continue;
+  const std::vector<TraceGap> gaps = source->Gaps();
+  std::vector<Loss> losses;
+  source->Rewind();
+  if (!gaps.empty()) {
+    losses = FindLosses(source, gaps);
+    source->Rewind();
+  }
+  return losses;
+}
+
 }  // namespace vramstow

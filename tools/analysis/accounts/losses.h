@@ -35,6 +35,10 @@ struct Loss {
 // `gaps` says where events are missing, as EventSource::Gaps does.
 std::vector<Loss> FindLosses(EventSource* source, const std::vector<TraceGap>& gaps);
 
+// Reads the source from its beginning to find its gaps and the losses, and leaves it there. If the
+// source cannot start again, nothing is read, and the result is empty.
+std::vector<Loss> FindLossesAhead(EventSource* source);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_ACCOUNTS_LOSSES_H_
