@@ -21,8 +21,11 @@ struct MoveRecord {
   std::atomic<uint64_t> refused_in_capture{0};  // moves: a stream was being captured
   std::atomic<uint64_t> failed{0};              // moves in which a driver call failed
 
-  void NoteRefusal(const PoolPages& pool) {
-    Bump(pool.fences().capturing() ? &refused_in_capture : &refused, 1);
+  // Counts a refused move. Returns true if a stream is being captured, which is the reason then.
+  bool NoteRefusal(const PoolPages& pool) {
+    const bool is_capturing = pool.fences().capturing();
+    Bump(is_capturing ? &refused_in_capture : &refused, 1);
+    return is_capturing;
   }
 
   // Records one event for each run of neighbouring pages. The first event carries the time for

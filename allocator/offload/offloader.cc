@@ -94,8 +94,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_.AddressOf(moved + i);
     std::sort(slice, slice + wanted);
     if (!standstill_.Begin()) {
-      record_.NoteRefusal(*pool_);
-      *outcome = pool_->fences().capturing() ? OffloadResult::kCapturing : OffloadResult::kBusy;
+      *outcome = record_.NoteRefusal(*pool_) ? OffloadResult::kCapturing : OffloadResult::kBusy;
       break;
     }
     DriverResult result = kDriverSuccess;
