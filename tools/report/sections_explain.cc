@@ -75,11 +75,11 @@ std::string AllocatorName(const std::string& model) {
 // part of it, and so it can be more than the GPU has.
 std::string AvailableInWords(const DemandFacts& demand) {
   const uint64_t all = demand.room_bytes + demand.outside_bytes.value_or(0);
-  const bool is_more = demand.outside_bytes.has_value() && demand.card_bytes.has_value() &&
-                       all > *demand.card_bytes;
+  const bool is_more =
+      demand.outside_bytes.has_value() && demand.card_bytes.has_value() && all > *demand.card_bytes;
   if (!is_more) return absl::StrCat(Bytes(demand.room_bytes), " are available");
-  return absl::StrCat(Bytes(demand.room_bytes), " are available, ",
-                      Bytes(all - *demand.card_bytes), " of them on the host");
+  return absl::StrCat(Bytes(demand.room_bytes), " are available, ", Bytes(all - *demand.card_bytes),
+                      " of them on the host");
 }
 
 // Says whether a replay without the cause served the request that failed. The replay ends there, so
@@ -95,10 +95,9 @@ std::string FitsInWords(const OutOfMemoryFacts& failure, const AdviceFacts& advi
                         "; no replay has confirmed it.");
   }
   const ReplayFacts& first = advice.replays.front();
-  std::string text =
-      absl::StrCat("The", verdict, ". Up to this request ", ReservingAllocator(first.model),
-                   " would reserve ", Bytes(first.peak_reserved_bytes), " with this change (",
-                   AvailableInWords(failure.demand));
+  std::string text = absl::StrCat(
+      "The", verdict, ". Up to this request ", ReservingAllocator(first.model), " would reserve ",
+      Bytes(first.peak_reserved_bytes), " with this change (", AvailableInWords(failure.demand));
   if (!failure.replays.empty()) {
     absl::StrAppend(&text, "; without it ", Bytes(failure.replays.front().peak_reserved_bytes));
   }

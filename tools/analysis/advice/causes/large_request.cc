@@ -114,6 +114,24 @@ Cause OfWorkspace(const FailureMoment& moment) {
   return cause;
 }
 
+// Compares the request with the memory that the job can use and with its other tensors.
+std::string EvidenceOf(const FailureMoment& moment, const std::string& name, uint64_t on_the_way,
+                       uint64_t largest) {
+  const uint64_t on_gpu = moment.room() - std::min(moment.room(), moment.away_bytes());
+  std::string text = name + " asked for " + AdviceText(moment.requested()) + " at once";
+  if (moment.is_room_known()) text += ", of " + AdviceText(on_gpu) + " that the job can use";
+  if (on_the_way > 0) {
+    text += "; the same line had allocated " + AdviceText(on_the_way) + " on the way";
+  }
+  text += largest == 0 ? "." : "; the largest other tensor has " + AdviceText(largest) + ".";
+  if (moment.is_room_known() && moment.requested() > on_gpu) {
+    text +=
+        " This is more than the whole GPU has for the job: neither freeing other memory nor moving "
+        "it to the host (--offload) makes room for it.";
+  }
+  return text;
+}
+
 Found FindLargeRequest(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   const uint64_t requested = moment.requested();
@@ -155,21 +173,7 @@ Found FindLargeRequest(const FailureMoment& moment) {
   cause.change.requested = requested / kPieces;
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(moment);
-  cause.evidence = name + " asked for " + AdviceText(requested) + " at once";
-  const uint64_t on_gpu = moment.room() - std::min(moment.room(), moment.away_bytes());
-  if (moment.is_room_known()) {
-    cause.evidence += ", of " + AdviceText(on_gpu) + " that the job can use";
-  }
-  if (on_the_way > 0) {
-    cause.evidence += "; the same line had allocated " + AdviceText(on_the_way) + " on the way";
-  }
-  cause.evidence +=
-      largest == 0 ? "." : "; the largest other tensor has " + AdviceText(largest) + ".";
-  if (moment.is_room_known() && requested > on_gpu) {
-    cause.evidence +=
-        " This is more than the whole GPU has for the job: neither freeing other memory nor moving "
-        "it to the host (--offload) makes room for it.";
-  }
+  cause.evidence = EvidenceOf(moment, name, on_the_way, largest);
   cause.cost = "A loop over pieces.";
   if (IsDecomposition(moment, site)) {
     cause.cost = "None, if the rest of the basis is not needed.";
