@@ -35,7 +35,10 @@ class Search {
       } else {
         high_ = *next;
       }
-      if (was_guess_ && 2 * open() > open_before) ++slow_guesses_;
+      if (was_guess_ && 2 * open() > open_before) {
+        ++slow_guesses_;
+        ++all_slow_guesses_;
+      }
     }
     if (low_ > 0) result_.largest = ValueOf(low_ - 1);
     result_.at_end = low_ == end_;
@@ -61,9 +64,12 @@ class Search {
     if (const auto predicted = Predicted()) {
       // First tries a value that the line predicts to fit, then one that it predicts not to fit;
       // otherwise bisects. A guess narrows the range from one side only, so after two guesses that
-      // narrowed it by less than half, the search bisects.
+      // narrowed it by less than half, the search bisects. Peaks that grow by whole segments make
+      // the line useless near the limit: after some more such guesses, it only bisects.
       constexpr int kMaxSlowGuesses = 2;
-      if (slow_guesses_ < kMaxSlowGuesses) {
+      constexpr int kMaxAllSlowGuesses = 3;
+      const bool is_useless = all_slow_guesses_ >= kMaxAllSlowGuesses && high_ < end_;
+      if (slow_guesses_ < kMaxSlowGuesses && !is_useless) {
         was_guess_ = true;
         return std::clamp(*predicted, first, last);
       }
@@ -111,7 +117,8 @@ class Search {
   uint64_t low_ = 0;  // this many values from the first on are known to fit
   uint64_t high_ = ~uint64_t{0};
   bool was_guess_ = false;
-  int slow_guesses_ = 0;  // guesses that did not halve the open range
+  int slow_guesses_ = 0;  // guesses since the last bisection that did not halve the open range
+  int all_slow_guesses_ = 0;
   std::optional<FitRun> best_;
   FitResult result_;
 };

@@ -107,7 +107,7 @@ std::string OutcomeOf(const PlanTrial& trial, double margin) {
   const char* const outcome = trial.fits ? "fits" : "does not fit";
   if (!trial.peak_bytes.has_value()) return outcome;
   const uint64_t usable = UsableBytes(trial.total_bytes, margin);
-  const bool is_tight = trial.fits && *trial.peak_bytes > usable;
+  const bool is_tight = trial.fits && !trial.moves && *trial.peak_bytes > usable;
   return absl::StrCat(
       is_tight ? absl::StrCat("tight, less than ", MarginText(margin), " stays free") : outcome,
       ", ", Bytes(*trial.peak_bytes), " at the peak");
@@ -184,6 +184,7 @@ absl::StatusOr<PlanTrial> PlanRehearser::Attempt(const std::string& card_text,
     trial.fits = estimate->fits;
     if (estimate->continued) trial.went_on = estimate->out_of_memory;
     trial.total_bytes = estimate->total_bytes;
+    trial.moves = estimate->facts.offload.carries_job;
     if (estimate->spare_bytes.has_value()) {
       trial.peak_bytes =
           static_cast<uint64_t>(static_cast<int64_t>(trial.total_bytes) - *estimate->spare_bytes);

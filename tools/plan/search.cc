@@ -96,6 +96,7 @@ class Searcher {
     row->peak_bytes = trial->peak_bytes;
     row->step = trial->step;
     row->fits = trial->fits;
+    row->moves = trial->moves;
     row->tight = false;
     row->why_not.clear();
     row->failed = !trial->problem.empty();
@@ -116,7 +117,7 @@ class Searcher {
 
   // Decides whether the row fits or is tight, by comparing the peak with the margin.
   void Judge(PlanRow* row) const {
-    if (!row->peak_bytes.has_value()) return;
+    if (!row->peak_bytes.has_value() || row->moves) return;
     row->fits = *row->peak_bytes <= UsableBytes(row->total_bytes, space_.margin);
     row->tight = !row->fits && *row->peak_bytes <= row->total_bytes;
     row->why_not = row->fits ? "" : WhyTooLarge(*row);

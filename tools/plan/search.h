@@ -44,6 +44,9 @@ struct PlanTrial {
   // How often a run that ended well was refused memory. Such a run does not fit, and its peak does
   // not show what it needs.
   uint64_t went_on = 0;
+  // True if the run needed more than the GPU has, and moved the rest to the host. Such a run keeps
+  // the GPU full, so that no margin can stay free.
+  bool moves = false;
   std::string problem;  // not empty if it failed for another reason than memory
   bool ran = true;      // false if the problem was found before a run
 };
@@ -67,7 +70,8 @@ struct PlanRow {
   std::string card;
   Choice choice;
   Source source = Source::kUnknown;
-  bool fits = false;         // with the margin
+  bool fits = false;         // with the margin, or moves memory
+  bool moves = false;        // memory was moved to the host, because the GPU was full
   bool tight = false;        // fits onto the card, but without the margin; then fits is false
   bool failed = false;       // for another reason than memory
   bool not_reached = false;  // the search was interrupted before anything was known

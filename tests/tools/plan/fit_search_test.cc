@@ -59,6 +59,23 @@ TEST(FitSearch, AWrongLineStillFindsIt) {
   }
 }
 
+// The peak grows by whole segments of 46 MiB, as under PyTorch's allocator.
+TEST(FitSearch, PeaksThatGrowInStepsTakeFewRuns) {
+  constexpr uint64_t kSegment = 46 * kMebi;
+  const auto bytes = [](uint64_t batch) {
+    return 100 * kMebi + batch * 33 * kMebi / 1000 / kSegment * kSegment;
+  };
+  const FitTry job = [&](uint64_t value) {
+    auto run = FitJob(900 * kMebi, bytes)(value);
+    run->peak_requested = value;
+    return run;
+  };
+  const FitRange range = {1, 1'000'000, 1};
+  const auto found = SearchLargest(range, job, std::nullopt, 0);
+  EXPECT_EQ(found->largest, TrueLargest(range, job));
+  EXPECT_LE(found->runs.size(), 24U);  // a bisection of the whole range takes 21
+}
+
 TEST(FitSearch, SaysWhenNothingFitsAndWhenEverythingDoes) {
   const auto none =
       SearchLargest({1, 64, 1}, FitJob(kMebi, [](uint64_t) { return 2 * kMebi; }), std::nullopt, 0);

@@ -120,6 +120,23 @@ TEST(PlanSearch, MoreShardsAreTriedWhereFewerDoNotFit) {
   }
 }
 
+TEST(PlanSearch, ARunThatMovesMemoryFitsWithoutAMargin) {
+  const PlanSpace space = {.cards = {"h100"}, .placeholders = {}, .margin = 0.05};
+  for (const bool moves : {false, true}) {
+    const auto result = SearchPlan(space, [&](const std::string&, const Choice&) {
+      PlanTrial trial;
+      trial.fits = true;
+      trial.moves = moves;
+      trial.peak_bytes = trial.total_bytes = 80 * kGiB;
+      return absl::StatusOr<PlanTrial>(trial);
+    });
+    ASSERT_TRUE(result.ok());
+    ASSERT_EQ(result->rows.size(), 1U);
+    EXPECT_EQ(result->rows[0].fits, moves);
+    EXPECT_EQ(result->rows[0].tight, !moves);
+  }
+}
+
 // A job that needs 10 GiB and 1 GiB per unit of the batch; with {checkpoint} = full it needs half
 // of the latter, and a third more time.
 class Job {
