@@ -158,8 +158,8 @@ int Observe(pid_t pid, Attachment& attachment, const AttachOptions& wishes) {
   if (wishes.for_ns == 0) {
     const std::string since = was_there ? " was already observed: " : " is observed from now on: ";
     return Print(wishes, TraceJson(pid, *answer),
-                 absl::StrCat("process ", pid, since, trace, "\n  vramstow analyze ", trace,
-                              "\n  vramstow attach ", pid, " --detach\n"));
+                 absl::StrCat("process ", pid, since, trace, "\n  vramstow analyze ",
+                              ShellWord(trace), "\n  vramstow attach ", pid, " --detach\n"));
   }
   Sleep(wishes.for_ns, pid);
   // An observation that was there before belongs to someone else and goes on.
