@@ -119,7 +119,7 @@ def test_a_job_that_lives_by_offload_is_not_called_healthy(tmp_path: Path) -> No
     assert has["model_clock"]["step_seconds"] > had["model_clock"]["step_seconds"]
     first = "This job needs 1.4"
     assert first in summary
-    assert "It ran because" in summary
+    assert "It went on because" in summary
     screen = told("analyze", tight)
     assert first in screen
     assert "train.py:" in screen.split("Moved")[1].split("Peak")[0]

@@ -107,7 +107,7 @@ std::string NeedInWords(const OffloadFacts& offload) {
                         " of GPU memory");
   }
   if (!IsTooSmall(offload)) {
-    return absl::StrCat("This job ran because ", Bytes(offload.most_bytes),
+    return absl::StrCat("This job went on because ", Bytes(offload.most_bytes),
                         " were moved to the host");
   }
   return absl::StrCat("This job needs ", Bytes(offload.needed_bytes),
@@ -122,7 +122,7 @@ std::string CarriedInWords(const OffloadFacts& offload) {
                         Bytes(offload.needed_bytes), " of GPU memory; the GPU has ",
                         Bytes(offload.card_bytes), ".");
   }
-  return IsTooSmall(offload) ? absl::StrCat("It ran because ", Bytes(offload.most_bytes),
+  return IsTooSmall(offload) ? absl::StrCat("It went on because ", Bytes(offload.most_bytes),
                                             " were moved to the host.")
                              : "The GPU had no free memory for them when the job requested more.";
 }

@@ -361,7 +361,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
   EXPECT_THAT(
       Screen({facts}),
       AllOf(HasSubstr("── This job needs 86.0 GiB of GPU memory; the GPU has 80.0 GiB ──"),
-            HasSubstr("\nRan      It ran because 7.00 GiB were moved to the host.\n"),
+            HasSubstr("\nRan      It went on because 7.00 GiB were moved to the host.\n"),
             HasSubstr("Moved    20.0 GiB made at train.py:9 main (empty), 10.0 GiB made at"),
             Not(HasSubstr("Costs")), Not(HasSubstr("Instead")), Not(HasSubstr("Healthy")),
             Not(HasSubstr("Step")), Not(HasSubstr("Room"))));
@@ -375,7 +375,7 @@ TEST(ScreenReport, OfAJobThatRanBecauseMemoryMovedSaysSoFirst) {
   // print this figure as too large for the GPU.
   facts.offload.needed_bytes = 79 * kGiB;
   EXPECT_THAT(Screen({facts}),
-              AllOf(HasSubstr("── This job ran because 7.00 GiB were moved to the host ──"),
+              AllOf(HasSubstr("── This job went on because 7.00 GiB were moved to the host ──"),
                     Not(HasSubstr("79.0 GiB of GPU"))));
   facts.offload.carries_job = false;
   EXPECT_THAT(Screen({facts}), HasSubstr("Healthy"));
@@ -387,7 +387,7 @@ TEST(RunSummary, OfAJobThatRanBecauseMemoryMovedSaysSo) {
   facts.model_clock.mean_seconds = 0.412;
   EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"}),
               AllOf(HasSubstr("  ran          This job needs 86.0 GiB of GPU memory; the GPU has "
-                              "80.0 GiB. It ran because 7.00 GiB were moved to the host.\n"),
+                              "80.0 GiB. It went on because 7.00 GiB were moved to the host.\n"),
                     HasSubstr("  moved        20.0 GiB made at train.py:9 main (empty), "),
                     HasSubstr("  iteration    An iteration takes 412 ms by the model of the "
                               "GPU.\n")));
