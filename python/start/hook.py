@@ -470,6 +470,7 @@ def _prepare(torch: object) -> None:
     if not folder:
         return
     atexit.register(_tell_what_ended_it)
+    _beside("at_exit").watch_threads()
     _compile(folder, _wanted())
     if _wants_operators():
         _compute_values(folder)

@@ -58,6 +58,46 @@ def test_a_program_that_catches_the_error_went_on(tmp_path: Path) -> None:
     assert "program.py:7 fill" in screen
 
 
+THREADS = """
+import threading
+workers = [threading.Thread(target=fill) for _ in range(2)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+"""
+
+
+def test_threads_that_the_error_ended_are_told(tmp_path: Path) -> None:
+    status, summary, facts, screen = run(FILL + THREADS, tmp_path)
+    assert status == 0
+    ended = "ended successfully, but OutOfMemoryError ended 2 of its threads"
+    assert ended in " ".join(summary.split())
+    assert facts["facts"]["program.threads_ended"] == "2"
+    assert ended in " ".join(screen.split())
+
+
+WORKER = """
+import threading
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(100)]).cuda().eval()
+
+def work():
+    model(torch.ones(4096, 1024, device="cuda"))
+
+with torch.no_grad():
+    worker = threading.Thread(target=work)
+    worker.start()
+    worker.join()
+"""
+
+
+def test_the_grad_mode_of_another_thread_is_told(tmp_path: Path) -> None:
+    _, _, facts, _ = run(WORKER, tmp_path, census="on", memory="2GiB")
+    [advice] = [one for one in facts["advice"] if one["id"] == "needless_graph"]
+    assert "because each thread has a grad mode of its own" in advice["action"]
+
+
 def test_another_error_is_told_apart(tmp_path: Path) -> None:
     status, summary, facts, screen = run(FILL + CAUGHT + 'raise KeyError("later")', tmp_path)
     assert status == 1

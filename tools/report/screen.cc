@@ -227,8 +227,12 @@ std::string WentOnTitle(const FactSet& set, const Facts& facts) {
 std::string EndLine(const Facts& facts, const TextStyle& style) {
   if (!WentOnAfterOutOfMemory(facts)) return "";
   if (EndOf(facts) == ProgramEnd::kWell) {
-    return Labelled(
-        "End", "The program ended successfully. The reason for the missing memory follows.", style);
+    const std::string threads = EndedThreadsInWords(facts);
+    return Labelled("End",
+                    absl::StrCat("The program ended successfully",
+                                 threads.empty() ? "" : absl::StrCat(", but ", threads),
+                                 ". The reason for the missing memory follows."),
+                    style);
   }
   return Labelled("End",
                   absl::StrCat(Printable(UncaughtError(facts)),

@@ -235,8 +235,11 @@ std::string WithoutHook(const FactSet& set) {
 std::string WentOn(const Facts& trace) {
   const std::string times = Counted(trace.counts.out_of_memory, "time");
   if (EndOf(trace) == ProgramEnd::kWell) {
-    return Line("recovered", absl::StrCat("memory ran out ", times,
-                                          ", and the program continued and ended successfully:"));
+    const std::string threads = EndedThreadsInWords(trace);
+    return Line(
+        "recovered",
+        absl::StrCat("memory ran out ", times, ", and the program continued and ended successfully",
+                     threads.empty() ? ":" : absl::StrCat(", but ", threads, ":")));
   }
   return Line("recovered",
               absl::StrCat("memory ran out ", times, ", and the program continued; ",

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tools/analysis/explain/census_summary.h"
+#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {
@@ -41,6 +42,15 @@ bool IsInferenceOnly(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   if (parameters.all == 0) return IsCalledEvaluation(moment);
   return parameters.untrained == parameters.all || parameters.evaluating * 2 > parameters.all;
+}
+
+std::string ForOtherThread(const FailureMoment& moment) {
+  const std::string process = FactText(moment.facts().trace_metadata, "process.pid");
+  const uint32_t thread = moment.failure().thread;
+  if (process.empty() || thread == 0 || process == std::to_string(thread)) return "";
+  return " Call it in the function that the thread runs, because each thread has a grad mode of "
+         "its "
+         "own.";
 }
 
 }  // namespace vramstow

@@ -5,6 +5,8 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
 
+#include <string>
+
 #include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
@@ -16,6 +18,9 @@ bool IsCalledEvaluation(const FailureMoment& moment);
 // True if no backward pass has run and the model is in eval() or in no optimizer. If no census (a
 // reference scan) found the model's parameters, the names of the functions decide.
 bool IsInferenceOnly(const FailureMoment& moment);
+// Returns the sentence " Call it in the function that the thread runs, ..." if the request was made
+// by another thread than the main one, whose torch.no_grad() has no effect there; else "".
+std::string ForOtherThread(const FailureMoment& moment);
 
 }  // namespace vramstow
 

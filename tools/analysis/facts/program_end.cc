@@ -24,6 +24,12 @@ std::string FailureInWords(const Facts& facts) {
                       has_bad_status ? absl::StrCat(", with exit status ", status) : "");
 }
 
+std::string EndedThreadsInWords(const Facts& facts) {
+  const std::string count = FactText(facts.trace_metadata, "program.threads_ended");
+  if (count.empty()) return "";
+  return absl::StrCat("OutOfMemoryError ended ", Printable(count), " of its threads");
+}
+
 ProgramEnd EndOf(const Facts& facts) {
   const std::string error = UncaughtError(facts);
   if (error == "OutOfMemoryError") return ProgramEnd::kOutOfMemory;

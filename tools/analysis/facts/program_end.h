@@ -28,6 +28,9 @@ std::string ExitStatusOf(const Facts& facts);
 // Returns a text like "ValueError ended the program, with exit status 1". Returns an empty text if
 // the program ended well, or if that is unknown.
 std::string FailureInWords(const Facts& facts);
+// Returns "OutOfMemoryError ended 2 of its threads", of a Python program that went on without them.
+// Returns an empty text if there were none.
+std::string EndedThreadsInWords(const Facts& facts);
 // True if an out-of-memory ended the program, but the trace does not contain that failure.
 bool EndedUnseen(const Facts& facts);
 // True if an out-of-memory did not end the program.

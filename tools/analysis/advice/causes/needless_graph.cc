@@ -214,7 +214,8 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
           : std::string(sign == Sign::kMayEvaluate ? "If no backward pass follows: run it"
                                                    : "Run it") +
                 " under torch.no_grad() or torch.inference_mode(); model.eval() alone does not "
-                "stop the recording.";
+                "stop the recording." +
+                ForOtherThread(moment);
   return cause;
 }
 
