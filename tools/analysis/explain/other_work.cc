@@ -124,7 +124,7 @@ OtherWork::OtherWork(const Detail& detail, const MarkedSteps& marked)
   FindStretches(detail, marked);
   for (const MarkedCall& save : marked.saves()) {
     const uint64_t end = std::min(save.end, detail.events + 1);
-    all_.push_back({Stretch::Kind::kSaving, save.begin, end, 0, false});
+    all_.push_back({Stretch::Kind::kSaving, save.begin, end, 0, false, false});
   }
   std::ranges::stable_sort(all_, {}, &Stretch::begin);
 }
@@ -169,7 +169,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& marked) {
       case Doing::kOther: {
         const Caller& caller = callers.of(life);
         if (!is_open) {
-          now = {Stretch::Kind::kEvaluation, life.birth, life.birth, trained, false};
+          now = {Stretch::Kind::kEvaluation, life.birth, life.birth, trained, false, false};
           generates = false;
           is_open = true;
           // The stretch (consecutive calls of one kind of work) includes the allocation of the data
@@ -187,6 +187,7 @@ void OtherWork::FindStretches(const Detail& detail, const MarkedSteps& marked) {
       }
     }
   }
+  now.is_last = true;
   close();
 }
 
@@ -194,6 +195,8 @@ uint64_t OtherWork::After(uint64_t begin, uint64_t end) const {
   const uint64_t from = begin;
   for (const Stretch& stretch : all_) {
     if (stretch.kind == Stretch::Kind::kSaving || stretch.end <= begin) continue;
+    // What follows an evaluation that is not over belongs to it: the loss of its last batch.
+    if (stretch.is_last) continue;
     if (stretch.begin < from || stretch.end >= end || stretch.trained > from) continue;
     begin = stretch.end;
   }

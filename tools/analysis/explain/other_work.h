@@ -27,6 +27,7 @@ struct Stretch {
   uint64_t end = 0;
   uint64_t trained = 0;   // the last event of training before it; 0 if there is none
   bool is_named = false;  // the name of a calling function means an evaluation
+  bool is_last = false;   // neither training nor an optimizer step is recorded after it
 };
 
 // True if the call stack shows a running model.
@@ -43,7 +44,7 @@ class OtherWork {
   bool has_training() const { return has_training_; }
   const KvCaches& caches() const { return caches_; }
   // Returns the end of the evaluation that follows `begin` without any training in between; `begin`
-  // if there is none.
+  // if there is none, or if the program did not train after it.
   uint64_t After(uint64_t begin, uint64_t end) const;
   // Removes work that occurs in nearly every iteration, for example a teacher's forward pass,
   // because it belongs to the iterations. `begins` has the begins of all iterations.
