@@ -70,6 +70,8 @@ class ModelDevice {
   uint64_t capacity() const { return capacity_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t peak_reserved() const { return peak_reserved_; }
+  // Begins a new peak with the memory that is reserved now.
+  void ForgetPeak() { peak_reserved_ = reserved_; }
   // counts() returns the number of calls by kind, and calls() the number of driver calls that they
   // stand for.
   const std::array<uint64_t, kDeviceCalls>& counts() const { return counts_; }

@@ -66,6 +66,10 @@ class FailedRequests::Writer {
 
  private:
   void Add(uint64_t bytes, uint64_t event) {
+    if (event > source_.survived_ && source_.survived_ > 0 && requests_.judged_from == 0) {
+      requests_.list.push_back({.event = event, .kind = RequestKind::kFlush});
+      requests_.judged_from = requests_.list.size();
+    }
     requests_.list.push_back({.bytes = bytes,
                               .event = event,
                               .block = requests_.blocks++,
@@ -86,9 +90,11 @@ class FailedRequests::Writer {
   absl::flat_hash_map<uint32_t, uint32_t> blocks_;  // by life, while it lives
 };
 
-FailedRequests::FailedRequests(const Detail& detail, const OutOfMemoryFacts& failure, size_t most)
+FailedRequests::FailedRequests(const Detail& detail, const OutOfMemoryFacts& failure, size_t most,
+                               uint64_t survived)
     : detail_(&detail),
       failed_(failure.event),
+      survived_(survived),
       requested_(failure.requested_bytes),
       device_(failure.device) {
   FillSteps();

@@ -3,7 +3,8 @@
 //
 // Idea: the analysis has stored the lives of blocks, so the file need not be read again. Only the
 // newest part of a long trace is replayed. Blocks that were live where this part begins are
-// requested first.
+// requested first. If an earlier request failed, the program has survived this failure, so only the
+// requests after it are judged; PyTorch released its cache at that failure.
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const functions may be called at the
 // same time. Errors: none. Memory: 16 bytes for each request, up to the allowed number. Units:
@@ -23,7 +24,10 @@ namespace vramstow {
 
 class FailedRequests {
  public:
-  FailedRequests(const Detail& detail, const OutOfMemoryFacts& failure, size_t most);
+  // `survived` is the event of the last failure before this one that the program survived; 0 if
+  // there is none.
+  FailedRequests(const Detail& detail, const OutOfMemoryFacts& failure, size_t most,
+                 uint64_t survived = 0);
 
   // The number of requests, including the one that failed.
   size_t size() const { return opening_.size() + steps_.size() + 1; }
@@ -45,6 +49,7 @@ class FailedRequests {
 
   const Detail* detail_;
   uint64_t failed_;
+  uint64_t survived_;
   uint64_t requested_;
   int device_;
   bool has_tensors_ = false;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/analysis/facts/library_failure.h"
 #include "tools/replay/catalog.h"
 #include "tools/replay/failed_requests.h"
 #include "tools/replay/replay.h"
@@ -39,6 +40,20 @@ std::string AllocatorOf(const Facts& facts, bool has_tensors) {
 uint64_t CappedSum(uint64_t a, uint64_t b) {
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
   return a + std::min(b, kMax - a);
+}
+
+// Returns the event of the last failure of PyTorch's before the last one of `facts`, on the same
+// device; 0 if there is none.
+uint64_t SurvivedBefore(const Facts& facts) {
+  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+  uint64_t event = 0;
+  for (const OutOfMemoryFacts& failure : facts.out_of_memory) {
+    const bool is_before = failure.event < last.event && failure.device == last.device;
+    if (is_before && IsDeviceMemory(failure.memory) && !IsLibraryFailure(failure)) {
+      event = std::max(event, failure.event);
+    }
+  }
+  return event;
 }
 
 // The result of a replay of one change with one model.
@@ -268,7 +283,7 @@ ProvedAdvice ProveAdvice(const Detail& detail, const Facts& facts, std::vector<A
     if (detail.peak_event != 0) ProveUpToPeak(detail, budget, facts, &proved.advice);
   } else if (const OutOfMemoryFacts& failure = facts.out_of_memory.back();
              failure.has_story && failure.demand.room_bytes != 0) {
-    const FailedRequests source(detail, failure, budget.most_requests);
+    const FailedRequests source(detail, failure, budget.most_requests, SurvivedBefore(facts));
     Prover(source, budget, facts, &proved).Prove();
   }
   for (AdviceFacts& one : proved.advice) one.change = {};

@@ -72,6 +72,7 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
   ModelOutcome outcome;
   outcome.name = spec.name;
   std::vector<bool> lacking(requests.blocks);
+  uint64_t missing = 0;  // blocks that were refused, and that the program has not freed yet
   const auto ends = EndsOfPools(requests);
   auto next_end = ends.begin();
   const TouchPlan plan(requests);
@@ -85,6 +86,11 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
   for (size_t i = 0; i < requests.list.size(); ++i) {
     const Request& request = requests.list[i];
     device.BeginRequest(i);
+    if (i == requests.judged_from) {
+      device.ForgetPeak();
+      outcome.peak_allocated = outcome.allocated_at_peak = model->allocated();
+      outcome.out_of_memory = missing;
+    }
     for (; next_end != ends.end() && next_end->first < i; ++next_end) {
       model->PoolEnds(next_end->second);
     }
@@ -92,12 +98,14 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
     switch (request.kind) {
       case RequestKind::kAllocate:
         lacking[request.block] = !allocate(request);
+        missing += lacking[request.block];
         break;
       case RequestKind::kTry:
         if (allocate(request)) model->Free(request.block);
         break;
       case RequestKind::kFree:
         if (!lacking[request.block]) model->Free(request.block);
+        missing -= lacking[request.block];
         break;
       case RequestKind::kFlush:
         model->Flush();

@@ -25,14 +25,16 @@ struct ReplayOptions {
 
 struct ModelOutcome {
   std::string name;
-  uint64_t peak_reserved = 0;
+  uint64_t peak_reserved = 0;      // from Requests::judged_from on, like the next two
   uint64_t peak_allocated = 0;     // of blocks, after the model's rounding
   uint64_t allocated_at_peak = 0;  // when reserved was at its highest
   uint64_t allocated_at_end = 0;   // after the last request
   uint64_t device_calls = 0;
   std::array<uint64_t, kDeviceCalls> calls = {};  // by DeviceCall
   uint64_t stall_ns = 0;
-  uint64_t out_of_memory = 0;        // requests that were not served
+  // Requests that were not served. Those before Requests::judged_from count only if their blocks
+  // are missing later.
+  uint64_t out_of_memory = 0;
   uint64_t first_out_of_memory = 0;  // the event of the first, if there is one
   std::vector<DeviceStep> steps;
   std::optional<OffloadTraffic> traffic;  // of models that move memory

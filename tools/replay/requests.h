@@ -53,6 +53,9 @@ struct Requests {
   // is 0 if unknown.
   uint64_t available_bytes = 0;
   uint64_t failed = 0;  // requests that failed in the recording
+  // The index of the first request that counts. Requests before it may be refused, and the peaks do
+  // not include them, because the program had survived a failure when this request came.
+  uint64_t judged_from = 0;
   Layer layer = Layer::kDriver;
   uint64_t touches = 0;
   uint64_t frees_of_unseen = 0;
