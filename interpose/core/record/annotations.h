@@ -1,7 +1,7 @@
 // Annotations records the marks, ranges and iterations that the application sets by the C API.
 //
-// Idea: an annotation is an event like any other, so it is ordered among the allocations. Before the
-// program uses CUDA there is no trace: EarlyMarks keeps what contains the first memory.
+// Idea: an annotation is an event like any other, so it is ordered among the allocations. Before
+// the program uses CUDA there is no trace: EarlyMarks keeps what contains the first memory.
 //
 // Ownership: texts are copied. Threads: any. Errors: the codes of include/vramstow/vramstow.h;
 // VRAMSTOW_NOT_ACTIVE if there is no trace. Units: none.
