@@ -157,10 +157,10 @@ VRAMSTOW_FUNCTION(vramstow_unregister_pressure_hook, (vramstow_hook hook, void* 
                   (hook, context))
 
 /* The following functions store annotations in the trace, in order with the allocations. They
- * return VRAMSTOW_NOT_ACTIVE if there is no trace, as with --no-trace. The trace begins when CUDA is
- * first used: of one thread, the ranges that are open then and the last iteration are in it, and of
- * equal marks the last one; at most 32 of them, with up to 63 bytes. The library copies up to 1,024
- * bytes of a text. A mark is a moment. A range belongs to its thread, and ranges nest. */
+ * return VRAMSTOW_NOT_ACTIVE if there is no trace, as with --no-trace. The trace begins when CUDA
+ * is first used: of one thread, the ranges that are open then and the last iteration are in it, and
+ * of equal marks the last one; at most 32 of them, with up to 63 bytes. The library copies up to
+ * 1,024 bytes of a text. A mark is a moment. A range belongs to its thread, and ranges nest. */
 VRAMSTOW_FUNCTION(vramstow_mark, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_push, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_pop, (void), ())
