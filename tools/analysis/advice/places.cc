@@ -39,16 +39,39 @@ std::string_view AttributeOf(std::string_view holder) {
   return name;
 }
 
-// Returns the outermost source line of the program at the time of its last allocation before the
-// request.
-std::string OutermostBefore(const FailureMoment& moment) {
-  const std::vector<Life>& lives = moment.detail().lives;
-  auto next = std::ranges::lower_bound(lives, moment.event(), {}, &Life::birth);
-  while (next != lives.begin()) {
-    const SiteDetail& site = moment.site_of(*--next);
-    if (!site.own.empty()) return moment.detail().lines[site.own.front().text];
+// Returns the source line of the program at the time of its last allocation before the request: the
+// deepest one outside of the model. The outermost line may be the one call at module level, which
+// tells nothing.
+std::string LineBefore(const FailureMoment& moment) {
+  const Detail& detail = moment.detail();
+  auto next = std::ranges::lower_bound(detail.lives, moment.event(), {}, &Life::birth);
+  while (next != detail.lives.begin()) {
+    const std::vector<CodeLine>& own = moment.site_of(*--next).own;
+    if (own.empty()) continue;
+    size_t depth = 0;
+    while (depth + 1 < own.size() && !detail.lines[own[depth + 1].text].ends_with("forward")) {
+      ++depth;
+    }
+    return detail.lines[own[depth].text];
   }
-  return PlaceOf(moment.detail(), moment.failure().site_number);
+  return PlaceOf(detail, moment.failure().site_number);
+}
+
+// True if `place` is a call at module level, as of main(), and these blocks were allocated on
+// several lines of the one function that it calls. Such a call tells nothing. A call that makes or
+// runs a model does tell something.
+bool IsCallOfProgram(const Detail& detail, const std::string& place,
+                     const std::vector<const Life*>& lives, size_t depth) {
+  if (!place.ends_with(" <module>")) return false;
+  const CodeLine* first = nullptr;
+  for (const Life* life : lives) {
+    const std::vector<CodeLine>& own = detail.sites[life->site].own;
+    if (depth >= own.size()) return false;
+    if (first == nullptr) first = &own[depth];
+    if (own[depth].function != first->function) return false;
+  }
+  const std::string& line = detail.lines[first->text];
+  return !line.ends_with("forward") && !line.ends_with("__init__");
 }
 
 }  // namespace
@@ -72,7 +95,8 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
     const auto most = std::ranges::max_element(
         by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == by_line.end()) break;
-    if (static_cast<double>(most->second) < kMax * static_cast<double>(all)) break;
+    const bool is_most = static_cast<double>(most->second) >= kMax * static_cast<double>(all);
+    if (!is_most && !IsCallOfProgram(detail, place, here, depth)) break;
     const uint32_t text = most->first;
     if (stops_at_model && detail.lines[text].ends_with("forward")) break;
     place = detail.lines[text];
@@ -99,7 +123,7 @@ std::string PlaceOfRequest(const FailureMoment& moment) {
   const SiteDetail& site = moment.request_site();
   if (site.own.empty() && site.in_backward) {
     const std::string call = moment.passes().BackwardCall(moment.detail(), moment.event());
-    return call.empty() ? OutermostBefore(moment) : call;
+    return call.empty() ? LineBefore(moment) : call;
   }
   return PlaceOf(moment.detail(), moment.failure().site_number);
 }

@@ -14,7 +14,8 @@
 namespace vramstow {
 
 // Returns the deepest source line of the program that is in the call stacks of most of these
-// blocks. With `stops_at_model` it is the line that calls the model, not a line of the model.
+// blocks. If that is the call of main() at module level, returns the line of main() that allocated
+// most. With `stops_at_model` it is the line that calls the model, not a line of the model.
 std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
                         bool stops_at_model = false);
 // Returns the deepest source line that these blocks have in common, as CommonPlace does. If there

@@ -56,6 +56,70 @@ bool MayBeOneHot(const FailureMoment& moment, const Made& made) {
   return converts(moment.request_site(), moment.requested());
 }
 
+// True if cross_entropy() itself computes the loss, so that another operator would not make fewer
+// copies.
+bool IsOfCrossEntropy(const FailureMoment& moment, const std::vector<const Life*>& family) {
+  const auto is_of = [&](const SiteDetail& site) {
+    return Mentions(site.operation, "cross_entropy") ||
+           std::ranges::any_of(site.frames, [&](uint32_t frame) {
+             return Mentions(moment.detail().frames[frame], "cross_entropy");
+           });
+  };
+  return is_of(moment.request_site()) || std::ranges::any_of(family, [&](const Life* life) {
+           return is_of(moment.site_of(*life));
+         });
+}
+
+// Returns "64.0 MiB each" or "from 32.0 MiB to 64.0 MiB each": the sizes of the copies that are
+// live, and of the request if it is for one more.
+std::string SizesOf(const FailureMoment& moment, const Made& made,
+                    const std::vector<const Life*>& family) {
+  constexpr uint64_t kMuch = 10;
+  const bool joins = WithRequest(moment, made, family) > BytesOf(family);
+  uint64_t least = joins ? moment.requested() : kStillLive;
+  uint64_t most = joins ? moment.requested() : 0;
+  for (const Life* life : family) {
+    least = std::min(least, life->size);
+    most = std::max(most, life->size);
+  }
+  const std::string each = AdviceText(most) + " each";
+  return most - least <= most / kMuch ? each : "from " + AdviceText(least) + " to " + each;
+}
+
+// Returns the copies that variables of running functions hold, according to a census. An operator
+// may have saved some of them, too.
+std::vector<const Life*> OfVariables(const FailureMoment& moment,
+                                     const std::vector<const Life*>& family) {
+  std::vector<const Life*> copies;
+  for (const Life* life : family) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    const bool is_other = block != nullptr && block->role == "other" && !IsInGraph(*block);
+    if (is_other && IsLocal(block->holder)) copies.push_back(life);
+  }
+  return copies;
+}
+
+// Says what to do about the copies that a loss makes.
+void DescribeLoss(const FailureMoment& moment, const std::vector<const Life*>& family,
+                  Cause* cause) {
+  cause->action =
+      "Compute the loss in " + std::to_string(kPieces) +
+      " pieces (split() the input of the last layer, and call backward() for each piece)";
+  cause->action += IsOfCrossEntropy(moment, family)
+                       ? "."
+                       : ", or use one operator that makes no copies (nn.functional.cross_entropy, "
+                         "with label_smoothing).";
+  const std::vector<const Life*> copies = OfVariables(moment, family);
+  if (copies.empty() || !moment.request_site().in_backward) return;
+  std::string names;
+  for (const HolderFacts& owner : moment.holders().OfAll(copies)) {
+    names += (names.empty() ? "" : ", ") + owner.holder;
+  }
+  cause->action += " Variables hold " + AdviceText(BytesOf(copies)) + " of it (" + names +
+                   "): delete them before the backward pass (del), which frees what no operator "
+                   "has saved for it.";
+}
+
 // Finds a result over a large vocabulary, and the copies that a loss makes of it.
 Found FindCopiesOfOne(const FailureMoment& moment) {
   const std::optional<Made> made = FirstLarge(moment);
@@ -88,8 +152,8 @@ Found FindCopiesOfOne(const FailureMoment& moment) {
   cause.held = family;
   cause.is_estimate = true;
   if (!moment.IsLarge(cause.bytes)) return std::nullopt;
-  cause.title =
-      "Several copies of one large result, " + AdviceText(made->size) + " each, are live at once";
+  cause.title = "Several copies of one large result, " + SizesOf(moment, *made, family) +
+                ", are live at once";
   const bool asks =
       moment.requested() * kFollows >= made->size && !moment.request_site().in_backward;
   cause.place = asks            ? PlaceOfRequest(moment)
@@ -116,10 +180,7 @@ Found FindCopiesOfOne(const FailureMoment& moment) {
     }
     return cause;
   }
-  cause.action =
-      "Compute the loss in " + pieces +
-      " (split() the input of the last layer, and call backward() for each piece), or use one "
-      "operator that makes no copies (nn.functional.cross_entropy, with label_smoothing).";
+  DescribeLoss(moment, family, &cause);
   return cause;
 }
 
