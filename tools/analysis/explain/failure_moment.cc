@@ -180,10 +180,10 @@ uint64_t BytesOf(const std::vector<const Life*>& lives) {
 
 bool IsBlank(const SiteDetail& site) {
   const std::string_view name = OperatorName(site);
-  for (const char* blank : {"zeros", "empty", "new_zeros", "new_empty", "full", "new_full"}) {
-    if (name.starts_with(blank)) return name.find("_like") == std::string_view::npos;
-  }
-  return false;
+  // Each of these may have an ending: "zeros_like", "empty_strided".
+  constexpr std::string_view kNames[] = {"zeros",     "ones",     "empty",     "full",
+                                         "new_zeros", "new_ones", "new_empty", "new_full"};
+  return std::ranges::any_of(kNames, [&](std::string_view one) { return name.starts_with(one); });
 }
 
 bool IsConcatenation(std::string_view operator_name) {

@@ -121,7 +121,7 @@ uint64_t BytesOf(const std::vector<const Life*>& lives);
 // Returns "cat" for "aten::cat", and "pow" for "aten::pow_Tensor_Scalar".
 std::string_view OperatorName(const SiteDetail& site);
 // True if the operator makes a tensor without data, or with one number everywhere: "empty",
-// "zeros".
+// "zeros_like".
 bool IsBlank(const SiteDetail& site);
 // True if the operator makes one tensor of several: "cat", "stack".
 bool IsConcatenation(std::string_view operator_name);
