@@ -1,5 +1,7 @@
 // A cause of an out-of-memory: the activations of one batch.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +83,54 @@ void DescribeUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cau
       cause->action;
 }
 
+// Returns the type of most of the weights' bytes if it has 16 bits; otherwise an empty text.
+std::string NarrowTypeOfWeights(const FailureMoment& moment) {
+  uint64_t all = 0;
+  std::map<std::string, uint64_t> by_type;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || block->role != "parameter") continue;
+    all += life->size;
+    const std::optional<TensorWords> words = ParseTensor(block->about);
+    if (words.has_value()) by_type[std::string(words->type)] += life->size;
+  }
+  for (const char* type : {"bfloat16", "float16"}) {
+    if (by_type[type] * 2 > all) return type;
+  }
+  return "";
+}
+
+// If most of the activations are copies in float32 beside weights of 16 bits, which one line makes,
+// names this line and the copies. An adapter in float32 on a smaller base makes them in each layer.
+void DescribeWideCopies(const FailureMoment& moment, const std::vector<const Life*>& activations,
+                        Cause* cause) {
+  std::vector<const Life*> copies;
+  std::map<std::string, uint64_t> by_place;
+  for (const Life* life : activations) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || !IsInGraph(*block)) continue;
+    const std::optional<TensorWords> words = ParseTensor(block->about);
+    if (!words.has_value() || words->type != "float32") continue;
+    if (OperatorName(moment.site_of(*life)) != "_to_copy") continue;
+    copies.push_back(life);
+    by_place[PlaceOf(moment.detail(), life->site)] += life->size;
+  }
+  const uint64_t bytes = BytesOf(copies);
+  if (copies.empty() || bytes * 2 < BytesOf(activations)) return;
+  const auto most =
+      std::ranges::max_element(by_place, {}, [](const auto& place) { return place.second; });
+  const std::string type = NarrowTypeOfWeights(moment);
+  if (type.empty() || most->second * 2 < bytes) return;
+  cause->place = most->first;
+  cause->evidence += " " + AdviceText(bytes) +
+                     " of it are copies in float32, which graphs keep, beside weights in " + type +
+                     ".";
+  cause->action += " Or convert no input to float32 at this line: compute in " + type +
+                   ", the type of the weights, as with an adapter whose weights are converted "
+                   "instead (weight.to(x.dtype)). The copies take " +
+                   AdviceText(bytes) + ".";
+}
+
 // Finds blocks that one forward pass has allocated and that its backward pass will need.
 Found FindActivations(const FailureMoment& moment) {
   // kGraphOfGradients is found only when the forward and the backward pass are over, so no blocks
@@ -121,6 +171,7 @@ Found FindActivations(const FailureMoment& moment) {
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
   DescribeEvaluation(moment, parts, &cause);
+  DescribeWideCopies(moment, activations, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) DescribeMissingBatch(moment, without, &cause);
   const uint64_t usual = UsualOfUnevenBatch(moment, activations);
