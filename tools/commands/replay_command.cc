@@ -146,6 +146,16 @@ std::string WhatToTry(const Result& result) {
          "part of\nthe GPU. vramstow analyze says what.\n";
 }
 
+// Says in a sentence which calls of empty_cache() are not sure; empty if all are.
+std::string GuessesText(const Requests& requests) {
+  const uint64_t guesses = requests.guessed_flushes;
+  if (guesses == 0) return "";
+  return absl::StrCat(
+      "Cached memory was released ", Counted(guesses, "time"),
+      " without a call stack. This counts as torch.cuda.empty_cache(), but an allocator with a "
+      "limit may also have made room. vramstow run --stacks=all records who released it.");
+}
+
 std::string ReplayText(const Result& result) {
   const uint64_t memory = result.memory;
   const Requests& requests = result.requests;
@@ -181,6 +191,9 @@ std::string ReplayText(const Result& result) {
             load, &found);
     absl::StrAppend(&text, "\nBest settings of PyTorch's allocator among ", result.searched.size(),
                     " tried:\n", found.Text(0), WhatToTry(result));
+  }
+  if (const std::string guesses = GuessesText(requests); !guesses.empty()) {
+    absl::StrAppend(&text, "\n", WrappedLines(guesses, 95), "\n");
   }
   if (requests.layer != Layer::kFramework) {
     text +=
@@ -244,6 +257,9 @@ std::string ReplayJson(const Result& result) {
                                      {"searched", result.bounds.searched}})},
        {"missing", result.requests.missing}});
   if (result.memory != 0) json["memory_bytes"] = result.memory;
+  if (const std::string guesses = GuessesText(result.requests); !guesses.empty()) {
+    json["missing"].Append(guesses);
+  }
   for (const ModelOutcome& outcome : result.models) json["models"].Append(ModelJson(outcome));
   if (!result.searched.empty()) {
     JsonValue& search = json["search"];

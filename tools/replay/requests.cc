@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/typed_event.h"
+#include "tools/replay/flush_finder.h"
 
 namespace vramstow {
 namespace {
@@ -177,55 +178,14 @@ class Collector {
   std::deque<ProvisionalFree> provisional_;
 };
 
-// Finds calls of empty_cache() among the releases of memory; the allocator also releases memory to
-// make room. A call stack with empty_cache() shows such a call. Otherwise the next event shows
-// whether the allocator made room.
-class FlushFinder {
- public:
-  FlushFinder(const EventSource* source, bool is_own_pool)
-      : source_(*source), is_own_pool_(is_own_pool) {}
-
-  enum class Finding { kNothing, kBefore };
-  // Returns kBefore if the application released the cache before this event.
-  Finding Take(const Event& event) {
-    const bool is_segment = event.layer == Layer::kPool;
-    if (is_segment && (event.kind == EventKind::kFree || event.kind == EventKind::kUnmap)) {
-      if (!open_) by_application_ = false;
-      open_ = true;
-      by_application_ = by_application_ || FromEmptyCache();
-      return Finding::kNothing;
-    }
-    if (!open_) return Finding::kNothing;
-    open_ = false;
-    // vramstow's own pool also releases chunks for other reasons, so only a call stack shows that
-    // the application requested the release.
-    if (is_own_pool_) return by_application_ ? Finding::kBefore : Finding::kNothing;
-    const bool for_room = (is_segment && event.kind != EventKind::kNone) || event.result != 0;
-    return by_application_ || !for_room ? Finding::kBefore : Finding::kNothing;
-  }
-  bool OpenAtEnd() const { return open_ && (!is_own_pool_ || by_application_); }
-
- private:
-  bool FromEmptyCache() const {
-    const uint32_t stack = source_.Stack();
-    if (stack == 0) return false;
-    const auto known = known_.find(stack);
-    if (known != known_.end()) return known->second;
-    bool found = false;
-    for (const CallFrame& frame : source_.Frames(stack)) {
-      found = found || frame.function == "empty_cache" ||
-              frame.function.find("emptyCache") != std::string_view::npos;
-    }
-    known_[stack] = found;
-    return found;
-  }
-
-  const EventSource& source_;
-  const bool is_own_pool_;
-  mutable absl::flat_hash_map<uint32_t, bool> known_;
-  bool open_ = false;
-  bool by_application_ = false;
-};
+// Returns whose memory the recording's releases are. The events of a trace that was converted from
+// another file are not those of vramstow's pool.
+CacheOwner OwnerIn(const EventSource& source) {
+  if (source.Kind() != "stow" || source.facts().contains("source.kind")) return CacheOwner::kOther;
+  const auto pool = source.facts().find("option.pool");
+  return pool != source.facts().end() && pool->second == "off" ? CacheOwner::kTraced
+                                                               : CacheOwner::kOwnPool;
+}
 
 // Returns a number of bytes that the recording has about the device. Returns 0 if it does not have
 // the number.
@@ -270,17 +230,14 @@ Collector& CollectorOf(const Event& event, const Collector::Recorded& recorded,
 
 absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device) {
   Collectors collectors;
-  std::map<int16_t, FlushFinder> flushes;
-  // The events of a trace that was converted from another file are not those of vramstow's pool.
-  const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
+  const CacheOwner owner = OwnerIn(*source);
+  FlushFinder finder(source, owner);
   const Collector::Recorded recorded = {.frees_complete = source->ReportsFreeCompleted(),
-                                        .pools = !is_own};
+                                        .pools = owner == CacheOwner::kOther};
   Event event;
   while (source->Next(&event)) {
-    FlushFinder& finder = flushes.try_emplace(event.device, source, is_own).first->second;
-    const bool flushed = finder.Take(event) == FlushFinder::Finding::kBefore;
-    if (flushed) {
-      collectors.try_emplace({Layer::kFramework, event.device}, recorded).first->second.Flush();
+    if (const auto flushed = finder.Take(event)) {
+      collectors.try_emplace({Layer::kFramework, *flushed}, recorded).first->second.Flush();
     }
     if (event.kind == EventKind::kTouch) {
       for (auto& [layer_device, collector] : collectors) {
@@ -292,9 +249,8 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
         event.layer != Layer::kPool && (IsDeviceBlock(event) || event.kind == EventKind::kRefused);
     if (counts) CollectorOf(event, recorded, &collectors).Take(event);
   }
-  for (auto& [number, finder] : flushes) {
-    if (!finder.OpenAtEnd()) continue;
-    collectors.try_emplace({Layer::kFramework, number}, recorded).first->second.Flush();
+  for (const int16_t flushed : finder.OpenAtEnd()) {
+    collectors.try_emplace({Layer::kFramework, flushed}, recorded).first->second.Flush();
   }
   const bool framework = std::ranges::any_of(collectors, [](const auto& entry) {
     return entry.first.first == Layer::kFramework && entry.second.allocations() != 0;
@@ -330,6 +286,7 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   requests.failed =
       static_cast<uint64_t>(std::ranges::count(requests.list, RequestKind::kTry, &Request::kind));
   requests.layer = layer;
+  requests.guessed_flushes = finder.guesses();
   requests.other_devices = others;
   requests.missing = source->missing();
   return requests;

@@ -59,6 +59,8 @@ struct Requests {
   Layer layer = Layer::kDriver;
   uint64_t touches = 0;
   uint64_t frees_of_unseen = 0;
+  // Calls of empty_cache(), on all devices, that were found without a call stack.
+  uint64_t guessed_flushes = 0;
   uint64_t other_devices = 0;  // requests on devices that were left out
   std::vector<std::string> missing;
 };
