@@ -246,31 +246,75 @@ class Prover {
 
 // Replays a job that did not run out of memory. Finds how much memory its allocator needs up to the
 // peak, without a change and with each change.
-void ProveUpToPeak(const Detail& detail, const ProofBudget& budget, const Facts& facts,
-                   std::vector<AdviceFacts>* given) {
-  // No request is refused with a limit of 4 times the reserved memory.
-  constexpr uint64_t kAmple = 4;
-  OutOfMemoryFacts peak;
-  peak.event = detail.peak_event + 1;
-  peak.device = DeviceAtPeak(detail);
-  const FailedRequests source(detail, peak, budget.most_requests);
-  const std::string ran = AllocatorOf(facts, source.has_tensors());
-  Player player(source, facts.peak.reserved_bytes * kAmple, budget);
-  if (ran.empty() || facts.peak.reserved_bytes == 0 || !player.CanGoOn()) return;
-  const Answer unchanged = player.Play(ran, {});
-  for (AdviceFacts& advice : *given) {
-    if (!advice.change.known() || !player.CanGoOn()) continue;
-    const std::string model = advice.change.allocator.empty() ? ran : advice.change.allocator;
-    const Answer answer = player.Play(model, advice.change);
-    advice.replays.push_back(answer.facts);
-    advice.replayed_bytes = unchanged.needed - std::min(unchanged.needed, answer.needed);
-    advice.proof.is_proved = true;
-    advice.proof.lowered_bytes = *advice.replayed_bytes;
-    const uint64_t difference = std::max(*advice.replayed_bytes, advice.bytes) -
-                                std::min(*advice.replayed_bytes, advice.bytes);
-    if (difference * kTenth > advice.bytes) advice.is_estimate = true;
+class PeakProver {
+ public:
+  PeakProver(const Detail& detail, const ProofBudget& budget, const Facts& facts)
+      : detail_(detail),
+        budget_(budget),
+        facts_(facts),
+        device_(DeviceAtPeak(detail)),
+        measured_(facts.peak.reserved_bytes) {
+    for (const DeviceFacts& device : facts.devices) {
+      if (device.device == device_) measured_ = ReservedOf(device);
+    }
   }
-}
+
+  void Prove(std::vector<AdviceFacts>* given) const {
+    const FailedRequests source(detail_, Until(detail_.peak_event), budget_.most_requests);
+    const std::string ran = AllocatorOf(facts_, source.has_tensors());
+    Player player(source, Room(), budget_);
+    if (ran.empty() || measured_ == 0 || !player.CanGoOn()) return;
+    const Answer unchanged = PlayUnchanged(&player, ran);
+    for (AdviceFacts& advice : *given) {
+      if (!advice.change.known() || !player.CanGoOn()) continue;
+      const std::string model = advice.change.allocator.empty() ? ran : advice.change.allocator;
+      const Answer answer = player.Play(model, advice.change);
+      advice.replays.push_back(answer.facts);
+      advice.replayed_bytes = unchanged.needed - std::min(unchanged.needed, answer.needed);
+      advice.proof.is_proved = true;
+      advice.proof.lowered_bytes = *advice.replayed_bytes;
+      const uint64_t difference = std::max(*advice.replayed_bytes, advice.bytes) -
+                                  std::min(*advice.replayed_bytes, advice.bytes);
+      if (difference * kTenth > advice.bytes) advice.is_estimate = true;
+    }
+  }
+
+ private:
+  static uint64_t ReservedOf(const DeviceFacts& device) {
+    return std::max(device.peak_reserved_bytes, device.peak_bytes);
+  }
+  OutOfMemoryFacts Until(uint64_t event) const {
+    OutOfMemoryFacts end;
+    end.event = event + 1;
+    end.device = device_;
+    return end;
+  }
+  // Returns the memory that a replay may use: what the process found on its device. When the device
+  // is full, an allocator releases its cache, so without this limit its model would need more than
+  // the device has. If the device is unknown, no request is refused with 4 times the reserved
+  // memory.
+  uint64_t Room() const {
+    constexpr uint64_t kAmple = 4;
+    uint64_t room = measured_ * kAmple;
+    for (const DeviceFacts& device : facts_.devices) {
+      if (device.device != device_) continue;
+      const uint64_t has = device.free_bytes_at_start.value_or(device.total_bytes.value_or(room));
+      room = std::min(room, std::max(measured_, has));
+    }
+    return room;
+  }
+  // The process itself reserved no more than was measured.
+  Answer PlayUnchanged(Player* player, const std::string& ran) const {
+    Answer unchanged = player->Play(ran, {});
+    unchanged.needed = std::min(unchanged.needed, measured_);
+    return unchanged;
+  }
+  const Detail& detail_;
+  const ProofBudget& budget_;
+  const Facts& facts_;
+  const int device_;
+  uint64_t measured_;  // the most that the process reserved on the device
+};
 
 }  // namespace
 
@@ -280,7 +324,7 @@ ProvedAdvice ProveAdvice(const Detail& detail, const Facts& facts, std::vector<A
   proved.advice = std::move(advice);
   if (proved.advice.empty()) return proved;
   if (facts.out_of_memory.empty()) {
-    if (detail.peak_event != 0) ProveUpToPeak(detail, budget, facts, &proved.advice);
+    if (detail.peak_event != 0) PeakProver(detail, budget, facts).Prove(&proved.advice);
   } else if (const OutOfMemoryFacts& failure = facts.out_of_memory.back();
              failure.has_story && failure.demand.room_bytes != 0) {
     const FailedRequests source(detail, failure, budget.most_requests, SurvivedBefore(facts));

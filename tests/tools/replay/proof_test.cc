@@ -232,6 +232,42 @@ TEST(Proof, WhereMemoryDidNotRunOutThePeakIsReplayed) {
   EXPECT_TRUE(job.facts.advice.front().change.lives.empty());
 }
 
+// Blocks that are each a little larger than the one before. PyTorch's cache is of no use for them.
+Job GrowingJob() {
+  Job job;
+  job.facts.out_of_memory.clear();
+  job.facts.trace_metadata.clear();
+  job.detail.lives.clear();
+  for (uint64_t i = 0; i < 5; ++i) job.Tensor((100 + 20 * i) * kMiB, 10 * i + 1, 10 * i + 2);
+  job.detail.peak_event = 41;
+  job.detail.events = 50;
+  job.facts.peak.reserved_bytes = 300 * kMiB;
+  return job;
+}
+
+// PyTorch releases its cache when the GPU is full.
+TEST(Proof, UpToThePeakNoAllocatorNeedsMoreThanTheDeviceHas) {
+  for (const bool is_known : {false, true}) {
+    Job job = GrowingJob();
+    job.facts.peak.reserved_bytes = 450 * kMiB;  // of all devices
+    DeviceFacts device;
+    device.device = 0;
+    device.peak_reserved_bytes = 300 * kMiB;
+    if (is_known) device.free_bytes_at_start = 330 * kMiB;
+    job.facts.devices = {device};
+    AdviceFacts& other = job.Advice(AdviceId::kFragmentation, 120 * kMiB, {});
+    other.change.allocator = "expandable";
+    job.Advice(AdviceId::kGrowingMemory, 10 * kMiB, {{.life = 0, .bytes = 90 * kMiB}});
+    const auto proved = ProveAdvice(job.detail, job.facts, job.facts.advice).advice;
+    ASSERT_EQ(proved.size(), 2u);
+    ASSERT_EQ(proved[0].replays.size(), 1u);
+    EXPECT_EQ(proved[0].replays[0].peak_reserved_bytes, 180 * kMiB);
+    EXPECT_EQ(proved[0].replayed_bytes, 120 * kMiB) << "300 MiB were measured";
+    ASSERT_EQ(proved[1].replays.size(), 1u);
+    EXPECT_EQ(proved[1].replays[0].peak_reserved_bytes, is_known ? 300 * kMiB : 690 * kMiB);
+  }
+}
+
 TEST(Proof, ARequestInPartsNeedsAPart) {
   Job job;
   AdviceFacts& advice = job.Advice(AdviceId::kLargeRequest, 75 * kMiB, {});
