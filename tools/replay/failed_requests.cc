@@ -56,6 +56,10 @@ class FailedRequests::Writer {
     requests_.list.push_back({.event = event, .block = block->second, .kind = RequestKind::kFree});
     blocks_.erase(block);
   }
+  void Flush(uint64_t event) {
+    FreeUntil(event);
+    requests_.list.push_back({.event = event, .kind = RequestKind::kFlush});
+  }
   Requests Done(uint64_t requested, uint64_t event) {
     FreeUntil(event);
     if (requested != 0) Add(requested, event);
@@ -108,11 +112,14 @@ void FailedRequests::FillSteps() {
     if (life.birth >= failed_) break;
     if (life.pending || life.device != device_) continue;
     has_tensors_ |= life.tensor;
-    steps_.push_back({life.birth, i, true});
+    steps_.push_back({life.birth, i, StepKind::kBirth});
     uint64_t end = life.death;
     const auto completed = completions.find({life.address, life.death});
     if (completed != completions.end()) end = completed->second;
-    if (end < failed_) steps_.push_back({end, i, false});
+    if (end < failed_) steps_.push_back({end, i, StepKind::kFree});
+  }
+  for (const uint64_t flush : detail_->flushes) {
+    if (flush < failed_) steps_.push_back({flush, 0, StepKind::kFlush});
   }
   std::ranges::stable_sort(steps_, {}, &Step::event);
 }
@@ -122,11 +129,8 @@ void FailedRequests::LeaveNewest(size_t most) {
   absl::flat_hash_set<uint32_t> live;
   for (const Step& step : steps_) {
     if (step.event >= begin) break;
-    if (step.is_birth) {
-      live.insert(step.life);
-    } else {
-      live.erase(step.life);
-    }
+    if (step.kind == StepKind::kBirth) live.insert(step.life);
+    if (step.kind == StepKind::kFree) live.erase(step.life);
   }
   opening_.assign(live.begin(), live.end());
   std::ranges::sort(opening_);
@@ -137,10 +141,16 @@ Requests FailedRequests::With(const Change& change) const {
   Writer writer(*this, change);
   for (const uint32_t life : opening_) writer.Allocate(life, detail_->lives[life].birth);
   for (const Step& step : steps_) {
-    if (step.is_birth) {
-      writer.Allocate(step.life, step.event);
-    } else {
-      writer.Free(step.life, step.event);
+    switch (step.kind) {
+      case StepKind::kBirth:
+        writer.Allocate(step.life, step.event);
+        break;
+      case StepKind::kFree:
+        writer.Free(step.life, step.event);
+        break;
+      case StepKind::kFlush:
+        if (!change.keeps_cache) writer.Flush(step.event);
+        break;
     }
   }
   return writer.Done(change.requested.value_or(requested_), failed_);

@@ -37,10 +37,11 @@ class FailedRequests {
   Requests With(const Change& change) const;
 
  private:
+  enum class StepKind : uint8_t { kFree, kBirth, kFlush };
   struct Step {
     uint64_t event = 0;
     uint32_t life = 0;
-    bool is_birth = false;
+    StepKind kind = StepKind::kFree;
   };
   class Writer;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/analysis/facts/library_failure.h"
+#include "tools/base/words.h"
 #include "tools/replay/catalog.h"
 #include "tools/replay/failed_requests.h"
 #include "tools/replay/replay.h"
@@ -183,7 +184,7 @@ class Prover {
 
   void ProveOne(AdviceFacts* given) {
     AdviceFacts& advice = *given;
-    if (!advice.change.known()) return;
+    if (!advice.change.known() || advice.change.keeps_cache) return;
     if (!player_.CanGoOn()) {
       ++proved_.not_replayed;
       return;
@@ -267,6 +268,10 @@ class PeakProver {
     const Answer unchanged = PlayUnchanged(&player, ran);
     for (AdviceFacts& advice : *given) {
       if (!advice.change.known() || !player.CanGoOn()) continue;
+      if (advice.change.keeps_cache) {
+        ProveKeptCache(ran, &advice);
+        continue;
+      }
       const std::string model = advice.change.allocator.empty() ? ran : advice.change.allocator;
       const Answer answer = player.Play(model, advice.change);
       advice.replays.push_back(answer.facts);
@@ -309,6 +314,22 @@ class PeakProver {
     unchanged.needed = std::min(unchanged.needed, measured_);
     return unchanged;
   }
+  // Without the calls of empty_cache() the whole run may need more, not only its part up to the
+  // peak.
+  void ProveKeptCache(const std::string& ran, AdviceFacts* advice) const {
+    if (facts_.cache.flush_count > facts_.cache.flushes.size()) return;
+    const FailedRequests source(detail_, Until(detail_.events), budget_.most_requests);
+    Player player(source, Room(), budget_);
+    if (!player.CanGoOn()) return;
+    const uint64_t before = PlayUnchanged(&player, ran).needed;
+    const uint64_t after = player.Play(ran, advice->change).needed;
+    advice->cost = after > before
+                       ? "In a replay of the run without the calls, the allocator reserves " +
+                             Bytes(after) + " instead of " + Bytes(before) + "."
+                       : "None: in a replay of the run without the calls, the allocator reserves "
+                         "no more memory than with them.";
+  }
+
   const Detail& detail_;
   const ProofBudget& budget_;
   const Facts& facts_;

@@ -268,6 +268,20 @@ TEST(Proof, UpToThePeakNoAllocatorNeedsMoreThanTheDeviceHas) {
   }
 }
 
+TEST(Proof, TheCostOfAKeptCacheIsWhatItHolds) {
+  Job job = GrowingJob();
+  job.facts.peak.reserved_bytes = 180 * kMiB;
+  job.detail.flushes = {3, 13, 23, 33, 43};
+  job.facts.cache.flush_count = 5;
+  job.facts.cache.flushes.resize(5);
+  AdviceFacts& advice = job.Advice(AdviceId::kStopEmptyCache, 0, {});
+  advice.change.keeps_cache = true;
+  job.Prove();
+  EXPECT_EQ(job.facts.advice.front().cost,
+            "In a replay of the run without the calls, the allocator reserves 700 MiB instead of "
+            "180 MiB.");
+}
+
 TEST(Proof, ARequestInPartsNeedsAPart) {
   Job job;
   AdviceFacts& advice = job.Advice(AdviceId::kLargeRequest, 75 * kMiB, {});

@@ -205,6 +205,7 @@ Analysis Analyzer::Finish(const EventSource& source) {
   facts.fragmentation.pending_peak_bytes = framework_.pending_peak_bytes();
   FillDetail(source, &analysis.detail);
   FillLayers(source, analysis.detail, &facts);
+  analysis.detail.flushes = pool_.cache().EmptyCacheCalls(facts.cache);
   return analysis;
 }
 

@@ -31,6 +31,7 @@ void CacheTally::GivenBack(const Event& event, uint64_t bytes) {
   ++flush_.segments;
   flush_.bytes += bytes;
   flush_.duration_ns = accounts_.now_ns() - flush_.time_ns;
+  flush_event_ = accounts_.events();
 }
 
 void CacheTally::Trimmed(const Event& trim) {
@@ -43,6 +44,7 @@ void CacheTally::KeepFlush() {
   if (facts_.flushes.size() == kMaxFlushes) return;
   facts_.flushes.push_back(flush_);
   flush_sites_.push_back(flush_site_);
+  flush_events_.push_back(flush_event_);
 }
 
 CacheFacts CacheTally::Facts(const std::vector<SiteDetail>& sites) const {
@@ -57,6 +59,14 @@ CacheFacts CacheTally::Facts(const std::vector<SiteDetail>& sites) const {
     facts.knows_empty_cache &= by != kUnknown;
   }
   return facts;
+}
+
+std::vector<uint64_t> CacheTally::EmptyCacheCalls(const CacheFacts& facts) const {
+  std::vector<uint64_t> calls;
+  for (size_t i = 0; i < facts.flushes.size(); ++i) {
+    if (facts.flushes[i].by == "empty_cache") calls.push_back(flush_events_[i]);
+  }
+  return calls;
 }
 
 }  // namespace vramstow

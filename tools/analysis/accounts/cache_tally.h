@@ -43,6 +43,8 @@ class CacheTally {
   // Returns the facts at the end of the analysis. `sites` is indexed by the number of the call
   // site.
   CacheFacts Facts(const std::vector<SiteDetail>& sites) const;
+  // Returns the last event of each flush in these facts that empty_cache() caused.
+  std::vector<uint64_t> EmptyCacheCalls(const CacheFacts& facts) const;
 
  private:
   void KeepFlush();
@@ -52,7 +54,9 @@ class CacheTally {
   FlushFacts flush_;  // the current flush
   bool is_flushing_ = false;
   uint32_t flush_site_ = 0;
-  std::vector<uint32_t> flush_sites_;  // of facts_.flushes
+  uint64_t flush_event_ = 0;            // the last release of flush_
+  std::vector<uint32_t> flush_sites_;   // of facts_.flushes
+  std::vector<uint64_t> flush_events_;  // the same
 };
 
 }  // namespace vramstow

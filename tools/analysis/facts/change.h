@@ -24,17 +24,19 @@ struct LifeChange {
 };
 
 struct Change {
-  std::vector<LifeChange> lives;  // each life once
+  std::vector<LifeChange> lives = {};  // each life once
   // The new size of the failed request; 0 if the request is not made.
-  std::optional<uint64_t> requested;
+  std::optional<uint64_t> requested = {};
   uint64_t spared_later = 0;  // bytes that would have been requested after it
   bool shares_pool = false;   // private pools become one
+  bool keeps_cache = false;   // the calls of empty_cache() are left out
   // The name of another allocator for the replay; empty if the allocator is unchanged.
-  std::string allocator;
+  std::string allocator = {};
 
   // False if the advice changes no requests.
   bool known() const {
-    return !lives.empty() || requested.has_value() || shares_pool || !allocator.empty();
+    return !lives.empty() || requested.has_value() || shares_pool || keeps_cache ||
+           !allocator.empty();
   }
 };
 

@@ -86,6 +86,8 @@ struct Detail {
   // its neighbours, Life::pending is set.
   std::vector<Life> segments;
   uint64_t segments_left_out = 0;
+  // The events at which the program had called empty_cache(), of the flushes in facts.cache.
+  std::vector<uint64_t> flushes;
   std::vector<Life> away;  // live memory that lay in host memory or was paused, by birth
   std::vector<LevelStep> levels;
   uint64_t events_per_step = 1;

@@ -53,10 +53,10 @@ Hint FindStopEmptyCache(const Evidence& evidence) {
           std::to_string(own.calls) + " calls gave back " + AdviceText(own.given) + ", of which " +
           AdviceText(own.again) + " were requested from the device again. The calls took " +
           AdvicePercent(own.took_ns, span_ns) + " of the time from the first call to the last one.",
-      .cost = "None.",
-      .action =
-          "Leave out the calls of torch.cuda.empty_cache() at " + FirstNames(own.lines) + " out.",
-      .place = own.lines.front()};
+      .cost = "The allocator may reserve more memory, because it keeps what the calls gave back.",
+      .action = "Leave out the calls of torch.cuda.empty_cache() at " + FirstNames(own.lines) + ".",
+      .place = own.lines.front(),
+      .change = {.keeps_cache = true}};
 }
 
 bool HasOwnCalls(const Evidence& evidence) { return OwnCallsOf(evidence).calls > 1; }
@@ -73,8 +73,9 @@ constinit const Rule kStopEmptyCache = {
     .help =
         "Source lines of the program called torch.cuda.empty_cache() at least twice, half of the "
         "returned memory was requested from the device again, and the calls took a hundredth of "
-        "the time or more. Each such call waits for all work. Leave the calls out. Calls by "
-        "PyTorch itself or by a library do not count.",
+        "the time or more. Each such call waits for all work. Leave the calls out. The "
+        "cost says how much more memory the allocator then reserves. Calls by PyTorch itself or by "
+        "a library do not count.",
     .needs = {kNeedsOwnCalls},
     .advice = FindStopEmptyCache,
     .saves = false,
