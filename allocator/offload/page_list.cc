@@ -175,4 +175,14 @@ uint64_t PageList::FillFrom(uint64_t address, uint64_t size) {
   return count_;
 }
 
+uint64_t BytesOfGraphs(PoolPages* pool) {
+  PageList list;
+  list.Open(pool);
+  DeviceLock device_lock(pool->mutex());
+  list.Fill(PagesThatAre::kResident, PoolPages::kAnyTag, kColdest, /*clock=*/1, /*graphs=*/true);
+  const uint64_t pages = list.DropPinned().by_graphs;
+  list.Close();
+  return pages * pool->page_bytes();
+}
+
 }  // namespace vramstow

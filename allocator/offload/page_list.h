@@ -160,6 +160,10 @@ class PageList {
   bool has_large_ = false;
 };
 
+// Returns the bytes on the device that stay there because captured graphs may use them, or because
+// they belong to private pools. Call it without the device's lock.
+uint64_t BytesOfGraphs(PoolPages* pool);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_

@@ -56,6 +56,23 @@ TEST_F(GraphPauseTest, MemoryOfGraphsStaysAndThatIsTheReason) {
   ExpectContents();
 }
 
+TEST_F(GraphPauseTest, TheMemoryThatStaysForGraphsIsCounted) {
+  Start(64 * kMiB);
+  Take(10 * kMiB);
+  EXPECT_EQ(BytesOfGraphs(pool_->pages()), 0U);
+  offloader_.Pin(Take(6 * kMiB));
+  const uint64_t shared = Take(4 * kMiB);
+  offloader_.Pin(shared);
+  ASSERT_TRUE(pool_->pages()->PinInPlace(shared, 4 * kMiB));
+  EXPECT_EQ(BytesOfGraphs(pool_->pages()), 6 * kMiB);
+  TakePrivate(8 * kMiB, 7);
+  EXPECT_EQ(BytesOfGraphs(pool_->pages()), 14 * kMiB);
+  EXPECT_EQ(PauseWithGraphs(7), 8 * kMiB);
+  EXPECT_EQ(BytesOfGraphs(pool_->pages()), 6 * kMiB);
+  Resume();
+  ExpectContents();
+}
+
 TEST_F(GraphPauseTest, WhatOthersHaveStaysWithThatReasonAlsoIfAGraphUsesIt) {
   Start(64 * kMiB);
   const uint64_t shared = Take(10 * kMiB, 1, 7);

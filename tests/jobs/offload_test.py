@@ -100,6 +100,45 @@ def test_a_capture_that_finds_the_card_full_is_named(
     assert "Capture all graphs before the GPU is" in " ".join(job.err.split())
 
 
+GRAPHS_KEEP = """
+import torch
+static = [torch.zeros(8 << 20, device="cuda", dtype=torch.uint8) for _ in range(13)]
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    for part in static:
+        part.add_(1)
+other = torch.ones(8 << 20, device="cuda", dtype=torch.uint8)
+large = torch.ones(96 << 20, device="cuda", dtype=torch.uint8)
+"""
+POOL_KEEPS = """
+import torch
+pool = torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    kept = torch.zeros(104 << 20, device="cuda", dtype=torch.uint8)
+large = torch.ones(96 << 20, device="cuda", dtype=torch.uint8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "told"),
+    [
+        (GRAPHS_KEEP, "graph_pools", "Captured graphs keep memory on the GPU"),
+        (POOL_KEEPS, "mem_pool", "A MemPool keeps memory on the GPU"),
+    ],
+    ids=["graphs", "mempool"],
+)
+def test_memory_that_cannot_move_is_named(
+    rehearse: Rehearse, python: str, tmp_path: Path, text: str, cause: str, told: str
+) -> None:
+    program = tmp_path / "stays.py"
+    program.write_text(text)
+    env = OFFLOAD | {"VRAMSTOW_LEVEL": "tensors"}
+    job = rehearse(python, program, card="h200,memory=256MiB,context=64MiB", env=env)
+    assert job.status == 1
+    assert job.analysis()["out_of_memory"][-1]["cause"] == cause
+    assert told in " ".join(job.err.split())
+
+
 # Each holds more than its limit, and all of it would fit on the GPU.
 FILL = """
 import torch

@@ -130,7 +130,7 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
   LogFailedCheck(use.get());
   if (error == PoolError::kOutOfMemory && !the_adapter_reports_failures) {
     call.RecordRefusal(request, use.device(), FailureEnd::kProgram);
-    DescribeOutOfMemory(framework_context.trace, use.get(), use.device());
+    DescribeOutOfMemory(framework_context.trace, use);
   }
   return CodeOf(error);
 }
@@ -189,7 +189,7 @@ int Refused(int handle, uint64_t size, uint64_t stream, const vramstow_framework
   const FailureEnd end = done_without != 0 ? FailureEnd::kDoneWithout : FailureEnd::kProgram;
   call.RecordRefusal({.size = size, .stream = stream, .layer = Layer::kFramework}, use.device(),
                      end);
-  if (done_without == 0) DescribeOutOfMemory(framework_context.trace, use.get(), use.device());
+  if (done_without == 0) DescribeOutOfMemory(framework_context.trace, use);
   return VRAMSTOW_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "allocator/offload/page_list.h"
 #include "base/keep_errno.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/log.h"
@@ -71,21 +72,35 @@ void DescribeCapture(Trace& trace, Pool* pool, int device) {
   trace.Describe(key, capturing ? "1" : "0");
 }
 
+// Records the fact `device.N.graph_bytes` if memory could not move because captured graphs may use
+// it. A later failure overwrites the fact.
+void DescribeGraphs(Trace& trace, const Pools::Use& use) {
+  static constinit std::atomic<bool> described{false};
+  if (use.offloader() == nullptr) return;
+  KeepErrno keep_errno;
+  const uint64_t bytes = BytesOfGraphs(use->pages());
+  if (bytes == 0 && !described.load(std::memory_order_relaxed)) return;
+  described.store(true, std::memory_order_relaxed);
+  char key[48];
+  char value[24];
+  std::snprintf(key, sizeof key, "device.%d.graph_bytes", use.device());
+  std::snprintf(value, sizeof value, "%llu", static_cast<unsigned long long>(bytes));
+  trace.Describe(key, value);
+}
+
+void Describe(Trace& trace, const Pools::Use& use, bool on_stderr) {
+  DescribeLimit(trace, use.get(), use.device());
+  DescribeCapture(trace, use.get(), use.device());
+  DescribeGraphs(trace, use);
+  Report(trace, use.get(), on_stderr);
+  trace.NoteOutOfMemory();
+}
+
 }  // namespace
 
-void LogOutOfMemory(Trace& trace, Pool* pool, int device) {
-  DescribeLimit(trace, pool, device);
-  DescribeCapture(trace, pool, device);
-  Report(trace, pool, true);
-  trace.NoteOutOfMemory();
-}
+void LogOutOfMemory(Trace& trace, const Pools::Use& use) { Describe(trace, use, true); }
 
-void DescribeOutOfMemory(Trace& trace, Pool* pool, int device) {
-  DescribeLimit(trace, pool, device);
-  DescribeCapture(trace, pool, device);
-  Report(trace, pool, false);
-  trace.NoteOutOfMemory();
-}
+void DescribeOutOfMemory(Trace& trace, const Pools::Use& use) { Describe(trace, use, false); }
 
 void LogFailedCheck(Pool* pool) {
   static constinit std::atomic<bool> logged{false};

@@ -134,7 +134,7 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
   }
   LogFailedCheck(use.get());
   if (error != PoolError::kOutOfMemory) return PoolAnswer::kAskDriver;
-  LogOutOfMemory(links_.trace, use.get(), use.device());
+  LogOutOfMemory(links_.trace, use);
   if (use->limit() != 0 || use->HasRoomLimit()) {
     // The driver might have memory, but it must not serve the request: the request exceeds the
     // pool's limit, or the memory belongs to processes that share the GPU (--share), and what the

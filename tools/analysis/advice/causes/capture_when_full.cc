@@ -1,36 +1,21 @@
 // A cause of an out-of-memory: the GPU was full when a graph was captured, and --offload moves no
 // memory during a capture.
-#include <algorithm>
-#include <string>
-
-#include "base/options.h"
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/memory_in_place.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
-#include "tools/analysis/facts/named_facts.h"
 
 namespace vramstow {
 namespace {
 
-uint64_t OnCard(const FailureMoment& moment) {
-  return moment.live_bytes() - std::min(moment.live_bytes(), moment.away_bytes());
-}
-
-// The fact of the trace is about the last request that the pool refused.
 bool IsInCapture(const FailureMoment& moment) {
-  const Facts& facts = moment.facts();
-  OffloadSetting setting;
-  if (!ParseOffload(FactText(facts.trace_metadata, "option.offload"), &setting)) return false;
-  if (!setting.automatic || moment.is_peak() || moment.is_limited()) return false;
-  if (moment.event() != facts.out_of_memory.back().event) return false;
-  const std::string key =
-      "device." + std::to_string(moment.failure().device) + ".refused_in_capture";
-  return FactText(facts.trace_metadata, key) == "1" && OnCard(moment) >= moment.lacking();
+  return IsLastWithOffload(moment) && WasCapturing(moment) &&
+         MovableBytes(moment) >= moment.lacking();
 }
 
 Found FindCaptureWhenFull(const FailureMoment& moment) {
   Cause cause;
-  cause.bytes = OnCard(moment);
+  cause.bytes = MovableBytes(moment);
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(moment);
   cause.title = "The GPU was full when a graph was captured, and nothing can move meanwhile";
@@ -38,7 +23,7 @@ Found FindCaptureWhenFull(const FailureMoment& moment) {
       "The request for " + AdviceText(moment.requested()) +
       " came while a stream was being captured. --offload moves no memory during a capture, "
       "although " +
-      AdviceText(cause.bytes) + " of live memory were on the GPU. " +
+      AdviceText(cause.bytes) + " of live memory on the GPU could have moved. " +
       (moment.away_bytes() == 0
            ? ""
            : AdviceText(moment.away_bytes()) +

@@ -1,10 +1,10 @@
 // A cause of an out-of-memory: the limit that --offload sets to the memory on the host was reached.
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/options.h"
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/memory_in_place.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/facts/named_facts.h"
 
@@ -22,15 +22,11 @@ uint64_t HostLimitOf(const Facts& facts) {
   return setting.host_bytes;
 }
 
-uint64_t OnCard(const FailureMoment& moment) {
-  return moment.live_bytes() - std::min(moment.live_bytes(), moment.away_bytes());
-}
-
 // True if there was no room on the host for another chunk, and enough memory on the GPU to move.
 bool IsHostLimitReached(const FailureMoment& moment) {
   const uint64_t limit = HostLimitOf(moment.facts());
   return limit != 0 && !moment.is_peak() && !moment.is_limited() && moment.away_bytes() != 0 &&
-         moment.away_bytes() + 2 * kChunk > limit && OnCard(moment) >= moment.lacking();
+         moment.away_bytes() + 2 * kChunk > limit && MovableBytes(moment) >= moment.lacking();
 }
 
 Found FindHostLimit(const FailureMoment& moment) {
@@ -38,7 +34,7 @@ Found FindHostLimit(const FailureMoment& moment) {
   const uint64_t enough = moment.away_bytes() + moment.lacking();
   const uint64_t mebibytes = (enough + kStep - 1) / kStep * (kStep >> 20);
   Cause cause;
-  cause.bytes = OnCard(moment);
+  cause.bytes = MovableBytes(moment);
   cause.is_estimate = true;
   cause.place =
       absl::StrCat("--offload=", FactText(moment.facts().trace_metadata, "option.offload"));
@@ -47,7 +43,7 @@ Found FindHostLimit(const FailureMoment& moment) {
       absl::StrCat(AdviceText(moment.away_bytes()),
                    " were on the host, and --offload may move no more than the limit. Another ",
                    AdviceText(moment.lacking()), " had to be moved for the request, and ",
-                   AdviceText(cause.bytes), " of live memory were on the GPU.");
+                   AdviceText(cause.bytes), " of live memory on the GPU could have moved.");
   cause.cost = "Host memory; work that uses this memory takes longer.";
   cause.action = absl::StrCat("Give --offload a larger limit, at least host=", mebibytes,
                               "MiB for this request and more for later ones, or leave host= out.");
