@@ -20,6 +20,7 @@
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
+#include "tools/report/room.h"
 #include "tools/report/sections.h"
 #include "tools/report/text_report.h"
 #include "tools/report/text_table.h"
@@ -72,7 +73,7 @@ std::string PeakInWords(const Facts& facts) {
   return text + ".";
 }
 
-std::string RoomLine(const Facts& facts, const TextStyle& style) {
+std::string RoomLine(const FactSet& set, const Facts& facts, const TextStyle& style) {
   if (!IsCertain(facts) || EndedUnseen(facts)) {
     return Labelled("Room", "It is not known, because the recording of the run is incomplete.",
                     style);
@@ -83,12 +84,14 @@ std::string RoomLine(const Facts& facts, const TextStyle& style) {
                     "the CUDA context, of other libraries and of other processes.",
                     style);
   }
-  const std::string words = RoomInWords(facts);
-  return Labelled("Room",
-                  words.empty()
-                      ? "It is not known, because the size of the GPU's memory is unknown."
-                      : words + ".",
-                  style);
+  const GpuSharers sharers(set.traces);
+  std::string words = RoomInWords(sharers, facts);
+  if (words.empty()) {
+    words = sharers.SharesAny(facts)
+                ? "It is not known, because processes shared the GPU"
+                : "It is not known, because the size of the GPU's memory is unknown";
+  }
+  return Labelled("Room", words + ".", style);
 }
 
 // Returns the GPUs that the process has used or queried.
@@ -298,7 +301,7 @@ std::string Fault(const FactSet& set, const Facts& facts, const AdviceFacts& adv
                      absl::StrCat(NeedInWords(facts.offload), ". ", CarriedInWords(facts.offload)),
                      style);
   } else {
-    text += RoomLine(facts, style);
+    text += RoomLine(set, facts, style);
   }
   return text + StepLine(facts, style) + Extras(facts, style);
 }
@@ -369,10 +372,10 @@ std::string OneThing(const FactSet& set, const Facts& facts, const TextStyle& st
         "Could", absl::StrCat(AdviceTitle(*most), ". ", most->action, " ", ReplayedUpToPeak(*most)),
         style);
   }
-  const std::optional<Room> room = RoomOf(facts);
+  const std::optional<Room> room = RoomOf(GpuSharers(set.traces), facts);
   const bool any_batch = std::ranges::any_of(
       facts.advice, [](const AdviceFacts& advice) { return advice.id == AdviceId::kLargerBatch; });
-  if (any_open || !any_batch || !room.has_value() ||
+  if (any_open || !any_batch || !room.has_value() || room->is_shared ||
       room->used_bytes * kSmallShare < room->card_bytes) {
     return "";
   }
@@ -467,7 +470,7 @@ std::string Healthy(const FactSet& set, const Facts& facts, const TextStyle& sty
   }
   text += Labelled("Peak", PeakInWords(facts) + OfTrace(set, facts), style);
   if (facts.peak.allocated_bytes == 0) return text + Extras(facts, style);
-  text += RoomLine(facts, style);
+  text += RoomLine(set, facts, style);
   text += StepLine(facts, style);
   if (FirstUncertain(set) == nullptr) text += OneThing(set, facts, style);
   return text + Extras(facts, style);

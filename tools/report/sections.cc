@@ -168,46 +168,6 @@ bool HasLibraries(const Facts& facts) {
                              [](const TallyFacts& tally) { return tally.name != "unknown"; });
 }
 
-std::optional<Room> RoomOf(const Facts& facts) {
-  if (SeesOnlyFramework(facts)) return std::nullopt;
-  std::optional<Room> least;
-  for (const DeviceFacts& device : facts.devices) {
-    const uint64_t had = device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
-    if (had == 0) continue;
-    Room room;
-    room.device = device.device;
-    room.card_bytes = device.total_bytes.value_or(had);
-    // Allocated memory that was moved to the host used none of the GPU's memory.
-    const uint64_t away = std::min(device.peak_bytes, facts.offload.most_bytes);
-    room.used_bytes = std::max(device.peak_reserved_bytes, device.peak_bytes - away);
-    room.left_bytes = had - std::min(had, room.used_bytes);
-    // The option --limit also applies to the free bytes that cuMemGetInfo reports. If these were
-    // fewer than the limit left, the GPU had no more.
-    const uint64_t lowest = device.lowest_free_bytes.value_or(had);
-    const auto limit = LimitOfOption(facts.trace_metadata, room.card_bytes);
-    const bool may_be_of_limit = limit.has_value() && lowest + room.used_bytes >= *limit;
-    if (!may_be_of_limit) room.left_bytes = std::min(room.left_bytes, lowest);
-    if (!least.has_value() || room.left_bytes < least->left_bytes) least = room;
-  }
-  return least;
-}
-
-std::string RoomInWords(const Facts& facts) {
-  const std::optional<Room> room = RoomOf(facts);
-  if (!room.has_value()) return "";
-  if (room->left_bytes == 0) {
-    return facts.devices.size() > 1 ? absl::StrCat("GPU ", room->device, " was full")
-                                    : "the GPU was full";
-  }
-  std::string text = absl::StrCat(Bytes(room->left_bytes), " of the ");
-  if (facts.devices.size() > 1) {
-    absl::StrAppend(&text, Bytes(room->card_bytes), " of device ", room->device);
-  } else {
-    absl::StrAppend(&text, "GPU's ", Bytes(room->card_bytes));
-  }
-  return text + " were never used";
-}
-
 std::string FailuresInWords(const Facts& facts) {
   const uint64_t handled = facts.counts.handled_failures;
   const uint64_t failed = facts.counts.out_of_memory + handled;

@@ -20,20 +20,6 @@ std::string CollectedInWords(const GarbageFacts& garbage);
 // all rows are shown.
 std::string AndMore(uint64_t left_out);
 
-// How full the fullest GPU of a process was.
-struct Room {
-  int device = kNoDevice;
-  uint64_t card_bytes = 0;
-  uint64_t used_bytes = 0;
-  uint64_t left_bytes = 0;
-};
-
-// Returns how full the fullest GPU was. Returns nullopt if the trace does not have the size of a
-// GPU, or if it does not show all memory of the process.
-std::optional<Room> RoomOf(const Facts& facts);
-// Returns "139 GiB of the GPU's 140 GiB were never used" or "the GPU was full"; empty if unknown.
-std::string RoomInWords(const Facts& facts);
-
 // Returns "13 failed allocations, 12 of them handled inside PyTorch"; empty if no allocation
 // failed.
 std::string FailuresInWords(const Facts& facts);

@@ -20,6 +20,7 @@
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/identity.h"
+#include "tools/report/room.h"
 #include "tools/report/sections.h"
 
 namespace vramstow {
@@ -357,30 +358,24 @@ std::string TracesInShell(const FactSet& set, const TracePlace& place) {
 }
 
 // Says how much of the GPU was never used by the process with least room. Returns an empty text if
-// that is not known: if a recording is not complete, or if processes shared a GPU, whose highest
-// common use is in no trace.
+// that is not known: if a recording is not complete, or if processes shared a GPU and the driver
+// was not asked.
 std::string RoomOfProcesses(const FactSet& set) {
+  const GpuSharers sharers(set.traces);
   const Facts* fullest = nullptr;
   uint64_t least = 0;
-  std::set<std::string> cards;
   for (const Facts& trace : set.traces) {
     if (!IsCertain(trace)) return "";
-    for (const DeviceFacts& device : trace.devices) {
-      if (device.peak_bytes == 0 && device.peak_reserved_bytes == 0) continue;
-      const std::string uuid =
-          FactText(trace.trace_metadata, absl::StrCat("device.", device.device, ".uuid"));
-      const std::string host = FactText(trace.trace_metadata, "process.host");
-      if (uuid.empty() || !cards.insert(absl::StrCat(host, " ", uuid)).second) return "";
-    }
     if (trace.peak.allocated_bytes == 0) continue;
-    const std::optional<Room> room = RoomOf(trace);
+    const std::optional<Room> room = RoomOf(sharers, trace);
     if (!room.has_value()) return "";
     if (fullest != nullptr && room->left_bytes >= least) continue;
     fullest = &trace;
     least = room->left_bytes;
   }
   if (fullest == nullptr) return "";
-  return absl::StrCat("in ", NameOfTrace(*fullest), ", ", RoomInWords(*fullest));
+  const std::string words = RoomInWords(sharers, *fullest);
+  return set.traces.size() == 1 ? words : absl::StrCat("in ", NameOfTrace(*fullest), ", ", words);
 }
 
 // Returns the peak and the number of allocations. If the trace ended early, the text says "at
@@ -396,7 +391,7 @@ std::string PeakAndAllocations(const FactSet& set) {
   const std::string at_least = ended_early ? "at least " : "";
   std::string when = one ? ", at " + Time(peak.time_ns) : ", " + SumOfPeaksInWords(total);
   if (!ended_early && total.counts.out_of_memory == 0) {
-    const std::string room = one ? RoomInWords(total) : RoomOfProcesses(set);
+    const std::string room = RoomOfProcesses(set);
     if (!room.empty()) absl::StrAppend(&when, "; ", room);
   }
   std::string text =

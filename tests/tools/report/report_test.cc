@@ -628,6 +628,7 @@ TEST(ScreenReport, OfSeveralNamesTheRanksWhoseRecordingsWereNotClosed) {
   for (size_t i = 0; i < ranks.size(); ++i) {
     ranks[i].kind = "stow";
     ranks[i].rank = static_cast<int64_t>(i);
+    ranks[i].trace_metadata["device.0.uuid"] = "GPU-" + std::to_string(i);
     ranks[i].report.closed = i == 2;
     ranks[i].end_ns = 388'000'000;
   }
@@ -782,6 +783,50 @@ TEST(RunSummary, OfSeveralHealthyProcessesHasTheRoomOfTheFullest) {
   cut.report.dropped_events = 1;
   EXPECT_THAT(RunSummary(MergeTraces({rank(0, "GPU-a", 20 * kGiB), cut}), place),
               Not(HasSubstr("never used")));
+}
+
+// Two processes, each of which would leave most of the same GPU free.
+std::vector<Facts> Sharers() {
+  std::vector<Facts> sharers;
+  for (const uint64_t used : {20 * kGiB, 30 * kGiB}) {
+    Facts& facts = sharers.emplace_back(Ending(used));
+    facts.trace_metadata["process.pid"] = std::to_string(used);
+    facts.trace_metadata["device.0.uuid"] = "GPU-a";
+    facts.start_unix_ns = 1'000'000'000;
+  }
+  return sharers;
+}
+
+TEST(ScreenReport, OfProcessesThatSharedAGpuHasTheRoomThatTheDriverReported) {
+  std::vector<Facts> sharers = Sharers();
+  EXPECT_THAT(Screen(sharers),
+              AllOf(HasSubstr("Room     It is not known, because processes shared the GPU.\n"),
+                    Not(HasSubstr("never used")), Not(HasSubstr("larger batch"))));
+  // The driver has answered the process that is not the main one.
+  sharers.front().devices.front().lowest_free_bytes = 25 * kGiB;
+  const std::string reported = "at most 25.0 GiB of the GPU's 80.0 GiB were never used";
+  EXPECT_THAT(Screen(sharers),
+              AllOf(HasSubstr("Room     " + reported + ".\n"), Not(HasSubstr("larger batch"))));
+  EXPECT_THAT(RunSummary(MergeTraces(sharers), {.directory = "/tmp/x"}), HasSubstr(reported));
+  // One process ran after the other, and the driver was not asked.
+  sharers.front().devices.front().lowest_free_bytes.reset();
+  sharers.back().start_unix_ns += 3600ULL * 1'000'000'000;
+  EXPECT_THAT(Screen(sharers),
+              AllOf(HasSubstr("Room     60.0 GiB of the"), HasSubstr("larger batch")));
+}
+
+TEST(ScreenReport, OfAProcessThatRanWithShareDoesNotTakeTheGpuForItsOwn) {
+  Facts facts = Ending(20 * kGiB);
+  facts.trace_metadata["option.share"] = "on,dir=/run/share";
+  EXPECT_THAT(Screen({facts}),
+              AllOf(HasSubstr("because processes shared the GPU"), Not(HasSubstr("larger batch"))));
+  EXPECT_THAT(RunSummary(MergeTraces({facts}), {.directory = "/tmp/x"}),
+              Not(HasSubstr("never used")));
+  facts.devices.front().lowest_free_bytes = 30 * kGiB;
+  EXPECT_THAT(Screen({facts}), HasSubstr("Room     at most 30.0 GiB of the GPU's 80.0 GiB"));
+  // Memory left because another process needed the GPU, after the driver had been asked.
+  facts.trace_metadata["share.out_bytes"] = "1000000";
+  EXPECT_THAT(Screen({facts}), HasSubstr("Room     the GPU was full.\n"));
 }
 
 TEST(RunSummary, SaysWhatARankThatRanAloneCannotTell) {

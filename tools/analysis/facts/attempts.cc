@@ -12,16 +12,6 @@
 namespace vramstow {
 namespace {
 
-// Returns the latest moment at which the process may have ended. After the last event of the
-// program there may be no other for a second, in which the recorder samples the host's memory once.
-uint64_t LastMomentOf(const Facts& trace) {
-  constexpr uint64_t kSamplePeriodNs = 1'000'000'000;
-  const KnownPart known = KnownPartOf(trace);
-  const bool is_cut = known == KnownPart::kBeginning || known == KnownPart::kWithGaps;
-  return is_cut || trace.start_unix_ns == 0 ? std::numeric_limits<uint64_t>::max()
-                                            : trace.start_unix_ns + trace.end_ns + kSamplePeriodNs;
-}
-
 bool IsParentOf(const Facts& parent, const Facts& child) {
   const std::string process = FactText(parent.trace_metadata, "process.pid");
   return !process.empty() && process == FactText(child.trace_metadata, "process.parent") &&
@@ -92,6 +82,14 @@ void AddRank(const std::vector<Facts>& traces, std::vector<size_t> places, Attem
 }
 
 }  // namespace
+
+uint64_t LastMomentOf(const Facts& trace) {
+  constexpr uint64_t kSamplePeriodNs = 1'000'000'000;
+  const KnownPart known = KnownPartOf(trace);
+  const bool is_cut = known == KnownPart::kBeginning || known == KnownPart::kWithGaps;
+  return is_cut || trace.start_unix_ns == 0 ? std::numeric_limits<uint64_t>::max()
+                                            : trace.start_unix_ns + trace.end_ns + kSamplePeriodNs;
+}
 
 uint64_t PeakReserved(const Facts& trace) {
   return trace.reserved_known ? trace.peak.reserved_bytes : trace.peak.allocated_bytes;

@@ -30,6 +30,11 @@ struct Attempts {
 
 Attempts AttemptsOf(const std::vector<Facts>& traces);
 
+// Returns the latest moment (Unix, nanoseconds) at which the process may have ended. After the last
+// event of the program there may be no other for a second, in which the recorder samples the host's
+// memory once.
+uint64_t LastMomentOf(const Facts& trace);
+
 // Returns the highest of reserved. If that is not known, it was at least as much as allocated.
 uint64_t PeakReserved(const Facts& trace);
 

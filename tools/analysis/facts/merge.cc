@@ -13,6 +13,7 @@
 #include "tools/analysis/facts/attempts.h"
 #include "tools/analysis/facts/compare_ranks.h"
 #include "tools/analysis/facts/fact_tables.h"
+#include "tools/analysis/facts/gpu_sharers.h"
 #include "tools/analysis/facts/process_images.h"
 
 namespace vramstow {
@@ -38,6 +39,19 @@ template <>
 constexpr size_t kMaxRows<LaunchedFacts> = kMaxLaunched;
 template <>
 constexpr size_t kMaxRows<BlockFacts> = kMaxLiveGroups;
+
+// The advice on a larger batch is about a process that has its GPU alone.
+void LeaveOutLargerBatches(std::vector<Facts>* traces) {
+  const GpuSharers sharers(*traces);
+  for (Facts& trace : *traces) {
+    const auto is_larger_batch = [](const AdviceFacts& one) {
+      return one.id == AdviceId::kLargerBatch;
+    };
+    if (std::ranges::any_of(trace.advice, is_larger_batch) && sharers.SharesAny(trace)) {
+      std::erase_if(trace.advice, is_larger_batch);
+    }
+  }
+}
 
 // --- One fact, merged by its rule.
 
@@ -263,6 +277,7 @@ void LeaveOutWhatProcessesWere(std::vector<Facts>* traces) {
 FactSet MergeTraces(std::vector<Facts> traces) {
   LeaveOutWhatProcessesWere(&traces);
   NoteReplacedPrograms(&traces);
+  LeaveOutLargerBatches(&traces);
   std::stable_sort(traces.begin(), traces.end(), [](const Facts& a, const Facts& b) {
     constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
     return a.rank.value_or(kLast) < b.rank.value_or(kLast);
