@@ -263,9 +263,12 @@ class PeakProver {
   void Prove(std::vector<AdviceFacts>* given) const {
     const FailedRequests source(detail_, Until(detail_.peak_event), budget_.most_requests);
     const std::string ran = AllocatorOf(facts_, source.has_tensors());
-    Player player(source, Room(), budget_);
+    // No request is refused with 4 times the reserved memory. A full device would hide what a
+    // change saves, because PyTorch's allocator fills it with its cache.
+    constexpr uint64_t kAmple = 4;
+    Player player(source, measured_ * kAmple, budget_);
     if (ran.empty() || measured_ == 0 || !player.CanGoOn()) return;
-    const Answer unchanged = PlayUnchanged(&player, ran);
+    const Answer unchanged = player.Play(ran, {});
     for (AdviceFacts& advice : *given) {
       if (!advice.change.known() || !player.CanGoOn()) continue;
       if (advice.change.keeps_cache) {
@@ -275,7 +278,11 @@ class PeakProver {
       const std::string model = advice.change.allocator.empty() ? ran : advice.change.allocator;
       const Answer answer = player.Play(model, advice.change);
       advice.replays.push_back(answer.facts);
-      advice.replayed_bytes = unchanged.needed - std::min(unchanged.needed, answer.needed);
+      // Another allocator is compared with what the process itself reserved: on a full device its
+      // own allocator releases its cache, and so it needs less there than in the replay.
+      const uint64_t before =
+          model == ran ? unchanged.needed : std::min(unchanged.needed, measured_);
+      advice.replayed_bytes = before - std::min(before, answer.needed);
       advice.proof.is_proved = true;
       advice.proof.lowered_bytes = *advice.replayed_bytes;
       const uint64_t difference = std::max(*advice.replayed_bytes, advice.bytes) -
@@ -294,10 +301,9 @@ class PeakProver {
     end.device = device_;
     return end;
   }
-  // Returns the memory that a replay may use: what the process found on its device. When the device
-  // is full, an allocator releases its cache, so without this limit its model would need more than
-  // the device has. If the device is unknown, no request is refused with 4 times the reserved
-  // memory.
+  // Returns the memory that a replay of the whole run may use: what the process found on its
+  // device. When the device is full, an allocator releases its cache. If the device is unknown, no
+  // request is refused with 4 times the reserved memory.
   uint64_t Room() const {
     constexpr uint64_t kAmple = 4;
     uint64_t room = measured_ * kAmple;

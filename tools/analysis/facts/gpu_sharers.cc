@@ -15,11 +15,12 @@ bool HadMemory(const DeviceFacts& device) {
   return device.device >= 0 && (device.peak_bytes != 0 || device.peak_reserved_bytes != 0);
 }
 
-// Returns a text that is the same for the same GPU. If its UUID is not known, its number counts.
+// Returns a text that is the same for the same GPU; empty if its UUID is not known, as in the
+// snapshots of PyTorch. Device 0 of two processes may be two GPUs.
 std::string NameOf(const Facts& trace, const DeviceFacts& device) {
-  const std::string number = std::to_string(device.device);
-  const std::string uuid = FactText(trace.trace_metadata, "device." + number + ".uuid");
-  return FactText(trace.trace_metadata, "process.host") + " " + (uuid.empty() ? number : uuid);
+  const std::string uuid =
+      FactText(trace.trace_metadata, "device." + std::to_string(device.device) + ".uuid");
+  return uuid.empty() ? "" : FactText(trace.trace_metadata, "process.host") + " " + uuid;
 }
 
 // True if the first process had ended when the second one began. A process whose trace was not
@@ -38,7 +39,8 @@ bool WereTogether(const Facts& a, const Facts& b) {
 GpuSharers::GpuSharers(const std::vector<Facts>& traces) {
   for (const Facts& trace : traces) {
     for (const DeviceFacts& device : trace.devices) {
-      if (HadMemory(device)) of_gpu_[NameOf(trace, device)].push_back(&trace);
+      const std::string name = NameOf(trace, device);
+      if (HadMemory(device) && !name.empty()) of_gpu_[name].push_back(&trace);
     }
   }
 }
