@@ -38,6 +38,12 @@ class EarlyMarks {
     for (size_t i = 0; i < count_; ++i) visit(entries_[i]);
     count_ = 0;
   }
+  // Forgets everything, in a forked child: the parent's trace may have begun, and its ranges may
+  // have ended there.
+  void AbandonAfterFork() {
+    owner_.store(nullptr, std::memory_order_relaxed);
+    count_ = 0;
+  }
 
  private:
   static constexpr size_t kMost = 32;

@@ -484,6 +484,7 @@ void Trace::ForgetNumbers() {
 
 void Trace::AbandonAfterFork() {
   recorder_.AbandonAfterFork();
+  early_marks_.AbandonAfterFork();
   state_.store(State::kClosed, std::memory_order_relaxed);
   ForgetNumbers();
 }
