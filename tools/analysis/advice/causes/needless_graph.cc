@@ -8,6 +8,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/graph_list.h"
 #include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
@@ -75,6 +76,14 @@ bool RanBefore(const FailureMoment& moment, const std::vector<const Life*>& save
   });
 }
 
+// True if the items of a list hold graphs that one model made, item by item. This shows that the
+// model ran before, also in a loop without any other sign of iterations.
+bool RanForList(const FailureMoment& moment) {
+  constexpr size_t kLeastItems = 5;
+  const GraphList list = LargestGraphList(moment);
+  return list.by_item.size() >= kLeastItems && IsOfOneModel(moment, list);
+}
+
 // Returns the bytes of untrained parameters in models that have trained ones, too.
 uint64_t UntrainedBesideTrained(const FailureMoment& moment, const ParameterWords& parameters) {
   std::set<std::string> trained;
@@ -105,7 +114,8 @@ Sign SignOf(const FailureMoment& moment, const std::vector<const Life*>& saved,
   const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
                            parameters.evaluating < parameters.all;
   // A missing optimizer alone does not exclude a backward pass, and neither does eval() alone.
-  const bool is_over = has_trained || RanBefore(moment, saved) || IsCalledEvaluation(moment);
+  const bool is_over =
+      has_trained || RanBefore(moment, saved) || IsCalledEvaluation(moment) || RanForList(moment);
   if (is_new && is_over && !trains_part && parameters.evaluating * 2 > parameters.all) {
     return Sign::kEvaluates;
   }

@@ -8,6 +8,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/graph_list.h"
 #include "tools/analysis/advice/layer_turns.h"
 #include "tools/analysis/advice/leftover_blocks.h"
 #include "tools/analysis/advice/no_backward.h"
@@ -19,57 +20,6 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kSmallPart = 20;
-
-// A list of the program's, and the blocks of the autograd graphs that each of its items holds.
-struct GraphList {
-  std::string name;
-  std::map<std::string, std::vector<const Life*>> by_item;
-
-  std::vector<const Life*> All() const {
-    std::vector<const Life*> all;
-    for (const auto& [item, lives] : by_item) all.insert(all.end(), lives.begin(), lives.end());
-    std::ranges::sort(all, {}, &Life::birth);
-    return all;
-  }
-};
-
-// Returns the list whose items' graphs hold the most bytes, according to a census (a reference
-// scan). A list of a forward() has results of layers, which are no iterations.
-GraphList LargestGraphList(const FailureMoment& moment) {
-  std::map<std::string, GraphList> lists;
-  std::map<std::string, uint64_t> bytes;
-  for (const Life* life : moment.live()) {
-    const HeldBlock* block = moment.holders().Of(*life);
-    if (block == nullptr || !MayPileUp(moment, *life)) continue;
-    const std::string root = block->holder.substr(0, block->holder.find(".grad_fn"));
-    const size_t begin = root.find('[');
-    if (root.size() == block->holder.size() || begin == std::string::npos) continue;
-    const std::string name = root.substr(0, begin);
-    if (name.find("forward: ") != std::string::npos) continue;
-    GraphList& list = lists[name];
-    list.name = name;
-    list.by_item[root.substr(begin, root.find(']', begin) - begin)].push_back(life);
-    bytes[name] += life->size;
-  }
-  if (lists.empty()) return {};
-  return lists.at(
-      std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; })->first);
-}
-
-// Removes the blocks of call sites that did not run for at least kLeastPasses of the items: the
-// items of the list were not made by iterations of a loop.
-void KeepRepeated(GraphList* list) {
-  std::map<uint32_t, size_t> items_of;  // by site
-  for (const auto& [item, lives] : list->by_item) {
-    std::set<uint32_t> sites;
-    for (const Life* life : lives) sites.insert(life->site);
-    for (const uint32_t site : sites) ++items_of[site];
-  }
-  for (auto& [item, lives] : list->by_item) {
-    std::erase_if(lives, [&](const Life* life) { return items_of[life->site] < kLeastPasses; });
-  }
-  std::erase_if(list->by_item, [](const auto& one) { return one.second.empty(); });
-}
 
 // Returns the events at which the items began, and the one at which the loop began its body again
 // after the last item, if it did so before the request failed.
@@ -124,8 +74,7 @@ bool AreIterations(const FailureMoment& moment, const std::vector<uint64_t>& tur
 Found FindCollectedGraphs(const FailureMoment& moment) {
   if (IsCalledEvaluation(moment) || IsInferenceOnly(moment)) return std::nullopt;
   if (AskForCause(kHeldGraphs, moment).has_value()) return std::nullopt;
-  GraphList list = LargestGraphList(moment);
-  KeepRepeated(&list);
+  const GraphList list = LargestGraphList(moment);
   if (list.by_item.size() < kLeastPasses) return std::nullopt;
   const std::vector<uint64_t> turns = TurnsOf(moment, list);
   if (!AreIterations(moment, turns) || AreLayers(moment, list.All(), turns)) return std::nullopt;
