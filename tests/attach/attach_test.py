@@ -352,12 +352,12 @@ def test_a_request_that_was_given_up_cannot_be_begun_while_its_folder_is_removed
 ) -> None:
     job = start("sleeps.py")
     traces = tmp_path / "t"
-    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", "3s"]
+    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", "10s"]
     with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
         wait_until(lambda: bool(request_folders(traces)))
         [folder] = request_folders(traces)
-        for number in range(3000):  # their removal takes a while
-            (folder / f"more-{number}").touch()
+        for number in range(1000):  # their removal takes a while
+            os.mknod(folder / f"more-{number}")
         claim = folder / "answer-1.json.claim"
         wait_until(lambda: claim.exists() or not folder.exists())
         is_begun = False
