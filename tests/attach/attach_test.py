@@ -347,15 +347,23 @@ def request_folders(words: object) -> list[Path]:
     return found
 
 
+@contextlib.contextmanager
+def request_to(
+    job: Job, traces: Path, patience: str
+) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Starts `vramstow attach`, and returns it with the folder of its request."""
+    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", patience]
+    with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
+        wait_until(lambda: bool(request_folders(traces)))
+        [folder] = request_folders(traces)
+        yield attaching, folder
+
+
 def test_a_request_that_was_given_up_cannot_be_begun_while_its_folder_is_removed(
     start: Start, tmp_path: Path
 ) -> None:
     job = start("sleeps.py")
-    traces = tmp_path / "t"
-    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", "10s"]
-    with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
-        wait_until(lambda: bool(request_folders(traces)))
-        [folder] = request_folders(traces)
+    with request_to(job, tmp_path / "t", "10s") as (attaching, folder):
         for number in range(1000):  # their removal takes a while
             os.mknod(folder / f"more-{number}")
         claim = folder / "answer-1.json.claim"
@@ -375,11 +383,7 @@ def test_a_request_that_was_given_up_cannot_be_begun_while_its_folder_is_removed
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_late_process_runs_no_code_of_another_user(start: Start, tmp_path: Path) -> None:
     job = start("sleeps.py")
-    traces = tmp_path / "t"
-    command = [VRAMSTOW, "attach", str(job.pid), f"--trace-dir={traces}", "--patience", "5s"]
-    with killed_at_end(command, stderr=subprocess.PIPE, text=True) as attaching:
-        wait_until(lambda: bool(request_folders(traces)))
-        [folder] = request_folders(traces)
+    with request_to(job, tmp_path / "t", "5s") as (attaching, folder):
         _, said = attaching.communicate(timeout=PATIENCE)
     assert "main thread runs no Python" in said and not folder.exists()
     try:
