@@ -52,8 +52,8 @@ class WithinSource : public EventSource {
 
  private:
   using Place = std::tuple<EventKind, Layer, uint64_t>;
-  // Returns what memory at an address is known by. `begin` is the kind of the event with which such
-  // memory begins.
+  // Returns the key under which the memory of an event is remembered. `begin` is the kind of the
+  // event that allocates such memory.
   static Place PlaceOf(const Event& event, EventKind begin);
   void NoteInside(const Event& event);
   void NoteOutside(const Event& event);

@@ -263,10 +263,9 @@ class PeakProver {
   void Prove(std::vector<AdviceFacts>* given) const {
     const FailedRequests source(detail_, Until(detail_.peak_event), budget_.most_requests);
     const std::string ran = AllocatorOf(facts_, source.has_tensors());
-    // No request is refused with 4 times the reserved memory. A full device would hide what a
-    // change saves, because PyTorch's allocator fills it with its cache.
-    constexpr uint64_t kAmple = 4;
-    Player player(source, measured_ * kAmple, budget_);
+    // With the device's own size as a limit, PyTorch's allocator would fill the device with its
+    // cache, with and without the change, and what the change saves could not be seen.
+    Player player(source, Ample(), budget_);
     if (ran.empty() || measured_ == 0 || !player.CanGoOn()) return;
     const Answer unchanged = player.Play(ran, {});
     for (AdviceFacts& advice : *given) {
@@ -301,24 +300,19 @@ class PeakProver {
     end.device = device_;
     return end;
   }
+  // Returns so much memory that no request of a replay is refused.
+  uint64_t Ample() const { return 4 * measured_; }
   // Returns the memory that a replay of the whole run may use: what the process found on its
   // device. When the device is full, an allocator releases its cache. If the device is unknown, no
-  // request is refused with 4 times the reserved memory.
+  // request is refused.
   uint64_t Room() const {
-    constexpr uint64_t kAmple = 4;
-    uint64_t room = measured_ * kAmple;
+    uint64_t room = Ample();
     for (const DeviceFacts& device : facts_.devices) {
       if (device.device != device_) continue;
       const uint64_t has = device.free_bytes_at_start.value_or(device.total_bytes.value_or(room));
       room = std::min(room, std::max(measured_, has));
     }
     return room;
-  }
-  // The process itself reserved no more than was measured.
-  Answer PlayUnchanged(Player* player, const std::string& ran) const {
-    Answer unchanged = player->Play(ran, {});
-    unchanged.needed = std::min(unchanged.needed, measured_);
-    return unchanged;
   }
   // Without the calls of empty_cache() the whole run may need more, not only its part up to the
   // peak.
@@ -327,7 +321,8 @@ class PeakProver {
     const FailedRequests source(detail_, Until(detail_.events), budget_.most_requests);
     Player player(source, Room(), budget_);
     if (!player.CanGoOn()) return;
-    const uint64_t before = PlayUnchanged(&player, ran).needed;
+    // The process itself reserved no more than was measured.
+    const uint64_t before = std::min(player.Play(ran, {}).needed, measured_);
     const uint64_t after = player.Play(ran, advice->change).needed;
     advice->cost = after > before
                        ? "In a replay of the run without the calls, the allocator reserves " +

@@ -49,8 +49,7 @@ std::string ForOtherThread(const FailureMoment& moment) {
   const uint32_t thread = moment.failure().thread;
   if (process.empty() || thread == 0 || process == std::to_string(thread)) return "";
   return " Call it in the function that the thread runs, because each thread has a grad mode of "
-         "its "
-         "own.";
+         "its own.";
 }
 
 }  // namespace vramstow
