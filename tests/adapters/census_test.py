@@ -129,8 +129,19 @@ def test_what_contexts_keep_that_lead_to_one_another_is_told(
     assert last["bytes_without_holder"] < last["demand"]["live_bytes"] // 10, last["holders"]
     first = last["would_fit"][0]
     assert first["cause"] == "dead_cycles"
-    assert first["holder"] == "a dead cycle: SwishBackward.out → Tensor[…] → itself"
+    assert first["holder"] == "a dead cycle: SwishBackward.out → Tensor.grad_fn → itself"
     assert first["place"].endswith("Swish.forward"), first
+
+
+def test_what_the_outputs_of_a_function_keep_is_told_as_what_their_graphs_keep(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = rehearse(python, OWN / "kept_outputs.py", card=CARD, env=OBSERVED)
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+    first = job.analysis()["out_of_memory"][-1]["would_fit"][0]
+    assert first["cause"] == "needless_graph", first
+    assert first["holder"].startswith("global kept[0.."), first
+    assert first["holder"].endswith("].grad_fn → SquareBackward → saved"), first
 
 
 @BOTH

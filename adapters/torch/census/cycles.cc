@@ -99,6 +99,8 @@ class Steps {
       text_ += "." + std::string(TextOf(key));
     } else if (field != nullptr) {
       text_ += "." + std::string(field);
+    } else if (Graph::IsGradFn(holder, held)) {
+      text_ += ".grad_fn";
     } else {
       text_ += "[…]";
     }

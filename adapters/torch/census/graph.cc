@@ -200,6 +200,9 @@ bool Graph::IsTensor(const Type* type) { return IsSub(type, tensor_type); }
 bool Graph::IsModule(const Type* type) { return IsSub(type, module_type); }
 bool Graph::IsOptimizer(const Type* type) { return IsSub(type, optimizer_type); }
 bool Graph::IsContext(const Type* type) { return IsSub(type, context_type); }
+bool Graph::IsGradFn(const Object* holder, const Object* held) {
+  return IsTensor(holder->type) && IsContext(held->type);
+}
 
 Impl* Graph::ImplOf(Object* tensor) {
   auto* impl = *reinterpret_cast<Impl**>(reinterpret_cast<char*>(tensor) + impl_offset);

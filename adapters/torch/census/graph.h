@@ -40,6 +40,9 @@ class Graph {
   static bool IsModule(const Type* type);
   static bool IsOptimizer(const Type* type);
   static bool IsContext(const Type* type);  // true for the context of a torch.autograd.Function
+  // True if `held` is the context of the function that made the tensor `holder`. Python reaches it
+  // from the tensor without a step through the node.
+  static bool IsGradFn(const Object* holder, const Object* held);
 
   static Impl* ImplOf(Object* tensor);
   static Memory MemoryOf(const Impl* impl);

@@ -197,6 +197,10 @@ class HolderDescriber::Chain {
         DescribeKeeper(i, keeper);
         return;
       }
+      if (Graph::IsGradFn(holder, held)) {
+        text() += ".grad_fn → " + std::string(NameOfType(held->type));
+        return;
+      }
       text() += Is(holder, kIsType) ? "" : "[…]";
       if (Is(holder, kIsType)) dict_ = Dict::kAttributes;
       return;
