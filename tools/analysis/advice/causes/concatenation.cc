@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
@@ -45,7 +46,8 @@ std::string ActionFor(const FailureMoment& moment, const std::vector<const Life*
          "only the newest pieces are needed, remove the rest in each iteration of the loop.";
 }
 
-// True if this line made a larger tensor each time.
+// True if this line made a larger tensor each time. A line of a helper function may also make
+// other, smaller tensors in each turn: labels beside predictions.
 bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
   constexpr size_t kLeastTurns = 3;
   size_t turns = 0;
@@ -53,41 +55,63 @@ bool GrewAtThisLine(const FailureMoment& moment, const Life& newest) {
   for (const Life& life : moment.detail().lives) {
     if (life.birth >= moment.event()) break;
     if (!life.tensor || life.pending || life.site != newest.site) continue;
+    if (life.requested * 2 < size) continue;
     turns = life.requested > size ? turns + 1 : 1;
     size = life.requested;
   }
   return turns >= kLeastTurns && moment.requested() > size;
 }
 
+// Returns the largest of these blocks, and of equal ones the newest.
+const Life* LargestOf(const std::vector<const Life*>& lives) {
+  return *std::ranges::max_element(lives, [](const Life* a, const Life* b) {
+    return std::pair(a->size, a->birth) < std::pair(b->size, b->birth);
+  });
+}
+
 // True if the line makes one tensor for each layer. Such tensors are keys and values of sequences,
 // for which another cause (kv_cache) reports all layers together.
 bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life*>& made) {
   constexpr ptrdiff_t kLeastLayers = 3;
-  const uint64_t size = made.back()->size;
+  const uint64_t size = LargestOf(made)->size;
   const auto layers =
       std::ranges::count_if(made, [&](const Life* life) { return life->size * 2 > size; });
   return layers >= kLeastLayers && IsFound(moment, {AdviceId::kKvCache});
 }
 
+using LivesBySite = std::map<uint32_t, std::vector<const Life*>>;  // the same order in each run
+
+// Returns the live blocks that the call which failed made before. If there are none, returns those
+// that the same lines of the program made: a library may call itself once for each of several
+// results.
+std::vector<const Life*> EarlierResults(const FailureMoment& moment, const LivesBySite& by_site) {
+  const auto same = by_site.find(moment.failure().site_number);
+  if (same != by_site.end() && LargestOf(same->second)->size * 2 > moment.requested()) {
+    return same->second;
+  }
+  std::vector<const Life*> lives;
+  for (const auto& [site, made] : by_site) {
+    if (!SameWork(moment.detail().sites[site], moment.request_site())) continue;
+    lives.insert(lives.end(), made.begin(), made.end());
+  }
+  return lives;
+}
+
 // cat() needs all of the old tensor and all of the new one at the same time.
 Found FindConcatenation(const FailureMoment& moment) {
   if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
-  std::map<uint32_t, std::vector<const Life*>> by_site;  // the same order in each run
+  LivesBySite by_site;
   for (const Life* life : moment.live()) {
     if (life->tensor) by_site[life->site].push_back(life);
   }
-  auto old = by_site.find(moment.failure().site_number);
-  if (old == by_site.end()) {
-    old = std::ranges::find_if(by_site, [&](const auto& one) {
-      return SameWork(moment.detail().sites[one.first], moment.request_site());
-    });
-  }
-  if (old != by_site.end() && IsOneOfManyLayers(moment, old->second)) return std::nullopt;
+  const std::vector<const Life*> earlier = EarlierResults(moment, by_site);
+  if (!earlier.empty() && IsOneOfManyLayers(moment, earlier)) return std::nullopt;
   Cause cause;
   cause.place = PlaceOfRequest(moment);
-  if (old != by_site.end() && old->second.back()->size * 2 > moment.requested()) {
-    cause.bytes = old->second.back()->size;
-    cause.held = {old->second.back()};
+  const Life* previous = earlier.empty() ? nullptr : LargestOf(earlier);
+  if (previous != nullptr && previous->size * 2 > moment.requested()) {
+    cause.bytes = previous->size;
+    cause.held = {previous};
     cause.proof.grows = GrewAtThisLine(moment, *cause.held.front());
     cause.title =
         "A tensor grows by being copied: the old and the new one are live at the same time";
