@@ -193,6 +193,9 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   const SiteDetail& request = moment.request_site();
   if (request.in_backward || request.in_optimizer) return std::nullopt;
   std::vector<const Life*> saved = MadeNow(moment, IsInGraph);
+  // The iteration that failed may have begun only now, while graphs of earlier ones are live.
+  const bool nothing_trains = !TrainsAnywhere(moment) && moment.holders().any();
+  if (saved.size() < kLeastSaved && nothing_trains) saved = SavedEver(moment);
   // In one of the first layers, autograd has saved few blocks yet, but it has recorded the
   // operators that made results.
   const bool is_early = saved.size() < kLeastSaved;
@@ -201,9 +204,7 @@ Found FindNeedlessGraph(const FailureMoment& moment) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   const Sign sign = SignOf(moment, saved, parameters);
   if (sign == Sign::kNone || (is_early && !IsOfEvaluation(sign))) return std::nullopt;
-  if (sign != Sign::kUntrained && !TrainsAnywhere(moment) && moment.holders().any()) {
-    saved = SavedEver(moment);
-  }
+  if (sign != Sign::kUntrained && nothing_trains) saved = SavedEver(moment);
   Cause cause;
   cause.place = CommonPlace(moment.detail(), saved, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, saved);
