@@ -15,6 +15,7 @@
 #include "tools/analysis/advice/parameter_sets.h"
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/precondition.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -132,6 +133,19 @@ bool HaveSizesOfParameters(const Counts& parameters, const std::vector<uint64_t>
   return found * 2 >= sizes.size();
 }
 
+// True if one line made the blocks of both sets one by one, all of one size, and a census found no
+// parameter: buffers of several threads, for example, between which the threads made other blocks.
+bool AreEqualBlocksOfOneLine(const FailureMoment& moment, const ParameterSet& first,
+                             const ParameterSet& later) {
+  if (!moment.holders().any() || HasParameters(moment)) return false;
+  const auto are_equal = [&](const std::vector<const Life*>& lives) {
+    return std::ranges::all_of(lives, [&](const Life* life) {
+      return life->site == first.live.front()->site && life->size == first.live.front()->size;
+    });
+  };
+  return are_equal(first.live) && are_equal(later.live);
+}
+
 // True if the program has no name by which it could release most of the blocks: they are held by a
 // reference cycle or by an exception. If they are several copies without a Python object, a graph
 // may hold them, too.
@@ -217,6 +231,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
       if (!Repeats(sets[i], sets[k]) || !HaveSizesOfParameters(parameters, sets[k].sizes)) continue;
       if (AreDifferentModels(moment, sets[i].live, sets[k].live)) continue;
+      if (AreEqualBlocksOfOneLine(moment, sets[i], sets[k])) continue;
       ++count;
       if (count == 1) cause.held = sets[i].live;
       spared = cause.held;
