@@ -5,11 +5,15 @@
 namespace vramstow {
 
 LastBackward LastBackwardOf(const FailureMoment& moment) {
+  return LastBackwardBefore(moment, moment.event());
+}
+
+LastBackward LastBackwardBefore(const FailureMoment& moment, uint64_t end) {
   LastBackward last;
   const std::vector<Life>& lives = moment.detail().lives;
   for (size_t i = lives.size(); i-- > 0;) {
     const Life& life = lives[i];
-    if (life.birth >= moment.event() || !life.tensor || life.pending) continue;
+    if (life.birth >= end || !life.tensor || life.pending) continue;
     const SiteDetail& site = moment.site_of(life);
     if (site.in_backward) {
       last.begin = life.birth;

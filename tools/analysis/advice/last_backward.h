@@ -18,6 +18,8 @@ struct LastBackward {
 };
 
 LastBackward LastBackwardOf(const FailureMoment& moment);
+// The same, before the event `end`.
+LastBackward LastBackwardBefore(const FailureMoment& moment, uint64_t end);
 
 }  // namespace vramstow
 

@@ -58,6 +58,8 @@ Found FindGraphOfGradients(const FailureMoment& moment) {
     const SiteDetail& site = moment.site_of(*life);
     if (!life->tensor || !site.in_backward || !site.own.empty()) continue;
     if (life->birth < backward.begin || !forward.sizes.contains(life->size)) continue;
+    // With retain_graph=True, the backward pass of cuDNN's recurrent layers copies what it reads.
+    if (OperatorName(site) == "clone") continue;
     const HeldBlock* block = moment.holders().Of(*life);
     if (block == nullptr || IsInGraph(*block)) cause.held.push_back(life);
   }

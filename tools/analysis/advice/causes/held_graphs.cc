@@ -66,19 +66,25 @@ std::string OneVariable(const FailureMoment& moment, const std::vector<const Lif
 }
 
 // Returns the list, queue or dictionary whose items' graphs hold most of these blocks, for example
-// "model.queue"; empty if there is none.
+// "model.queue"; empty if there is none. If all blocks are held by one item, it is a state that is
+// passed on, such as that of an LSTM, "net.hidden[1]".
 std::string ContainerOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   std::map<std::string, uint64_t> by_name;
-  for (const HolderFacts& one : moment.holders().OfAll(lives)) {
-    const std::string root = one.holder.substr(0, one.holder.find(".grad_fn"));
+  std::map<std::string, std::set<std::string>> items;
+  for (const Life* life : lives) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr) continue;
+    const std::string root = block->holder.substr(0, block->holder.find(".grad_fn"));
     const size_t item = root.find('[');
-    if (root.size() == one.holder.size() || item == std::string::npos) continue;
+    if (root.size() == block->holder.size() || item == std::string::npos) continue;
     const size_t function = root.find(": ");  // "main: model.queue"
     const size_t begin = function < item ? function + 2 : 0;
-    by_name[root.substr(begin, item - begin)] += one.amount.bytes;
+    const std::string name = root.substr(begin, item - begin);
+    by_name[name] += life->size;
+    items[name].insert(root.substr(item));
   }
   for (const auto& [name, bytes] : by_name) {
-    if (bytes * 2 > BytesOf(lives)) return name;
+    if (bytes * 2 > BytesOf(lives) && items[name].size() > 1) return name;
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/last_backward.h"
@@ -38,16 +39,35 @@ std::vector<const Life*> SavedBefore(const FailureMoment& moment, uint64_t begin
   std::vector<const Life*> most;
   for (auto& [name, lives] : saved) {
     if (BytesOf(lives) <= BytesOf(most)) continue;
-    *variable = name;
+    *variable = absl::StrReplaceAll(name, {{"#", "…"}});
     most = std::move(lives);
   }
   return most;
 }
 
+// Returns advice for a graph that the running backward pass reaches: a state connects it with the
+// iteration that runs.
+std::string ForState(const std::string& variable) {
+  return "Call detach() on " + variable +
+         " before it is passed to the next iteration, and leave retain_graph=True out.";
+}
+
+std::string ForResult(const std::string& variable) {
+  return "Leave retain_graph=True out. If two losses share a graph, add them and call backward() "
+         "once, or detach() what one of them reads (fake.detach()). If " +
+         variable + " has no backward pass, compute it under torch.no_grad(), or delete it.";
+}
+
 Found FindRetainedGraph(const FailureMoment& moment) {
   const SiteDetail& request = moment.request_site();
-  const LastBackward backward = LastBackwardOf(moment);
-  if (request.in_backward || request.in_optimizer || backward.begin == 0) return std::nullopt;
+  if (request.in_optimizer || (request.in_backward && !moment.passes().is_sure())) {
+    return std::nullopt;
+  }
+  // While a backward pass runs, the last one that ended is that of the iteration before.
+  const LastBackward backward = request.in_backward
+                                    ? LastBackwardBefore(moment, moment.pass_begin())
+                                    : LastBackwardOf(moment);
+  if (backward.begin == 0) return std::nullopt;
   const LeftoverBlocks pile = PileOf(moment);
   std::string variable;
   Cause cause;
@@ -56,7 +76,8 @@ Found FindRetainedGraph(const FailureMoment& moment) {
   if (cause.held.size() < kLeastRetained || !moment.IsLarge(cause.bytes)) return std::nullopt;
   // If each of many iterations left its graph, another cause (kHeldGraphs) reports it.
   if (pile.is_graph && BytesOf(pile.lives) * 2 > cause.bytes) return std::nullopt;
-  cause.change = FreedBefore(moment.detail(), cause.held, backward.end + 1);
+  cause.change = request.in_backward ? FreedWithPass(moment, cause.held)
+                                     : FreedBefore(moment.detail(), cause.held, backward.end + 1);
   cause.title = "An autograd graph stays after its backward pass";
   cause.place = CommonPlace(moment.detail(), cause.held, true);
   if (cause.place.empty()) cause.place = PlaceInProgram(moment, cause.held);
@@ -66,10 +87,7 @@ Found FindRetainedGraph(const FailureMoment& moment) {
       LargestPlaces(moment.detail(), cause.held) +
       ". backward() frees what its graph saved, unless retain_graph=True.";
   cause.cost = "None.";
-  cause.action =
-      "Leave retain_graph=True out. If two losses share a graph, add them and call backward() "
-      "once, or detach() what one of them reads (fake.detach()). If " +
-      variable + " has no backward pass, compute it under torch.no_grad(), or delete it.";
+  cause.action = request.in_backward ? ForState(variable) : ForResult(variable);
   return cause;
 }
 
