@@ -28,6 +28,7 @@ constexpr time_t kClockSlack = 3600;
 constexpr uint64_t kEventsBetweenLooks = 1 << 16;
 // The largest number of events in traces that are explained while a user waits for a prompt.
 constexpr uint64_t kMaxEvents = 2'000'000;
+constexpr uint64_t kMaxEventsOfFault = 500'000;  // takes less than a second
 
 // Returns the events of another source, and ends early once stop() returns true.
 class StoppableSource : public EventSource {
@@ -113,8 +114,8 @@ void KeepFunctionsOf(const std::vector<std::string>& files) {
   }
 }
 
-// Explains the last failure, and moves of memory, while the traces are read one after the other.
-// The detail of a trace is stored as long as an explanation may need it.
+// Explains the last failure or fault, and moves of memory, while the traces are read one after the
+// other. The detail of a trace is stored as long as an explanation may need it.
 class MomentExplainer {
  public:
   void Add(Analysis analysis) {
@@ -132,8 +133,9 @@ class MomentExplainer {
   }
 
   std::vector<Analysis> Finish() {
+    if (!failed_.has_value() && events_ <= kMaxEventsOfFault) LookForFault();
     for (size_t i = 0; i < analyses_.size(); ++i) {
-      if (i == failed_ || !moves_[i].has_value()) continue;
+      if (i == failed_ || i == looked_into_ || !moves_[i].has_value()) continue;
       analyses_[i].facts.model_clock = std::move(moves_[i]->model_clock);
       analyses_[i].facts.offload = std::move(moves_[i]->offload);
     }
@@ -160,6 +162,16 @@ class MomentExplainer {
     return Moves{std::move(explained.model_clock), std::move(explained.offload)};
   }
 
+  // Looks for a fault that did not end the job, such as memory that grows, in the process that
+  // needed most memory.
+  void LookForFault() {
+    const auto largest = std::ranges::max_element(
+        analyses_, {}, [](const Analysis& one) { return one.facts.peak.allocated_bytes; });
+    if (largest == analyses_.end()) return;
+    looked_into_ = static_cast<size_t>(largest - analyses_.begin());
+    ExplainAndProve(&*largest);
+  }
+
   void ExplainFailure() {
     Facts& facts = analyses_[*failed_].facts;
     ExplainAndProve(&analyses_[*failed_]);
@@ -173,6 +185,7 @@ class MomentExplainer {
   std::vector<std::optional<Moves>> moves_;  // one for each analysis
   uint64_t events_ = 0;                      // events of all traces
   std::optional<size_t> failed_;             // the last trace that ran out of memory
+  std::optional<size_t> looked_into_;        // for a fault, if no trace ran out of memory
 };
 
 }  // namespace

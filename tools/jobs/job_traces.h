@@ -1,8 +1,9 @@
 // JobTraces: reads each trace that a job wrote once, and returns its facts.
 //
-// Idea: the user of `vramstow run` waits for a prompt, so only the last failure and moves of memory
-// are explained, and no long trace is. A job whose facts a program reads is explained completely: a
-// job that runs apart (job.h), for example for a search, and one with --json.
+// Idea: the user of `vramstow run` waits for a prompt, so only the last failure (or, if there is
+// none, a fault of the largest process) and moves of memory are explained, and no long trace is. A
+// job whose facts a program reads is explained completely: a job that runs apart (job.h), for
+// example for a search, and one with --json.
 //
 // Ownership: the results are copies. Threads: used by one thread at a time. Errors: files that
 // cannot be read are counted. Units: none.
@@ -25,7 +26,7 @@ namespace vramstow {
 // Says which traces are read, and how much of them is explained.
 struct JobTracesQuery {
   enum class Explain : uint8_t {
-    kMoment,      // the last out-of-memory and moves of memory, in traces that are not long
+    kMoment,      // the last out-of-memory or fault, and moves of memory, in short traces
     kEverything,  // everything that vramstow analyze explains
   };
 

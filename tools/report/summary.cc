@@ -277,6 +277,19 @@ std::string CostsAndChanges(const Facts& total) {
   return text;
 }
 
+// Reports a fault that did not end the job, for example memory that grows. Returns an empty text if
+// there is none, or if memory ran out.
+std::string FaultOfRun(const FactSet& set) {
+  if (set.total.counts.out_of_memory > 0) return "";
+  for (const Facts& trace : set.traces) {
+    const AdviceFacts* fault = FirstFault(trace);
+    if (fault == nullptr) continue;
+    const std::string who = set.traces.size() == 1 ? "" : NameOfTrace(trace) + ": ";
+    return Line("but", absl::StrCat(who, AdviceTitle(*fault), "; ", Printable(fault->evidence)));
+  }
+  return "";
+}
+
 // Describes a job that ran only because memory was moved to the host, and names the owners of that
 // memory.
 std::string CarriedStory(const Facts& total) {
@@ -427,6 +440,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   if (const std::string not_known = NotKnown(set, place); !not_known.empty()) {
     text += Line("not known", not_known);
   }
+  text += FaultOfRun(set);
   text += CarriedStory(total);
   text += PeakAndAllocations(set);
   if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));

@@ -1,8 +1,10 @@
 #include "tools/analysis/advice/evidence.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/explain/failure_moment.h"
 
 namespace vramstow {
 
@@ -17,6 +19,25 @@ Evidence::Evidence(const Detail& detail, const CategoryFinder& categories, const
     if (life.LivesAt(moment)) live_.push_back(&life);
   }
 }
+
+namespace {
+
+// True for an operator that makes an input: a copy from the host, or random numbers.
+bool IsInputMaker(std::string_view operator_name) {
+  return operator_name == "_to_copy" || operator_name.starts_with("rand");
+}
+
+// True if one line of the program, outside of any model, makes an input in nearly each turn of a
+// loop. This distinguishes a loop over batches from a loop over the layers of a model.
+bool MakesInputs(const Detail& detail, uint64_t turns) {
+  return std::ranges::any_of(detail.sites, [turns](const SiteDetail& site) {
+    const bool is_outside = site.phase == Phase::kUnknown || site.phase == Phase::kData;
+    return is_outside && !site.own.empty() && IsInputMaker(OperatorName(site)) &&
+           site.allocations * 10 >= turns * 9;
+  });
+}
+
+}  // namespace
 
 bool Evidence::IsWorthIt(uint64_t bytes) const { return IsWorthAdvice(facts_, bytes); }
 
@@ -38,9 +59,10 @@ bool Evidence::HasTrueIterations() const {
       facts_.lifetimes.within.blocks < kLeastWork * iterations.count) {
     return false;
   }
-  return facts_.kind == "stow" && std::ranges::none_of(detail_.sites, [](const SiteDetail& site) {
-           return site.phase == Phase::kForward;
-         });
+  if (facts_.kind != "stow") return false;
+  const bool calls_model = std::ranges::any_of(
+      detail_.sites, [](const SiteDetail& site) { return site.phase == Phase::kForward; });
+  return !calls_model || MakesInputs(detail_, iterations.count);
 }
 
 std::vector<const Life*> Evidence::LiveThat(const std::function<bool(const Life&)>& is_one) const {
