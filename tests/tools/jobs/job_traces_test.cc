@@ -51,6 +51,28 @@ TEST(ReadJobTraces, FindsTheTracesOfTheRunOnly) {
   EXPECT_THAT(TracesOf(FolderWithTrace(), "1-b", time(nullptr), Never).facts, IsEmpty());
 }
 
+// A run whose iterations each leave a block behind ends well, and the user learns of the leak.
+TEST(ReadJobTraces, FindsAFaultThatDidNotEndTheRun) {
+  const std::string folder = testing::TempDir() + "/leaking-run";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  static Recorder recorder;
+  ASSERT_EQ(recorder.Open({folder.c_str(), "job", RunSlot}), RecorderError::kOk);
+  recorder.Describe("run.id", "2-a");
+  for (uint64_t i = 1; i <= 20; ++i) {
+    recorder.RecordMark(MarkKind::kMoment, recorder.InternAnnotation("step"), i);
+    recorder.Record({.address = i << 30,
+                     .size = 8 << 20,
+                     .kind = EventKind::kAllocate,
+                     .memory = MemoryKind::kDevice});
+  }
+  recorder.Close();
+  const JobTraces found = TracesOf(folder, "2-a", time(nullptr), Never);
+  ASSERT_THAT(found.facts, SizeIs(1));
+  ASSERT_FALSE(found.facts[0].advice.empty());
+  EXPECT_EQ(found.facts[0].advice.front().id, AdviceId::kGrowingMemory);
+}
+
 TEST(ReadJobTraces, AddsNoCopyThatWasMadeWhileTheProcessRan) {
   const std::string& folder = FolderWithTrace();
   const std::filesystem::path trace = *std::filesystem::directory_iterator(folder);

@@ -610,6 +610,26 @@ TEST(ScreenReport, OfAJobThatWastesNamesTheFault) {
                     HasSubstr("vramstow help growing_memory"), Not(HasSubstr("Healthy"))));
 }
 
+TEST(RunSummary, OfAJobThatWastesNamesTheFault) {
+  Facts facts = Ending(20 * kGiB);
+  AdviceFacts growing = Failing().advice.front();
+  growing.id = AdviceId::kGrowingMemory;
+  growing.evidence = "It grows by 2.00 MiB each.";
+  growing.proof.is_fault = true;
+  facts.advice.push_back(growing);
+  const auto summary = [](const std::vector<Facts>& traces) {
+    return RunSummary(MergeTraces(traces), {.directory = "/tmp/x"});
+  };
+  EXPECT_THAT(summary({facts}), AllOf(HasSubstr("  but          A result of each iteration stays"),
+                                      HasSubstr("[growing_memory]; It grows by 2.00 MiB each.\n")));
+  Facts other = Ending(kGiB);
+  other.rank = 4;
+  facts.rank = 5;
+  EXPECT_THAT(summary({other, facts}), HasSubstr("  but          rank 5: A result of each"));
+  facts.advice.back().proof.is_fault = false;
+  EXPECT_THAT(summary({facts}), Not(HasSubstr("  but  ")));
+}
+
 TEST(ScreenReport, OfSeveralIsAboutTheRankThatFailed) {
   std::vector<Facts> traces = {Ending(kGiB), Sample({{"process.rank", "5"}}).total};
   traces.front().rank = 4;
