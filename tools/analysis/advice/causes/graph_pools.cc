@@ -1,4 +1,7 @@
 // A cause of an out-of-memory: captured CUDA graphs with a memory pool each.
+#include <algorithm>
+#include <string>
+
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/private_pools.h"
@@ -6,6 +9,13 @@
 
 namespace vramstow {
 namespace {
+
+// True if torch.compile() captured graphs (mode="reduce-overhead"), whose pool it chooses itself.
+bool IsCapturedByCompiler(const FailureMoment& moment) {
+  return std::ranges::any_of(moment.detail().frames, [](const std::string& frame) {
+    return frame.find("cudagraph_trees.py") != std::string::npos;
+  });
+}
 
 Found FindGraphPools(const FailureMoment& moment) {
   const uint64_t free = moment.failure().pool_free_bytes;
@@ -24,6 +34,14 @@ Found FindGraphPools(const FailureMoment& moment) {
                    ", and could not serve a request for " + AdviceText(moment.requested()) +
                    ": memory that a graph used while it was captured stays reserved for it.";
   cause.cost = "Graphs that share a pool must not run at the same time.";
+  if (IsCapturedByCompiler(moment)) {
+    cause.action =
+        "torch.compile() captures a graph for each shape, and the memory of each stays reserved: "
+        "pad "
+        "the inputs to a few shapes, run the largest one first, or leave mode=\"reduce-overhead\" "
+        "out.";
+    return cause;
+  }
   cause.action =
       "Use one pool for all captures (torch.cuda.graph(..., pool=torch.cuda.graph_pool_handle())), "
       "and capture the largest shape first.";
