@@ -256,6 +256,10 @@ std::string Story(const FactSet& set) {
   for (auto trace = set.traces.rbegin(); trace != set.traces.rend(); ++trace) {
     if (FirstCause(*trace) == nullptr) continue;
     std::string text = WentOnAfterOutOfMemory(*trace) ? WentOn(*trace) : "";
+    if (set.traces.size() > 1) {
+      text += Line("failed", absl::StrCat(NameOfTrace(*trace), ", at ",
+                                          Time(trace->out_of_memory.back().time_ns)));
+    }
     for (const absl::string_view line :
          absl::StrSplit(WhySection(*trace, style), '\n', absl::SkipEmpty())) {
       absl::StrAppend(&text, "  ", line, "\n");

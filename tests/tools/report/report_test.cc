@@ -630,6 +630,17 @@ TEST(RunSummary, OfAJobThatWastesNamesTheFault) {
   EXPECT_THAT(summary({facts}), Not(HasSubstr("  but  ")));
 }
 
+TEST(RunSummary, OfSeveralNamesTheRankThatFailed) {
+  std::vector<Facts> traces = {Ending(kGiB), Failing()};
+  traces.front().rank = 4;
+  traces.back().rank = 5;
+  const auto summary = [](const std::vector<Facts>& all) {
+    return RunSummary(MergeTraces(all), {.directory = "/tmp/x"});
+  };
+  EXPECT_THAT(summary(traces), HasSubstr("  failed       rank 5, at "));
+  EXPECT_THAT(summary({traces.back()}), Not(HasSubstr("  failed  ")));
+}
+
 TEST(ScreenReport, OfSeveralIsAboutTheRankThatFailed) {
   std::vector<Facts> traces = {Ending(kGiB), Sample({{"process.rank", "5"}}).total};
   traces.front().rank = 4;

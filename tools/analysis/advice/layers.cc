@@ -64,6 +64,29 @@ uint64_t MostOfEarlierPass(const FailureMoment& moment, const std::vector<const 
   return most;
 }
 
+// Returns how many times as large the blocks of this batch are as the largest that the same call
+// sites made in earlier iterations; 1 if there were none.
+double GrowthOfBlocks(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  std::map<uint32_t, uint64_t> now;
+  for (const Life* life : lives) {
+    if (life->birth < moment.pass_begin()) continue;
+    now[life->site] = std::max(now[life->site], life->size);
+  }
+  std::map<uint32_t, uint64_t> before;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth >= moment.pass_begin()) break;
+    if (!life.tensor || life.pending || moment.PassOf(life) < 0) continue;
+    if (now.contains(life.site)) before[life.site] = std::max(before[life.site], life.size);
+  }
+  double now_bytes = 0;
+  double before_bytes = 0;
+  for (const auto& [site, size] : now) {
+    now_bytes += static_cast<double>(size);
+    before_bytes += static_cast<double>(before.contains(site) ? before[site] : size);
+  }
+  return before_bytes == 0 ? 1 : now_bytes / before_bytes;
+}
+
 // Groups the blocks by the modules of one list ("Decoder.blocks.0", "Decoder.blocks.1"). The key is
 // the number of the module. If there are several lists, the list that made the most bytes is used.
 std::map<size_t, std::vector<const Life*>> LayersByModule(const Detail& detail,
@@ -223,13 +246,19 @@ bool AreStepsOfOne(const std::vector<const Life*>& lives) {
   });
 }
 
-uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+UnevenBatch UnevenBatchOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
   constexpr uint64_t kFarLarger = 4;
+  constexpr double kFarLargerBlocks = 3;
   const uint64_t usual = MostOfEarlierPass(moment, lives);
   // Blocks of earlier iterations, which may be live, do not belong to this batch.
   uint64_t batch = 0;
   for (const Life* life : lives) batch += life->birth < moment.pass_begin() ? 0 : life->size;
-  return usual * kFarLarger <= batch ? usual : 0;
+  if (usual * kFarLarger <= batch) return {usual, 0};
+  // The forward pass of this batch ended early. Then the sizes of its blocks show that it is
+  // larger.
+  const double times = GrowthOfBlocks(moment, lives);
+  if (times < kFarLargerBlocks) return {};
+  return {static_cast<uint64_t>(static_cast<double>(batch) / times), times};
 }
 
 }  // namespace vramstow

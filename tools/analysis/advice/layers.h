@@ -51,10 +51,16 @@ struct RepeatedLayers {
 // `lives` are the activations of one forward pass, in order of birth.
 RepeatedLayers FindRepeatedLayers(const Detail& detail, const std::vector<const Life*>& lives);
 
-// Returns the most bytes that one earlier iteration made on the source lines of these blocks.
-// Returns 0 if there was no earlier iteration, or if this iteration made less than four times as
-// much.
-uint64_t UsualOfUnevenBatch(const FailureMoment& moment, const std::vector<const Life*>& lives);
+// A batch that is far larger than all earlier ones.
+struct UnevenBatch {
+  // The most bytes that an earlier batch made on the same source lines. If this batch is not
+  // complete, the bytes that an earlier one would have made up to the request. 0 if this batch is
+  // not far larger, or if there was no earlier one.
+  uint64_t usual_bytes = 0;
+  // How many times as large its blocks are; 0 if all bytes of the batches were compared.
+  double times = 0;
+};
+UnevenBatch UnevenBatchOf(const FailureMoment& moment, const std::vector<const Life*>& lives);
 // True if most of these bytes are a few results of the same size. These are steps of one operation,
 // for example of a softmax that the program writes as several operators.
 bool AreStepsOfOne(const std::vector<const Life*>& lives);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/batch.h"
 #include "tools/analysis/advice/changes.h"
@@ -69,13 +70,18 @@ void DescribeEvaluation(const FailureMoment& moment, uint64_t parts, Cause* caus
 
 // Says that one sample is far larger than the others, and that all of them are padded to its
 // length.
-void DescribeUnevenBatch(const FailureMoment& moment, uint64_t usual, Cause* cause) {
+void DescribeUnevenBatch(const FailureMoment& moment, const UnevenBatch& uneven, Cause* cause) {
   const uint64_t bytes = BytesOf(cause->held);
   const auto largest = std::ranges::max_element(cause->held, {}, &Life::size);
-  cause->bytes = bytes - usual;
+  cause->bytes = bytes - uneven.usual_bytes;
   cause->title = "This batch is far larger than those before it";
   cause->place = PlaceOf(moment.detail(), (*largest)->site);
-  cause->evidence += " No batch before made more than " + AdviceText(usual) + " on these lines.";
+  cause->evidence +=
+      uneven.times > 0
+          ? absl::StrFormat(" Its blocks are %.1f times as large as those of any batch before.",
+                            uneven.times)
+          : " No batch before made more than " + AdviceText(uneven.usual_bytes) +
+                " on these lines.";
   cause->cost = "None, if samples of similar size are grouped.";
   cause->action =
       "If samples are padded to the longest one, group them by length, shorten the longest, or "
@@ -174,8 +180,8 @@ Found FindActivations(const FailureMoment& moment) {
   DescribeWideCopies(moment, activations, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
   if (BytesOf(without) * 2 > BytesOf(activations)) DescribeMissingBatch(moment, without, &cause);
-  const uint64_t usual = UsualOfUnevenBatch(moment, activations);
-  if (usual > 0) DescribeUnevenBatch(moment, usual, &cause);
+  const UnevenBatch uneven = UnevenBatchOf(moment, activations);
+  if (uneven.usual_bytes > 0) DescribeUnevenBatch(moment, uneven, &cause);
   return cause;
 }
 

@@ -74,7 +74,7 @@ Found FindOneLayer(const FailureMoment& moment) {
   // If one batch is far larger than the others, another cause (kActivations) advises to change the
   // batch.
   const std::vector<const Life*> largest = OfLargestLine(layer.results);
-  if (!layer.is_recomputed && UsualOfUnevenBatch(moment, largest) > 0) return std::nullopt;
+  if (!layer.is_recomputed && UnevenBatchOf(moment, largest).usual_bytes > 0) return std::nullopt;
   // The cause kActivations also covers results that do not grow with the batch.
   if (BytesOf(WithoutBatch(moment, layer.results)) * 2 > bytes) return std::nullopt;
   std::vector<const Life*> cut = layer.results;
