@@ -18,7 +18,7 @@ struct LastBackward {
 };
 
 LastBackward LastBackwardOf(const FailureMoment& moment);
-// The same, before the event `end`.
+// Returns the backward pass that ran last before the event `end`.
 LastBackward LastBackwardBefore(const FailureMoment& moment, uint64_t end);
 
 }  // namespace vramstow

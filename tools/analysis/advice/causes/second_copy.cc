@@ -218,6 +218,12 @@ bool AreDifferentModels(const FailureMoment& moment, const std::vector<const Lif
   return AreMadeTogether(moment, first, later) || AreBothTrained(moment, first, later);
 }
 
+// True if the sets are no copies of one another, although they have the same sizes.
+bool AreOthers(const FailureMoment& moment, const ParameterSet& first, const ParameterSet& later) {
+  return AreDifferentModels(moment, first.live, later.live) ||
+         AreEqualBlocksOfOneLine(moment, first, later);
+}
+
 Found FindSecondCopy(const FailureMoment& moment) {
   if (HasBetterCause(moment)) return std::nullopt;
   const std::vector<ParameterSet> sets = ParameterSetsOf(moment);
@@ -230,10 +236,8 @@ Found FindSecondCopy(const FailureMoment& moment) {
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
       if (!Repeats(sets[i], sets[k]) || !HaveSizesOfParameters(parameters, sets[k].sizes)) continue;
-      if (AreDifferentModels(moment, sets[i].live, sets[k].live)) continue;
-      if (AreEqualBlocksOfOneLine(moment, sets[i], sets[k])) continue;
-      ++count;
-      if (count == 1) cause.held = sets[i].live;
+      if (AreOthers(moment, sets[i], sets[k])) continue;
+      if (++count == 1) cause.held = sets[i].live;
       spared = cause.held;
       spared.insert(spared.end(), copies.begin(), copies.end());
       copies.insert(copies.end(), sets[k].live.begin(), sets[k].live.end());
