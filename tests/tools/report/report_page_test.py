@@ -403,6 +403,18 @@ def test_a_job_that_ran_because_memory_moved_is_told_above_all(
     assert "1 MiB" in browser.run("document.getElementById('carried').textContent")
 
 
+def test_each_of_several_gpus_has_its_own_peak(browser: Browser, tmp_path: Path) -> None:
+    facts = show(browser, tmp_path, own_trace(tmp_path))
+    assert len([one for one in facts["devices"] if one["device"] >= 0]) < 2
+    assert "By GPU" not in browser.run("document.getElementById('tables').textContent")
+    gpu = facts["devices"][0]
+    two = [gpu | {"device": 0, "peak_bytes": 5 << 20}, gpu | {"device": 1, "peak_bytes": 7 << 20}]
+    text = browser.run(f"devicePanel({{devices: {json.dumps(two)}}}).textContent")
+    assert "By GPU" in text
+    assert "5.00 MiB" in text
+    assert "7.00 MiB" in text
+
+
 # A failure whose requests need 400 MiB where 350 are available, and advice that reduces them to 300
 # or to 390 MiB.
 STORY = """(() => {

@@ -124,6 +124,20 @@ function libraryPanel(facts) {
   ], list, {name: 'Libraries'}));
 }
 
+// Returns the peak of each GPU. Returns null if there is only one, because its peak is that of the
+// process.
+function devicePanel(facts) {
+  const list = (facts.devices || []).filter((row) => row.device >= 0);
+  if (list.length < 2) return null;
+  return panel('By GPU', table([
+    {title: 'GPU', kind: 'wide', cell: (row) => `${row.device}: ${row.name || 'unknown'}`},
+    {title: 'Has', kind: 'n', cell: (row) => row.total_bytes === null ? 'unknown' : bytesText(row.total_bytes)},
+    {title: 'Allocated at most', kind: 'n', cell: (row) => figure(`devices.${facts.devices.indexOf(row)}.peak_bytes`, row.peak_bytes, bytesText(row.peak_bytes))},
+    {title: 'Reserved at most', kind: 'n', cell: (row) => bytesText(row.peak_reserved_bytes)},
+    {title: 'Out of memory', kind: 'n', cell: (row) => countText(row.out_of_memory)},
+  ], list, {name: 'GPUs'}));
+}
+
 function beforePeakPanel(facts, view) {
   const before = facts.before_peak;
   if (!before || !before.changes.length) return null;
@@ -273,7 +287,7 @@ function fillTables(facts, view) {
   };
   const iterations = iterationPanel(facts, view);
   const clock = clockPanel(view);
-  const rows = [failurePanel(facts, view), two(categoryPanel(facts, view), beforePeakPanel(facts, view)), sitePanel(facts, view), modulePanel(facts, view), libraryPanel(facts),
+  const rows = [failurePanel(facts, view), two(categoryPanel(facts, view), beforePeakPanel(facts, view)), sitePanel(facts, view), modulePanel(facts, view), devicePanel(facts), libraryPanel(facts),
     holePanel(facts, view), clock, iterations, two(lifetimePanel(facts, view), cachePanel(facts)), hostPanel(facts), poolPanel(facts)];
   byId('tables').replaceChildren(...rows.filter((row) => row));
   const pictures = [iterations, clock].filter((one) => one && one.redraw);
