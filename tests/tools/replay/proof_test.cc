@@ -109,11 +109,11 @@ TEST(Proof, ACauseComesBeforeThePoolThatLeavesNoRoomForAnotherRequest) {
   }
 }
 
-// The setting leaves 110 MiB, which a large cause that grows soon uses up.
-TEST(Proof, ALargeCauseThatGrowsComesBeforeFragmentation) {
+// The setting leaves 110 MiB, which a cause that has grown to more than that soon uses up.
+TEST(Proof, ACauseThatGrowsBeyondTheRestComesBeforeFragmentation) {
   for (const bool grows : {false, true}) {
     Job job;
-    AdviceFacts cause = Proved(AdviceId::kKeptOutputs, 600 * kMiB, 150 * kMiB);
+    AdviceFacts cause = Proved(AdviceId::kKeptOutputs, 220 * kMiB, 150 * kMiB);
     cause.proof.grows = grows;
     ComposeAdvice(
         {.advice = {Proved(AdviceId::kOutOfMemoryByFragmentation, 120 * kMiB, 240 * kMiB), cause},

@@ -29,6 +29,15 @@ bool IsCache(std::string_view holder) {
   return false;
 }
 
+// True for what generate() of transformers collects for its result, token by token.
+bool IsCollectedByGenerate(std::string_view holder) {
+  static constexpr std::array<std::string_view, 6> kLists = {
+      ": scores[",           ": all_scores[",           ": raw_logits[", ": decoder_attentions[",
+      ": cross_attentions[", ": decoder_hidden_states["};
+  return Mentions(holder, "GenerationMixin.") &&
+         std::ranges::any_of(kLists, [&](auto list) { return Mentions(holder, list); });
+}
+
 // True for caches of transformers, for example of DynamicCache: "cache.layers[0..7].keys",
 // "past.key_cache[3]".
 bool IsCacheOfTransformers(std::string_view holder) {
@@ -85,6 +94,11 @@ std::string AdviceForOwner(std::string_view holder) {
   if (Mentions(holder, "[a tensor]")) {
     return "The keys are tensors, and a tensor is equal only to itself: a lookup never finds an "
            "entry, and each time one more is stored. Convert them to numbers (tolist(), item()).";
+  }
+  if (IsCollectedByGenerate(holder)) {
+    return "generate() collects this for its result, for each token: leave output_scores, "
+           "output_logits, output_attentions and output_hidden_states out, or generate fewer "
+           "tokens, or fewer texts, in one call.";
   }
   if (IsCacheOfTransformers(holder)) {
     return "Each call of generate() or forward() adds to the cache that is passed to it: use a new "
