@@ -26,9 +26,9 @@
 namespace vramstow {
 
 struct ProofBudget {
-  size_t most_requests = 40'000;  // of one replay: the newest
-  size_t most_work = 2'000'000;   // requests of all replays together
-  size_t most_in_pairs = 4;       // advice that is tried in pairs
+  size_t most_requests = 200'000;  // of one replay: the newest
+  size_t most_work = 4'000'000;    // requests of all replays together
+  size_t most_in_pairs = 4;        // advice that is tried in pairs
 };
 
 // Needs `demand` of the last failure.

@@ -467,7 +467,7 @@ TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
   for (int i = 0; i < 12; ++i) {
     job.Advice(AdviceId::kHeldGraphs, 100 * kMiB, {{.life = static_cast<uint32_t>(kBlocks)}});
   }
-  const ProofBudget budget{.most_work = 500'000};
+  const ProofBudget budget{.most_requests = 40'000, .most_work = 500'000};
   job.Prove(budget);
   EXPECT_GT(job.failure().advice_not_replayed, 0u);
   EXPECT_LT(job.failure().advice_not_replayed, 12u);
