@@ -57,7 +57,10 @@ inline bool IsNamedByInductor(std::string_view file) {
 // code that TorchDynamo, exec() and dataclasses compile from a text. Cells of a notebook and
 // interactive input are the user's own code.
 inline bool IsGeneratedPython(std::string_view file) {
-  if (HasPathPart(file, "torchinductor_") || HasPathPart(file, "_pyg/")) return true;
+  if (HasPathPart(file, "torchinductor_") || HasPathPart(file, "_pyg/") ||
+      HasPathPart(file, "/torch_geometric.nn.")) {
+    return true;
+  }
   if (IsNamedByInductor(file)) return true;
   return file.starts_with('<') && !file.starts_with("<ipython-input") &&
          !file.starts_with("<stdin") && !file.starts_with("<input");

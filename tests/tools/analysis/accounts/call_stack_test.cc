@@ -47,11 +47,13 @@ TEST(CallStack, PythonThatAProgramWroteIsNoUsersLine) {
                     {"train", caller, 17}})
         .site;
   };
-  for (const char* file : {"/tmp/torchinductor_jo/x3/cx3abc.py",
-                           "/cache/sn/csnjb25pshk4ztu7yv3bmptvu2vkfxdgagv7hp26dath3wjvyxqb.py",
-                           "D:\\cache\\gu\\cguwa5frt5abjm5zvyhvf36fxccenu7ks5enqlm23bssioxxgnyc.py",
-                           "/tmp/jo_pyg/tmp1/GCNConv_propagate.py", "<string>", "<eval_with_key>.7",
-                           "/opt/vramstow/lib/vramstow/start/trials.py"}) {
+  for (const char* file :
+       {"/tmp/torchinductor_jo/x3/cx3abc.py",
+        "/cache/sn/csnjb25pshk4ztu7yv3bmptvu2vkfxdgagv7hp26dath3wjvyxqb.py",
+        "D:\\cache\\gu\\cguwa5frt5abjm5zvyhvf36fxccenu7ks5enqlm23bssioxxgnyc.py",
+        "/tmp/jo_pyg/tmp1/GCNConv_propagate.py",
+        "/tmp/torch_geometric.nn.conv.gat_conv_GATConv_propagate_ffxg.py", "<string>",
+        "<eval_with_key>.7", "/opt/vramstow/lib/vramstow/start/trials.py"}) {
     EXPECT_EQ(site_in(file, "/home/jo/train.py"), "train.py:17 train") << file;
   }
   // A cell of a notebook is the user's code, and so is `python -c` if there is no other code.

@@ -137,6 +137,17 @@ void DescribeWideCopies(const FailureMoment& moment, const std::vector<const Lif
                    AdviceText(bytes) + ".";
 }
 
+// Adds advice for PyTorch Geometric, where a "batch" is often the whole of one graph.
+void DescribeGraphNetwork(const FailureMoment& moment, Cause* cause) {
+  const bool is_one = std::ranges::any_of(moment.detail().files, [](const std::string& file) {
+    return Mentions(file, "/torch_geometric/");
+  });
+  if (!is_one) return;
+  cause->action +=
+      " If the batch is one whole graph, train on parts of it (NeighborLoader or ClusterLoader of "
+      "torch_geometric).";
+}
+
 // Finds blocks that one forward pass has allocated and that its backward pass will need.
 Found FindActivations(const FailureMoment& moment) {
   // kGraphOfGradients is found only when the forward and the backward pass are over, so no blocks
@@ -176,6 +187,7 @@ Found FindActivations(const FailureMoment& moment) {
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
+  DescribeGraphNetwork(moment, &cause);
   DescribeEvaluation(moment, parts, &cause);
   DescribeWideCopies(moment, activations, &cause);
   const std::vector<const Life*> without = WithoutBatch(moment, activations);
