@@ -20,6 +20,9 @@ namespace vramstow {
 // it is not in the table. The id is stored in the trace, so that `vramstow run` can find the files
 // of its run.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
+// The variable by which `vramstow run` passes the folders of PYTHONPATH that hold installed
+// packages, separated by colons; it is not in the table, either. It is stored in the trace.
+inline constexpr char kPackageFoldersVariable[] = "VRAMSTOW_PACKAGE_FOLDERS";
 
 enum class OptionType {
   kBool,

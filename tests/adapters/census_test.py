@@ -144,6 +144,27 @@ def test_what_the_outputs_of_a_function_keep_is_told_as_what_their_graphs_keep(
     assert first["holder"].endswith("].grad_fn → SquareBackward → saved"), first
 
 
+def test_a_package_in_a_folder_of_pythonpath_is_a_library(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    packages = tmp_path / "packages"
+    (packages / "hoard").mkdir(parents=True)
+    (packages / "hoard/__init__.py").write_text(
+        "import torch\nstore = []\n\n\ndef keep(size: int) -> None:\n"
+        '    store.append(torch.zeros(size // 4, device="cuda"))\n'
+    )
+    for is_installed in (False, True):
+        if is_installed:
+            (packages / "hoard-1.0.dist-info").mkdir()
+        env = OBSERVED | {"PYTHONPATH": str(packages)}
+        job = rehearse(python, OWN / "uses_package.py", card=CARD, env=env)
+        assert "OutOfMemoryError" in job.err, job.err[-2000:]
+        first = job.analysis()["out_of_memory"][-1]["would_fit"][0]
+        place = "uses_package.py:8 <module>" if is_installed else "__init__.py:6 keep"
+        assert first["place"] == place, first
+        assert first["holder"].startswith("global hoard.store[0.."), first
+
+
 @BOTH
 def test_no_code_of_the_program_runs_and_nothing_is_kept(
     rehearse: Rehearse, python: str, settings: dict[str, str]

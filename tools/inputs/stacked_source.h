@@ -10,6 +10,7 @@
 #ifndef VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
 #define VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,8 +39,7 @@ inline NameLookup LookupFor(bool is_redacted) {
 class StackedSource : public EventSource {
  public:
   explicit StackedSource(std::unique_ptr<TraceSource> trace,
-                         NameLookup lookup = NameLookup::kAllLibraries)
-      : trace_(std::move(trace)), lookup_(lookup) {}
+                         NameLookup lookup = NameLookup::kAllLibraries);
 
   bool Next(Event* event) override;
   std::string_view CallName(uint16_t call) const override { return trace_->CallName(call); }
@@ -61,10 +61,16 @@ class StackedSource : public EventSource {
 
  private:
   void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;
+  // Returns the path of a file of the program. If the file is of a package in a folder of
+  // PYTHONPATH, the path says so, as that of other packages does:
+  // "/packages/site-packages/timm/models/resnet.py".
+  std::string_view PythonFile(std::string_view file) const;
 
   std::unique_ptr<TraceSource> trace_;
   NameLookup lookup_;
   uint32_t stack_ = 0;  // of the event that Next returned last
+  std::vector<std::string> package_folders_;
+  mutable std::map<std::string, std::string, std::less<>> files_of_packages_;  // renamed
   mutable Symbolizer symbolizer_;
 };
 

@@ -18,6 +18,7 @@
 #include "tools/jobs/preparation.h"
 #include "tools/launch/end_signals.h"
 #include "tools/launch/environment.h"
+#include "tools/launch/package_folders.h"
 #include "tools/launch/ranks.h"
 #include "tools/launch/run_apart.h"
 #include "tools/launch/run_ends.h"
@@ -48,6 +49,9 @@ absl::Status Prepare(PreparedJob* prepared) {
   JobTracesQuery& query = prepared->query;
   query.run_id = NewRunId(environment.Get(kRunIdVariable));
   environment.Set(kRunIdVariable, query.run_id);
+  const char* const python_path = environment.Get("PYTHONPATH");
+  const std::string packages = PackageFoldersOf(python_path == nullptr ? "" : python_path);
+  if (!packages.empty()) environment.Set(kPackageFoldersVariable, packages);
   prepared->run_ends.emplace(&environment);
   AddPreloads(prepared->job, prepared->checked, &environment);
   query.begin = time(nullptr);

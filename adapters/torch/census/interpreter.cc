@@ -262,6 +262,23 @@ bool Interpreter::is_ending() {
   return _Py_IsFinalizing != nullptr && _Py_IsFinalizing() != 0;
 }
 
+namespace {
+
+// True for a file in a folder of PYTHONPATH that holds installed packages, of which `vramstow run`
+// tells.
+bool IsInPackageFolder(std::string_view file) {
+  const char* const variable = std::getenv("VRAMSTOW_PACKAGE_FOLDERS");
+  std::string_view folders = variable == nullptr ? "" : variable;
+  while (!folders.empty()) {
+    const std::string_view folder = folders.substr(0, folders.find(':'));
+    if (file.starts_with(folder) && file.substr(folder.size(), 1) == "/") return true;
+    folders.remove_prefix(std::min(folders.size(), folder.size() + 1));
+  }
+  return false;
+}
+
+}  // namespace
+
 bool IsUsersFile(std::string_view file) {
   if (file.empty()) return false;
   // Code in a notebook, at the prompt or of `python -c` has one of these file names.
@@ -272,7 +289,7 @@ bool IsUsersFile(std::string_view file) {
                                       "/lib64/python3", "/vramstow/python/"}) {
     if (file.find(part) != std::string_view::npos) return false;
   }
-  return true;
+  return !IsInPackageFolder(file);
 }
 
 }  // namespace vramstow::torch_census

@@ -265,6 +265,7 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   DescribeEnvironment(recorder, "process.rank", kRankVariables);
   DescribeEnvironment(recorder, "process.local_rank", kLocalRankVariables);
   DescribeEnvironment(recorder, "run.id", {kRunIdVariable});
+  DescribeEnvironment(recorder, "python.package_folders", {kPackageFoldersVariable});
   DescribeJob(recorder);
   DescribeRestarts(recorder);
 #define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \

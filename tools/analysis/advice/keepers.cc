@@ -97,8 +97,7 @@ std::string AdviceForOwner(std::string_view holder) {
   }
   if (IsCollectedByGenerate(holder)) {
     return "generate() collects this for its result, for each token: leave output_scores, "
-           "output_logits, output_attentions and output_hidden_states out, or generate fewer "
-           "tokens, or fewer texts, in one call.";
+           "output_logits, output_attentions and output_hidden_states out, or generate less.";
   }
   if (IsCacheOfTransformers(holder)) {
     return "Each call of generate() or forward() adds to the cache that is passed to it: use a new "
