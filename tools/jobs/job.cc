@@ -50,7 +50,8 @@ absl::Status Prepare(PreparedJob* prepared) {
   query.run_id = NewRunId(environment.Get(kRunIdVariable));
   environment.Set(kRunIdVariable, query.run_id);
   const char* const python_path = environment.Get("PYTHONPATH");
-  const std::string packages = PackageFoldersOf(python_path == nullptr ? "" : python_path);
+  const std::string packages =
+      PackageFoldersOf(python_path == nullptr ? "" : python_path, prepared->job.command);
   if (!packages.empty()) environment.Set(kPackageFoldersVariable, packages);
   prepared->run_ends.emplace(&environment);
   AddPreloads(prepared->job, prepared->checked, &environment);

@@ -10,12 +10,15 @@
 #define VRAMSTOW_TOOLS_LAUNCH_PACKAGE_FOLDERS_H_
 
 #include <string>
+#include <vector>
 
 namespace vramstow {
 
 // Returns the folders, separated by colons, as absolute paths. Left out are those whose path says
-// that packages are in them.
-std::string PackageFoldersOf(const std::string& python_path);
+// that packages are in them, and those that also hold the program's own files: the current folder,
+// and the folder of a file that the command names.
+std::string PackageFoldersOf(const std::string& python_path,
+                             const std::vector<std::string>& command);
 
 }  // namespace vramstow
 

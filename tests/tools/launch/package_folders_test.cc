@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 namespace vramstow {
 namespace {
@@ -16,13 +19,20 @@ TEST(PackageFolders, AreThoseIntoWhichPipInstalled) {
   const std::string packages = root / "packages";
   const std::string project = root / "project";
   const std::string usual = root / "v/site-packages";
-  EXPECT_EQ(PackageFoldersOf(project + ":" + packages + "/:" + usual + "::/not/there"), packages);
-  EXPECT_EQ(PackageFoldersOf(project), "");
-  EXPECT_EQ(PackageFoldersOf(""), "");
+  const std::vector<std::string> command = {"python", "train.py", "--size", "3"};
+  const auto folders = [&](const std::string& path) { return PackageFoldersOf(path, command); };
+  EXPECT_EQ(folders(project + ":" + packages + "/:" + usual + "::/not/there"), packages);
+  EXPECT_EQ(folders(project), "");
+  EXPECT_EQ(folders(""), "");
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(root);
-  EXPECT_EQ(PackageFoldersOf("packages"), packages) << "it is an absolute path";
+  EXPECT_EQ(folders("packages"), packages) << "it is an absolute path";
+  // Packages that were installed beside the program's own files.
+  std::filesystem::current_path(packages);
+  EXPECT_EQ(folders(packages), "");
   std::filesystem::current_path(before);
+  std::ofstream(root / "packages/train.py") << "print()";
+  EXPECT_EQ(PackageFoldersOf(packages, {"python", packages + "/train.py"}), "");
 }
 
 }  // namespace

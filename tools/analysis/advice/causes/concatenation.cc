@@ -81,8 +81,8 @@ bool IsOneOfManyLayers(const FailureMoment& moment, const std::vector<const Life
 
 using LivesBySite = std::map<uint32_t, std::vector<const Life*>>;  // the same order in each run
 
-// Returns the live blocks that the call which failed made before. If there are none, returns those
-// that the same lines of the program made: a library may call itself once for each of several
+// Returns the live blocks that the call which failed made before. If all of them are small, returns
+// those that the same lines of the program made: a library may call itself once for each of several
 // results.
 std::vector<const Life*> EarlierResults(const FailureMoment& moment, const LivesBySite& by_site) {
   const auto same = by_site.find(moment.failure().site_number);

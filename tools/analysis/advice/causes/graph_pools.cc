@@ -37,9 +37,8 @@ Found FindGraphPools(const FailureMoment& moment) {
   if (IsCapturedByCompiler(moment)) {
     cause.action =
         "torch.compile() captures a graph for each shape, and the memory of each stays reserved: "
-        "pad "
-        "the inputs to a few shapes, run the largest one first, or leave mode=\"reduce-overhead\" "
-        "out.";
+        "pad the inputs to a few shapes, run the largest one first, or leave "
+        "mode=\"reduce-overhead\" out.";
     return cause;
   }
   cause.action =
