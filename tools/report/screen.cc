@@ -20,6 +20,7 @@
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/identity.h"
+#include "tools/report/open_traces.h"
 #include "tools/report/room.h"
 #include "tools/report/sections.h"
 #include "tools/report/text_report.h"
@@ -321,42 +322,10 @@ const AdviceFacts* SavesMost(const Facts& facts) {
   return most;
 }
 
-// Returns the traces that were not closed, in the order of their last events.
-std::vector<const Facts*> OpenTraces(const FactSet& set) {
-  std::vector<const Facts*> open;
-  for (const Facts& trace : set.traces) {
-    if (trace.kind == "stow" && !trace.report.closed) open.push_back(&trace);
-  }
-  std::ranges::stable_sort(open, {}, [](const Facts* trace) {
-    return FactNumber<uint64_t>(trace->trace_metadata, "recording.last_event_unix_ns").value_or(0);
-  });
-  return open;
-}
-
-// Names the processes whose recordings were not closed. If one was killed, its launcher has ended
-// the others. Returns an empty text if there is only one process.
+// Returns the line about recordings that were not closed; empty if there is only one process.
 std::string OpenLine(const FactSet& set, const TextStyle& style) {
-  constexpr size_t kMaxNamed = 4;
-  const std::vector<const Facts*> open = OpenTraces(set);
-  if (open.empty() || set.traces.size() == 1) return "";
-  if (open.size() == 1) {
-    return Labelled("Open",
-                    absl::StrCat("The recording of ", NameOfTrace(*open.front()),
-                                 " was not closed: the process was killed, or it still runs."),
-                    style);
-  }
-  std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(kMaxNamed, open.size()); ++i) {
-    names.push_back(absl::StrCat(NameOfTrace(*open[i]), " (", Time(open[i]->end_ns), ")"));
-  }
-  if (open.size() > kMaxNamed) names.push_back(absl::StrCat(open.size() - kMaxNamed, " more"));
-  return Labelled("Open",
-                  absl::StrCat("These recordings were not closed, in the order of their last "
-                               "events: ",
-                               absl::StrJoin(names, ", "),
-                               ". The processes were killed, or they still run. If one of them was "
-                               "killed, its launcher may have ended the others."),
-                  style);
+  const std::string words = set.traces.size() == 1 ? "" : OpenInWords(set);
+  return words.empty() ? "" : Labelled("Open", words, style);
 }
 
 // Returns the most useful piece of advice for a job without a fault. Returns an empty text if no

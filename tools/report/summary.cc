@@ -20,6 +20,7 @@
 #include "tools/analysis/facts/program_end.h"
 #include "tools/base/words.h"
 #include "tools/report/identity.h"
+#include "tools/report/open_traces.h"
 #include "tools/report/room.h"
 #include "tools/report/sections.h"
 
@@ -366,6 +367,18 @@ std::string NotKnown(const FactSet& set, const TracePlace& place) {
   return place.command_end.empty() ? text : absl::StrCat(text, "; ", place.command_end);
 }
 
+// Says which recordings were not closed, and how the command ended. A command that a signal ended
+// may have been killed because the host had no memory left. Returns an empty text if all were
+// closed.
+std::string Open(const FactSet& set, const TracePlace& place) {
+  const std::vector<const Facts*> open = OpenTraces(set);
+  if (open.empty()) return "";
+  if (set.traces.size() > 1) return Line("open", OpenInWords(set));
+  if (place.command_end.empty()) return "";
+  return Line("ended", absl::StrCat(place.command_end, "; the recording goes up to ",
+                                    Time(open.front()->end_ns)));
+}
+
 // Returns the arguments of `vramstow analyze` for all traces of the run.
 std::string TracesInShell(const FactSet& set, const TracePlace& place) {
   if (set.traces.size() > 1 && !place.has_others) return ShellWord(place.directory);
@@ -443,6 +456,8 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   text += Story(set);
   if (const std::string not_known = NotKnown(set, place); !not_known.empty()) {
     text += Line("not known", not_known);
+  } else {
+    text += Open(set, place);
   }
   text += FaultOfRun(set);
   text += CarriedStory(total);

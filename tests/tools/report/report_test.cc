@@ -654,6 +654,20 @@ TEST(ScreenReport, OfSeveralIsAboutTheRankThatFailed) {
                                     HasSubstr("over time, rank 5")));
 }
 
+TEST(RunSummary, OfAKilledProgramSaysHowItEnded) {
+  Facts facts = Ending(20 * kGiB);
+  facts.kind = "stow";
+  const auto summary = [&facts](bool is_closed) {
+    facts.report.closed = is_closed;
+    return RunSummary(MergeTraces({facts}),
+                      {.directory = "/tmp/x", .command_end = "the command was ended by signal 9"});
+  };
+  EXPECT_THAT(
+      summary(false),
+      HasSubstr("  ended        the command was ended by signal 9; the recording goes up to "));
+  EXPECT_THAT(summary(true), Not(HasSubstr("signal 9")));
+}
+
 TEST(ScreenReport, OfSeveralNamesTheRanksWhoseRecordingsWereNotClosed) {
   std::vector<Facts> ranks(3, Ending(20 * kGiB));
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -671,8 +685,12 @@ TEST(ScreenReport, OfSeveralNamesTheRanksWhoseRecordingsWereNotClosed) {
       Screen(ranks),
       AllOf(HasSubstr("── Memory did not run out up to 96.0 ms, where the recording ends, rank 1 "),
             HasSubstr("Open     These recordings were not closed, in the order of their last "
-                      "events:\n         rank 1 (96.0 ms), rank 0 (388 ms)."),
+                      "events:\n         rank 1, rank 0 (40.0 ms later)."),
             Not(HasSubstr("Use a larger batch")), Not(HasSubstr("Healthy"))));
+  EXPECT_THAT(
+      RunSummary(MergeTraces(ranks), {.directory = "/tmp/x"}),
+      HasSubstr("  open         These recordings were not closed, in the order of their last "
+                "events: rank 1, rank 0 (40.0 ms later). "));
   ranks[0].report.closed = true;
   EXPECT_THAT(Screen(ranks), AllOf(HasSubstr("Open     The recording of rank 1 was not closed:"),
                                    Not(HasSubstr("Use a larger batch"))));
