@@ -9,6 +9,7 @@
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/precondition.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/advice/rule_table.h"
 #include "tools/analysis/explain/census_summary.h"
@@ -97,9 +98,69 @@ std::vector<const Life*> EarlierResults(const FailureMoment& moment, const Lives
   return lives;
 }
 
+// Returns the number of iterations up to now in which the block's line made a larger tensor each
+// time.
+size_t TurnsOfGrowth(const FailureMoment& moment, const Life& newest) {
+  size_t turns = 0;
+  uint64_t size = 0;
+  int64_t pass = -1;
+  for (const Life& life : moment.detail().lives) {
+    if (life.birth > newest.birth) break;
+    if (!life.tensor || life.pending || life.site != newest.site) continue;
+    if (moment.PassOf(life) == pass) continue;
+    turns = life.requested > size ? turns + 1 : 1;
+    size = life.requested;
+    pass = moment.PassOf(life);
+  }
+  return turns;
+}
+
+// Returns the largest tensor that one line has made larger in each iteration by concatenation, and
+// which the program keeps: a history or a memory bank. Returns null if there is none, or if several
+// lines or layers have such tensors.
+const Life* GrowingTensor(const FailureMoment& moment) {
+  constexpr size_t kLeastIterations = 8;
+  if (!moment.passes().is_sure() || IsFound(moment, {AdviceId::kKvCache})) return nullptr;
+  const Life* largest = nullptr;
+  size_t count = 0;
+  for (const Life* life : moment.live()) {
+    const HeldBlock* block = moment.holders().Of(*life);
+    if (block == nullptr || block->role != "other" || !life->tensor) continue;
+    const SiteDetail& site = moment.site_of(*life);
+    if (OperatorName(site) != "cat" || site.phase == Phase::kCache || site.in_backward) continue;
+    if (!moment.IsLarge(life->size) || TurnsOfGrowth(moment, *life) < kLeastIterations) continue;
+    ++count;
+    if (largest == nullptr || life->size > largest->size) largest = life;
+  }
+  return count == 1 ? largest : nullptr;
+}
+
+// Finds a tensor that grows, if the request that failed is for something else, which often grows
+// with it.
+Found FindGrowingTensor(const FailureMoment& moment) {
+  const Life* growing = GrowingTensor(moment);
+  if (growing == nullptr) return std::nullopt;
+  Cause cause;
+  cause.bytes = growing->size;
+  cause.held = {growing};
+  cause.place = PlaceInProgram(moment, cause.held);
+  cause.change = Without(moment.detail(), cause.held);
+  cause.proof.grows = true;
+  cause.is_estimate = true;
+  cause.title = "A tensor grows with each iteration";
+  cause.evidence = "Its line made a larger one in each of the last " +
+                   std::to_string(TurnsOfGrowth(moment, *growing)) +
+                   " iterations. What is computed from it grows, too.";
+  cause.cost = "None, if the oldest pieces are not needed.";
+  cause.action =
+      "Limit it: remove the oldest pieces in each iteration, or keep it on the host and compute "
+      "with a part of it.";
+  return cause;
+}
+
 // cat() needs all of the old tensor and all of the new one at the same time.
 Found FindConcatenation(const FailureMoment& moment) {
-  if (!IsConcatenation(OperatorName(moment.request_site()))) return std::nullopt;
+  if (!IsConcatenation(OperatorName(moment.request_site()))) return FindGrowingTensor(moment);
   LivesBySite by_site;
   for (const Life* life : moment.live()) {
     if (life->tensor) by_site[life->site].push_back(life);
@@ -140,23 +201,26 @@ Found FindConcatenation(const FailureMoment& moment) {
   return cause;
 }
 
-bool IsForConcatenation(const FailureMoment& moment) {
-  return IsConcatenation(OperatorName(moment.request_site()));
+bool IsConcatenated(const FailureMoment& moment) {
+  return IsConcatenation(OperatorName(moment.request_site())) || HasCensus(moment);
 }
 
 constexpr Precondition kNeedsConcatenation = {
-    .words = "the request comes from an operator that makes one tensor from several",
-    .in_failure = IsForConcatenation};
+    .words =
+        "the request comes from an operator that makes one tensor from several, or a census shows "
+        "a tensor that such an operator made larger in each iteration",
+    .in_failure = IsConcatenated};
 
 }  // namespace
 
 constinit const Rule kConcatenation = {
     .rank = Rank::kMistake,
-    .meaning = "the old and the new copy of a tensor that grows",
+    .meaning = "a tensor that grows by concatenation, or its old and new copy",
     .help =
         "torch.cat() or torch.stack() allocates the whole again while the pieces are still live. A "
         "tensor that grows in a loop is copied in each iteration. Allocate the whole once, with "
-        "its final size, and write each piece into it.",
+        "its final size, and write each piece into it. A history or a memory bank that grows "
+        "without a limit also makes the results larger that are computed from it.",
     .needs = {kNeedsConcatenation},
     .cause = FindConcatenation,
 };
