@@ -137,6 +137,18 @@ void DescribeWideCopies(const FailureMoment& moment, const std::vector<const Lif
                    AdviceText(bytes) + ".";
 }
 
+// Puts advice for an inference first, if nothing was trained yet and no optimizer has a parameter of
+// the model: a program that trains usually makes its optimizer before its first forward pass.
+void DescribeUntrained(const FailureMoment& moment, Cause* cause) {
+  const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
+  if (parameters.all == 0 || parameters.untrained < parameters.all) return;
+  if (TrainsAnywhere(moment) || parameters.evaluating > 0) return;
+  cause->action =
+      "No optimizer has the parameters: if no backward pass follows, run it under torch.no_grad(). "
+      "Otherwise: " +
+      cause->action;
+}
+
 // Adds advice for PyTorch Geometric, where a "batch" is often the whole of one graph.
 void DescribeGraphNetwork(const FailureMoment& moment, Cause* cause) {
   const bool is_one = std::ranges::any_of(moment.detail().files, [](const std::string& file) {
@@ -187,6 +199,7 @@ Found FindActivations(const FailureMoment& moment) {
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) +
                  ", or put torch.utils.checkpoint around the repeated layer.";
+  DescribeUntrained(moment, &cause);
   DescribeGraphNetwork(moment, &cause);
   DescribeEvaluation(moment, parts, &cause);
   DescribeWideCopies(moment, activations, &cause);
