@@ -137,8 +137,8 @@ void DescribeWideCopies(const FailureMoment& moment, const std::vector<const Lif
                    AdviceText(bytes) + ".";
 }
 
-// Puts advice for an inference first, if nothing was trained yet and no optimizer has a parameter of
-// the model: a program that trains usually makes its optimizer before its first forward pass.
+// Puts advice for an inference first, if nothing was trained yet and no optimizer has a parameter
+// of the model: a program that trains usually makes its optimizer before its first forward pass.
 void DescribeUntrained(const FailureMoment& moment, Cause* cause) {
   const ParameterWords parameters = ParametersOf(moment.holders(), moment.live());
   if (parameters.all == 0 || parameters.untrained < parameters.all) return;
