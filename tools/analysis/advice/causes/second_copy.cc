@@ -224,6 +224,16 @@ bool AreOthers(const FailureMoment& moment, const ParameterSet& first, const Par
          AreEqualBlocksOfOneLine(moment, first, later);
 }
 
+std::string ActionFor(bool grows) {
+  if (grows) {
+    return "Store each copy on the host (value.detach().cpu()), or keep only the newest and the "
+           "best "
+           "one.";
+  }
+  return "Delete the old one before the new one is created (model = None), load with "
+         "map_location=\"cpu\", or keep averages and the best weights on the host.";
+}
+
 Found FindSecondCopy(const FailureMoment& moment) {
   if (HasBetterCause(moment)) return std::nullopt;
   const std::vector<ParameterSet> sets = ParameterSetsOf(moment);
@@ -287,9 +297,7 @@ Found FindSecondCopy(const FailureMoment& moment) {
     SayThatModelsAreKept(&cause);
     return cause;
   }
-  cause.action =
-      "Delete the old one before the new one is created (model = None), load with "
-      "map_location=\"cpu\", or keep averages and the best weights on the host.";
+  cause.action = ActionFor(cause.proof.grows);
   if (AreAdapters(moment, copies)) SayThatAdaptersAreKept(&cause);
   return cause;
 }
