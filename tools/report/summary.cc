@@ -447,7 +447,7 @@ std::string RunSummary(const FactSet& set, const TracePlace& place) {
   text += simulated ? "vramstow: SIMULATED RUN" : "vramstow: device memory of this run";
   if (simulated) {
     if (description != set.traces.front().trace_metadata.end()) {
-      text += absl::StrCat(" (", Shortened(Printable(description->second), 60, true), ")");
+      text += absl::StrCat(" (", Shortened(Printable(description->second), 110, true), ")");
     }
   }
   text += "\n";

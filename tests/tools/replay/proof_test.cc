@@ -109,6 +109,20 @@ TEST(Proof, ACauseComesBeforeThePoolThatLeavesNoRoomForAnotherRequest) {
   }
 }
 
+// Without fragmentation 50 MiB are left. The cause has less than two requests, but without it there
+// is room for another one.
+TEST(Proof, ASmallCauseThatLeavesRoomForAnotherRequestComesBeforeFragmentation) {
+  for (const uint64_t needs : {150 * kMiB, 280 * kMiB}) {
+    Job job;
+    ComposeAdvice({.advice = {Proved(AdviceId::kOutOfMemoryByFragmentation, 16 * kMiB, 300 * kMiB),
+                              Proved(AdviceId::kActivations, 150 * kMiB, needs)},
+                   .replays = {{.model = "native"}}},
+                  &job.facts);
+    EXPECT_EQ(Ids(job.facts).front(),
+              needs == 150 * kMiB ? AdviceId::kActivations : AdviceId::kOutOfMemoryByFragmentation);
+  }
+}
+
 // The setting leaves 110 MiB, which a cause that has grown to more than that soon uses up.
 TEST(Proof, ACauseThatGrowsBeyondTheRestComesBeforeFragmentation) {
   for (const bool grows : {false, true}) {

@@ -108,7 +108,8 @@ void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advic
   const bool is_untried = advice->front().replays.empty();
   const std::optional<uint64_t> left = RoomLeft(advice->front(), failure);
   const auto cause = std::ranges::find_if(*advice, [&](const AdviceFacts& one) {
-    const bool leaves_more = one.bytes >= 2 * failure.requested_bytes;
+    const bool leaves_more = one.bytes >= 2 * failure.requested_bytes ||
+                             RoomLeft(one, failure).value_or(0) >= failure.requested_bytes;
     if (!one.proof.is_cause || !ServesAlone(one) || !leaves_more) return false;
     if (is_untried) return one.proof.is_proved && !StrandsMuch(one.bytes, failure);
     if (!left.has_value()) return false;

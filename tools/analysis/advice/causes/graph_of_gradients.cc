@@ -1,5 +1,6 @@
 // A cause of an out-of-memory: a backward pass that records a graph of its own.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,6 +47,22 @@ ForwardSaved ForwardOf(const FailureMoment& moment, uint64_t begin) {
   return forward;
 }
 
+// Returns the least number of autograd nodes that made these blocks. A node that is running may
+// hold several blocks, but its function makes each of them by another operator.
+size_t NodesOf(const FailureMoment& moment, const std::vector<const Life*>& lives) {
+  std::map<std::string, std::map<uint32_t, size_t>> by_function;  // then by call site
+  for (const Life* life : lives) {
+    const std::string& site = moment.site_of(*life).site;  // "backward of Pow (train.py:18 main)"
+    ++by_function[site.substr(0, site.find(" ("))][life->site];
+  }
+  size_t nodes = 0;
+  for (const auto& [function, sites] : by_function) {
+    nodes +=
+        std::ranges::max_element(sites, {}, [](const auto& one) { return one.second; })->second;
+  }
+  return nodes;
+}
+
 // A backward pass normally frees the gradient of a result when it has computed the next gradient
 // from it. This function finds gradients that were not freed.
 Found FindGraphOfGradients(const FailureMoment& moment) {
@@ -67,7 +84,9 @@ Found FindGraphOfGradients(const FailureMoment& moment) {
   // needs. These are about as many bytes as the gradients that it has made.
   const uint64_t gradients = BytesOf(cause.held);
   cause.bytes = gradients + std::min(gradients, forward.kept);
-  if (cause.held.size() < kLeastGradientsKept || !moment.IsLarge(cause.bytes)) return std::nullopt;
+  if (NodesOf(moment, cause.held) < kLeastGradientsKept || !moment.IsLarge(cause.bytes)) {
+    return std::nullopt;
+  }
   cause.change = Without(moment.detail(), cause.held);
   uint64_t freed = 0;  // from the last result to the first
   for (auto life = forward.saved.rbegin(); life != forward.saved.rend(); ++life) {
