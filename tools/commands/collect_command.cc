@@ -1,4 +1,6 @@
 // vramstow collect: puts the facts of many jobs into one dataset, with a page about it.
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -68,9 +70,19 @@ absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& job) {
   return files;
 }
 
-// Returns the line about one process for the helper. Fails if the file is no readable trace.
+// The number of a process that has no rank, in a job whose other processes have ranks.
+constexpr int64_t kNoRank = -1;
+
+bool HasRanks(const std::vector<std::string>& files) {
+  return std::ranges::any_of(
+      files, [](const std::string& file) { return OriginOf(file).rank.has_value(); });
+}
+
+// Returns the line about one process for the helper. `without_rank` is its number if it has no
+// rank. The line is empty for a process that has no number and used no memory, such as a launcher.
+// Fails if the file is no readable trace.
 absl::StatusOr<std::string> LineOf(const std::string& job, const std::string& file,
-                                   size_t position) {
+                                   int64_t without_rank) {
   auto inputs = AnalyzePaths({file});
   if (!inputs.ok()) return inputs.status();
   if (MayHidePeak(inputs->analyses.front().facts)) {
@@ -78,12 +90,14 @@ absl::StatusOr<std::string> LineOf(const std::string& job, const std::string& fi
                                      KnownPartInWords(inputs->analyses.front().facts),
                                      ". Its figures are only lower bounds."));
   }
+  const uint64_t peak = inputs->analyses.front().facts.peak.allocated_bytes;
   auto facts = JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
   if (!facts.has_value()) return absl::InternalError(absl::StrCat(file, ": no facts."));
   const JsonValue* const process = facts->Find("process");
   const JsonValue* const rank = process == nullptr ? nullptr : process->Find("rank");
-  const int64_t number = rank != nullptr && rank->is_number() ? process->Integer("rank")
-                                                              : static_cast<int64_t>(position);
+  const bool has_rank = rank != nullptr && rank->is_number();
+  const int64_t number = has_rank ? process->Integer("rank") : without_rank;
+  if (number == kNoRank && peak == 0) return "";
   JsonValue line = JsonValue::Object({{"job", job}, {"rank", number}});
   line["facts"] = *std::move(facts);
   return line.Dump() + "\n";
@@ -100,12 +114,14 @@ absl::Status SendAll(const CollectRequest& request, int to_helper, size_t* sent)
     const auto files = TracesOf(job);
     if (!files.ok()) return files.status();
     const std::string name = request.name.empty() ? NameOf(job) : request.name;
+    const bool has_ranks = HasRanks(*files);
     for (size_t i = 0; i < files->size(); ++i) {
-      const auto line = LineOf(name, (*files)[i], i);
+      const auto line = LineOf(name, (*files)[i], has_ranks ? kNoRank : static_cast<int64_t>(i));
       if (!line.ok()) {
         Complain("collect", absl::StrCat("left out: ", std::string(line.status().message())));
         continue;
       }
+      if (line->empty()) continue;
       // A failed write means that the helper has ended. The helper itself reports the reason.
       if (!WriteAll(to_helper, *line)) return absl::OkStatus();
       ++*sent;

@@ -196,6 +196,23 @@ def test_a_further_process_of_a_rank_is_added(tmp_path: Path) -> None:
     assert "source" not in ask(fleet, "SELECT * FROM ranks")[0][0]
 
 
+def test_a_launcher_without_a_rank_is_no_rank(tmp_path: Path) -> None:
+    job, fleet = tmp_path / "job", tmp_path / "fleet"
+    job.mkdir()
+    launcher = JOB + "ctypes.CDLL('libcuda.so.1').cuInit(0)\n"
+    flags = ("--simulate=h100", f"--trace-dir={job}")
+    subprocess.run(
+        [VRAMSTOW, "run", *flags, "--", sys.executable, "-c", launcher, "1"],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    assert len(list(job.glob("*.stow"))) == 4
+    assert "3 of 3 ranks added" in collect(job, "--to", fleet).stderr
+    [ranks] = ask(fleet, "SELECT rank FROM ranks ORDER BY rank")
+    assert [row["rank"] for row in ranks] == [0, 1, 2]
+
+
 def test_a_trace_that_names_no_process_is_added_once(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet"
     unnamed = {"process": {"host": None, "pid": None, "start_time_unix_ns": None}}
