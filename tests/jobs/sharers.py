@@ -114,13 +114,29 @@ class Sharer:
         return [shared for shared in found if shared]
 
     def kill(self) -> None:
-        """Kills the program and `vramstow run`, if they still run."""
+        """Kills the program and `vramstow run`, if they still run, and waits for their ends.
+
+        All tests of a file use one simulated GPU, on which a program that still ends holds memory.
+        """
+        killed: list[int] = []
         if self.process.poll() is None:
             for child in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
-                for pid in child.read_text().split():
-                    os.kill(int(pid), signal.SIGKILL)
+                killed += map(int, child.read_text().split())
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
+        end = time.monotonic() + PATIENCE
+        while any(map(_runs, killed)) and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"  # nobody may wait for an orphan
 
 
 def tables(folder: Path) -> list[Path]:
