@@ -93,6 +93,28 @@ def plan(
     return json.loads(done.stdout)
 
 
+WITHOUT_TOKENS = """
+import sys, torch
+net = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(4):
+    net(torch.randn(int(sys.argv[1]), 64, device="cuda")).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_rows_that_tokens_cannot_compare_are_said_to_be_compared_by_samples() -> None:
+    options = ("--cards", "h100,memory=2GiB", "--batch", "8,16", "--tokens", "1M")
+    job = (sys.executable, "-c", WITHOUT_TOKENS, "{batch}")
+    done = run_program(VRAMSTOW, "plan", "--json", *options, "--", *job, check=True, timeout=300)
+    notes = " ".join(json.loads(done.stdout)["notes"])
+    assert "No tokens were counted" in notes
+    assert notes.endswith("--tokens has no effect.")
+    with_tokens = plan("--batch", "1", "--accumulate", "1", "--checkpoint", "none")
+    assert "No tokens were counted" not in " ".join(with_tokens["notes"])
+
+
 def test_steps_have_times_tokens_and_card_hours() -> None:
     told = plan("--batch", "8", "--accumulate", "2", "--checkpoint", "none,full", "--tokens=4M")
     rows = {row["settings"]["checkpoint"]: row for row in told["rows"]}

@@ -1,6 +1,7 @@
 #include "tools/plan/plan.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -78,6 +79,23 @@ std::string ProblemOfAll(const PlanResult& result) {
   return problem;
 }
 
+// Says that rows could not be compared by tokens, if times are known. Layouts of several GPUs that
+// process different numbers of samples at once are then in a wrong order.
+std::string WithoutTokens(const PlanReport& report) {
+  const bool any_tokens = std::ranges::any_of(report.result.rows, [](const PlanRow& row) {
+    return row.step.has_value() && row.step->tokens > 0;
+  });
+  const bool any_steps = std::ranges::any_of(
+      report.result.rows, [](const PlanRow& row) { return row.step.has_value(); });
+  if (any_tokens || !any_steps) return "";
+  return absl::StrCat(
+      "No tokens were counted, because the job has neither an embedding nor a loss over classes. "
+      "Rows "
+      "are compared by the samples of one process ({batch} times {accumulate}), also if settings "
+      "change how many processes have samples of their own.",
+      report.tokens.has_value() ? " --tokens has no effect." : "");
+}
+
 }  // namespace
 
 absl::StatusOr<PlanTask> CheckPlan(const PlanRequest& request) {
@@ -121,6 +139,8 @@ absl::StatusOr<PlanReport> MakePlan(const PlanRequest& request, const PlanTask& 
   for (const Placeholder& one : task.placeholders) report.names.push_back(one.name);
   if (!report.result.interrupted) report.hints = rehearser.Hints(space, report.result);
   report.notes = rehearser.Notes();
+  const std::string without_tokens = WithoutTokens(report);
+  if (!without_tokens.empty()) report.notes.push_back(without_tokens);
   return report;
 }
 
