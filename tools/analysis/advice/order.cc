@@ -100,8 +100,8 @@ std::optional<uint64_t> RoomLeft(const AdviceFacts& fragmentation,
 
 // Advice on fragmentation would serve this request, and leave so much memory. A cause is put before
 // such advice if its removal alone serves the request and leaves more free memory, and if the
-// memory that is left does not suffice for another such request, or is less than a cause that grows
-// has: the job would only end later. If no replay shows what the advice brings, a cause
+// memory that is left does not suffice for another such request, or is less than half of a cause that
+// grows: the job would only end later. If no replay shows what the advice brings, a cause
 // whose removal serves the request in a replay is put before it, unless much memory was fragmented.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
   if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation) return;
@@ -113,7 +113,7 @@ void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advic
     if (!one.proof.is_cause || !ServesAlone(one) || !leaves_more) return false;
     if (is_untried) return one.proof.is_proved && !StrandsMuch(one.bytes, failure);
     if (!left.has_value()) return false;
-    return *left < failure.requested_bytes || (one.proof.grows && one.bytes >= *left);
+    return *left < failure.requested_bytes || (one.proof.grows && one.bytes >= 2 * *left);
   });
   if (cause != advice->end()) std::rotate(advice->begin(), cause, std::next(cause));
 }

@@ -48,7 +48,7 @@ WouldFitFacts WouldFit(const AdviceFacts& cause);
 // that save most first. In a job that did not fail, advice that saves nothing is dropped, and so is
 // any change without effect. If an allocator without fragmentation would have served this request
 // but hardly another one, a cause comes before the advice to change the allocator. So does a cause
-// that grows and that is larger than the memory which such an allocator would leave.
+// that grows and that is twice as large as the memory which such an allocator would leave.
 void ComposeAdvice(ProvedAdvice proved, Facts* facts);
 
 }  // namespace vramstow
