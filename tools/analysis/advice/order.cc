@@ -100,8 +100,8 @@ std::optional<uint64_t> RoomLeft(const AdviceFacts& fragmentation,
 
 // Advice on fragmentation would serve this request, and leave so much memory. A cause is put before
 // such advice if its removal alone serves the request and leaves more free memory, and if the
-// memory that is left does not suffice for another such request, or is less than half of a cause that
-// grows: the job would only end later. If no replay shows what the advice brings, a cause
+// memory that is left does not suffice for another such request, or is less than half of a cause
+// that grows: the job would only end later. If no replay shows what the advice brings, a cause
 // whose removal serves the request in a replay is put before it, unless much memory was fragmented.
 void PreferRoom(const OutOfMemoryFacts& failure, std::vector<AdviceFacts>* advice) {
   if (advice->empty() || advice->front().id != AdviceId::kOutOfMemoryByFragmentation) return;
